@@ -1,0 +1,1 @@
+"""Losses and gains, values only: what a decision costs once the truth is known."""
