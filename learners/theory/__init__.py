@@ -1,0 +1,1 @@
+"""The papers' bounds as functions of what they depend on."""
