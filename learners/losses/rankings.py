@@ -1,6 +1,6 @@
 """What an order is worth, given the grades: values only.
 
-`order` holds every index of the list once, best first; `grades` (>= 0) is indexed as the list is. The names say
+`order` holds every index of the list once, best first; `grades` (>= 0) is indexed as the list is. Names say
 which way is up: `*_loss` is a loss, exactly 0 for a perfect order; `ndcg`, `ap`, `mrr` and `err` are gains.
 `ap`, `mrr` and `precision_loss` read every grade above 0 as relevant. A list with nothing relevant cannot be
 ranked wrongly: losses are 0 there, and `ndcg`, `ap` and `mrr` 1.
@@ -93,7 +93,7 @@ def mrr(order: Order, grades: Grades, cutoff: int | None = None) -> float:
 def err(order: Order, grades: Grades, cutoff: int | None = None, highest: float | None = None) -> float:
     """Expected reciprocal rank, a gain: sum_p (1/p) R_p prod_{q < p} (1 - R_q), R = (2^y - 1) / 2^highest.
 
-    `highest` is the top of the grading scale (default: the list's own top grade). A perfect order stays below 1,
+    `highest` is the top of the grading scale (default: the list's top grade). A perfect order can be below 1,
     and a list with nothing relevant gives 0.
     """
     if not grades.size:
