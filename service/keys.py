@@ -1,0 +1,150 @@
+"""Keys: random secrets of which a file keeps only hashes, with scopes and learner-name prefixes.
+
+A key reads `fr_ID_SECRET`. ID finds the line of the file, SECRET has 256 random bits, so one SHA-256 is as
+strong as a slow password hash would be, and cheap enough for every request. The file holds one JSON object a line;
+it is looked at on every request and read again when it changed, so a revoked key stops at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import logging
+import os
+import re
+import secrets
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+SCOPES = ("predict", "feedback", "admin")
+SHAPE = re.compile(r"fr_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
+
+log = logging.getLogger("feedrank.keys")
+
+
+class KeysError(ValueError):
+    """A keys file that cannot be used, or a key that is not in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a key may do; `admin` includes the other scopes, no prefixes means every name."""
+
+    id: str
+    hash: str
+    scopes: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    created: str
+
+    def may(self, scope: str) -> bool:
+        """Whether the key has `scope`; `any` asks for no particular one."""
+        return scope == "any" or scope in self.scopes or "admin" in self.scopes
+
+    def reaches(self, name: str) -> bool:
+        """Whether `name` lies under one of the key's prefixes."""
+        return not self.prefixes or name.startswith(self.prefixes)
+
+
+class Keyring:
+    """The keys of a file, as the file stands now."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._mark: tuple[int, int, int] | None = None
+        self._keys: dict[str, Key] = {}
+
+    def find(self, secret: str) -> Key | None:
+        """The key that `secret` is, or None; compares in constant time."""
+        self.refresh()
+        shape = SHAPE.fullmatch(secret)
+        key = self._keys.get(shape[1]) if shape else None
+        if key is None or not hmac.compare_digest(key.hash, digest(secret)):
+            return None
+        return key
+
+    def refresh(self) -> None:
+        """Read the file again if it changed. A file that is gone or damaged opens nothing: no key is valid then."""
+        try:
+            stat = self.path.stat()
+            mark = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+        except OSError:
+            mark = (0, 0, 0)
+        if mark == self._mark:
+            return
+        self._mark = mark
+        try:
+            self._keys = {key.id: key for key in read_keys(self.path)}
+        except KeysError as error:
+            self._keys = {}
+            log.error("no key is valid until the keys file is right again: %s", error)
+
+
+def digest(secret: str) -> str:
+    """SHA-256 of the whole key, in hex."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def read_keys(path: str | Path) -> list[Key]:
+    """The keys in a file, in the order they were added."""
+    keys = []
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise KeysError(f"cannot read the keys file {str(path)!r}: {error}") from None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+            scopes, prefixes = tuple(entry["scopes"]), tuple(entry["prefixes"])
+            if not all(isinstance(text, str) for text in (entry["id"], entry["hash"], *scopes, *prefixes)):
+                raise TypeError
+            keys.append(Key(entry["id"], entry["hash"], scopes, prefixes, str(entry["created"])))
+        except (ValueError, KeyError, TypeError):
+            raise KeysError(f"line {number} of the keys file {str(path)!r} is not a key") from None
+    return keys
+
+
+def add_key(path: str | Path, scopes: Iterable[str], prefixes: Iterable[str] = ()) -> str:
+    """Append a new key to the file (made if missing, readable by its owner only) and return the key."""
+    chosen = tuple(dict.fromkeys(scopes))
+    if not chosen or not set(chosen) <= set(SCOPES):
+        raise KeysError(f"a key needs one or more of the scopes {', '.join(SCOPES)}")
+    if Path(path).exists():
+        read_keys(path)
+    name = secrets.token_hex(6)
+    secret = f"fr_{name}_{secrets.token_urlsafe(32)}"
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    line = json.dumps(asdict(Key(name, digest(secret), chosen, tuple(prefixes), created))) + "\n"
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(line)
+    except OSError as error:
+        raise KeysError(f"cannot write the keys file {str(path)!r}: {error}") from None
+    return secret
+
+
+def revoke_key(path: str | Path, name: str) -> None:
+    """Take the key with this ID out of the file; the file is replaced in one step."""
+    keys = read_keys(path)
+    rest = [key for key in keys if key.id != name]
+    if len(rest) == len(keys):
+        raise KeysError(f"no key {name!r} in {str(path)!r}; `feedrank keys list` shows them")
+    folder = Path(path).resolve().parent
+    handle, fresh = tempfile.mkstemp(dir=folder, prefix=".keys-")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(asdict(key)) + "\n" for key in rest)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, Path(path).resolve())
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(fresh)
+        raise KeysError(f"cannot write the keys file {str(path)!r}: {error}") from None

@@ -1,0 +1,140 @@
+"""Settings of the service: one frozen value, read from `FEEDRANK_...`, refused when wrong.
+
+Every field is one variable, e.g. `max_body` is `FEEDRANK_MAX_BODY`; docs/operating.md lists them from here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+PREFIX = "FEEDRANK_"
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+SUFFIXES = {"k": KIB, "m": MIB, "g": GIB}
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message is one line that says what to do."""
+
+
+def setting(default: Any, text: str, *, least: float | None = None, most: float | None = None) -> Any:
+    """A field with its help text and, for numbers, its range."""
+    return field(default=default, metadata={"help": text, "least": least, "most": most})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings, checked on construction."""
+
+    host: str = setting("127.0.0.1", "address to listen on; not loopback only with keys")
+    port: int = setting(8000, "port to listen on; 0 takes a free one", least=0, most=65535)
+    store: str = setting("sqlite:feedrank.db", "`sqlite:PATH`, `redis://HOST:PORT/DB` or `rediss://...`")
+    keys_file: str = setting("", "file of hashed keys; empty: no keys, loopback only")
+    cors_origins: str = setting("", "comma-separated origins that browsers may call from; empty: none")
+    log_level: str = setting("info", "`debug` (every request), `info` (refusals too), `warning`, `error`")
+
+    max_body: int = setting(8 * MIB, "bytes of a request body, and of a stream's line", least=1 * KIB)
+    max_snapshot: int = setting(1 * GIB, "bytes of a snapshot sent in", least=1 * KIB)
+    max_features: int = setting(100_000, "features of one instance", least=1)
+    max_items: int = setting(10_000, "items of one list", least=1)
+    max_batch: int = setting(10_000, "instances or events of one batch", least=1)
+    max_labels: int = setting(100_000, "labels of one learner", least=2)
+    max_learner_bytes: int = setting(1 * GIB, "bytes of one learner in memory", least=1 * KIB)
+    max_learners: int = setting(100_000, "learners in the store", least=1)
+    request_timeout: float = setting(30.0, "seconds a request may take before 503", least=0.05)
+    stop_timeout: float = setting(20.0, "seconds a clean stop may take", least=0.1)
+    version_wait: float = setting(5.0, "seconds to wait for `min_version` before 503", least=0.0)
+
+    cache_bytes: int = setting(
+        2 * GIB, "bytes of learners kept in memory; the least used leave", least=1 * KIB
+    )
+    snapshot_every: int = setting(1_000, "events between two snapshots of a learner", least=1)
+    log_retention: int = setting(
+        100_000, "events kept behind the newest snapshot: how far retract reaches", least=0
+    )
+    prediction_ttl: float = setting(
+        7 * 86_400.0, "seconds a remembered prediction waits for feedback", least=1.0
+    )
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value, least, most = getattr(self, item.name), item.metadata["least"], item.metadata["most"]
+            if least is not None and not value >= least:
+                raise SettingsError(f"{variable(item.name)} must be at least {least:g}, not {value}")
+            if most is not None and not value <= most:
+                raise SettingsError(f"{variable(item.name)} must be at most {most:g}, not {value}")
+        self._check_store()
+        if self.log_level not in LEVELS:
+            raise SettingsError(
+                f"{variable('log_level')} must be one of {', '.join(LEVELS)}, not {self.log_level!r}"
+            )
+        for origin in self.origins:
+            if origin != "*" and urlsplit(origin).scheme not in {"http", "https"}:
+                raise SettingsError(
+                    f"{variable('cors_origins')}: {origin!r} is no origin such as https://app.example"
+                )
+        if self.keys_file and not Path(self.keys_file).is_file():
+            raise SettingsError(
+                f"{variable('keys_file')}: there is no file {self.keys_file!r}; "
+                f"make it with `feedrank keys add --file {self.keys_file} --scope admin`"
+            )
+        if not self.keys_file and not is_loopback(self.host):
+            raise SettingsError(
+                f"without keys the service listens on loopback only, not on {self.host!r}: "
+                f"set {variable('keys_file')} or use --host 127.0.0.1"
+            )
+
+    def _check_store(self) -> None:
+        scheme, _, rest = self.store.partition(":")
+        if scheme not in {"sqlite", "redis", "rediss"} or not rest:
+            raise SettingsError(
+                f"{variable('store')} must be sqlite:PATH or redis://HOST:PORT/DB, not {self.store!r}"
+            )
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        return tuple(part.strip() for part in self.cors_origins.split(",") if part.strip())
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+        """Read `FEEDRANK_...`; an override that is not None wins over the environment."""
+        environ = os.environ if environ is None else environ
+        values: dict[str, Any] = {}
+        for item in fields(cls):
+            if overrides.get(item.name) is not None:
+                values[item.name] = overrides[item.name]
+            elif variable(item.name) in environ:
+                text = environ[variable(item.name)].strip()
+                values[item.name] = read(variable(item.name), text, type(item.default))
+        return cls(**values)
+
+
+def variable(name: str) -> str:
+    """The environment variable of a field."""
+    return PREFIX + name.upper()
+
+
+def read(name: str, text: str, kind: type) -> Any:
+    """The value of one variable; whole numbers may end in k, m or g (powers of 1024)."""
+    try:
+        if kind is int:
+            factor = SUFFIXES.get(text[-1:].lower(), 1)
+            return int(text[:-1] if factor > 1 else text) * factor
+        return kind(text)
+    except ValueError:
+        wanted = "a whole number" if kind is int else "a number"
+        raise SettingsError(f"{name} must be {wanted}, not {text!r}") from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens on `host`."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
