@@ -1,0 +1,65 @@
+"""Exact searches over orders: maximise sum_i [ s(i, p_i) + F(p_i) t_i ] over the places p of the items.
+
+assignment   any s: the linear assignment problem of Lemma 3, O(m^3)
+merge        s sees two classes of items only: a merge of two sorted lists, O(R (m - R)) for R items in the upper class
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from .base import Array
+
+__all__ = ["Order", "assignment", "by_score", "merge"]
+
+Order = NDArray[np.intp]
+
+
+def by_score(t: Array) -> Order:
+    """The order of falling scores; ties to the lower index."""
+    return np.argsort(-t, kind="stable")
+
+
+def assignment(value: Array) -> Order:
+    """The order that puts item i at place p with the largest sum of value[i, p]."""
+    items, places = linear_sum_assignment(value, maximize=True)
+    order = np.empty(len(items), dtype=np.intp)
+    order[places] = items
+    return order
+
+
+def merge(upper: Order, lower: Order, t: Array, F: Array, bonus: Array) -> Order:
+    """The best order when items of one class keep their order of score.
+
+    `upper` and `lower` are the two classes, each by falling score, and F(1) > F(2) > ... . `bonus[a, b]` is what it gives
+    to place item a of `upper` (from 0) below b items of `lower`. Exchanging two items of one class that stand against their
+    scores never pays, so the best order is a merge, told by b_1 <= ... <= b_R, the numbers of lower items above each
+    upper one. The sum splits over a:
+
+        H_a(b) = bonus(a, b) + F(a + b) t_a + sum_{j > b} (F(j + a) - F(j + a - 1)) t_j    (a, j from 1)
+
+    because lower item j stands at place j + a for the last a above it. Where the rows' own maxima rise with a they are
+    the answer; elsewhere V_a(b) = H_a(b) + max_{b' <= b} V_{a-1}(b') is.
+    """
+    R, N = len(upper), len(lower)
+    H = sliding_window_view(F, N + 1) * t[upper][:, None]
+    H += bonus
+    drops = sliding_window_view(F[1:] - F[:-1], N) * t[lower]
+    H[:, :N] += np.cumsum(drops[:, ::-1], axis=1)[:, ::-1]
+    above = H.argmax(axis=1)
+    if R > 1 and (above[1:] < above[:-1]).any():
+        for a in range(1, R):
+            H[a] += np.maximum.accumulate(H[a - 1])
+        last = N
+        for a in range(R - 1, -1, -1):
+            last = above[a] = H[a, : last + 1].argmax()
+    order = np.empty(R + N, dtype=np.intp)
+    places = above + np.arange(R)
+    order[places] = upper
+    free = np.ones(R + N, dtype=bool)
+    free[places] = False
+    order[free] = lower
+    return order
