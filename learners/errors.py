@@ -1,0 +1,48 @@
+"""What can go wrong in the core, and whose fault it is.
+
+FeedrankError
+├── InputError            what was handed in is wrong; `pointer` says where
+│   ├── SpecError         the description of a learner
+│   ├── InstanceError     features or items
+│   ├── TruthError        label, labels, relevance, clicks
+│   └── OptionError       an option of a prediction
+└── SnapshotError         bytes that are not a learner: damaged, foreign or too new
+"""
+
+
+class FeedrankError(Exception):
+    """Root of everything the core raises on purpose."""
+
+
+class InputError(FeedrankError):
+    """Wrong input: nothing was changed. `pointer` is a JSON pointer (RFC 6901) into what was handed in."""
+
+    def __init__(self, detail: str, pointer: str = "") -> None:
+        super().__init__(f"{pointer}: {detail}" if pointer else detail)
+        self.detail = detail
+        self.pointer = pointer
+
+
+class SpecError(InputError):
+    """A spec that cannot be built."""
+
+
+class InstanceError(InputError):
+    """An instance that cannot be read."""
+
+
+class TruthError(InputError):
+    """A truth that does not fit the task or the instance."""
+
+
+class OptionError(InputError):
+    """An option of `predict` that this learner cannot serve."""
+
+
+class SnapshotError(FeedrankError):
+    """Bytes that cannot be loaded; the message gives the reason."""
+
+
+def pointer(*parts: str | int) -> str:
+    """A JSON pointer to the place that `parts` lead to."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)

@@ -1,0 +1,122 @@
+"""Models: how scores become decisions, and feedback becomes a step.
+
+All algorithms but one are `FirstOrder`: weights give scores, a surrogate gives a direction, the weights take the step.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .instances import Floats
+from .tasks.base import Task, Truth
+from .weights.base import Arrays, Counters, Weights, X
+
+
+@dataclass(slots=True)
+class Decision:
+    """sigma in the task's form; one score a label or item; the value of the objective where a search found sigma."""
+
+    sigma: Any
+    scores: Floats
+    objective: float | None = None
+
+
+class Surrogate(Protocol):
+    """The one thing that differs between algorithms."""
+
+    def direction(self, t: Floats, y: Truth, x: X, weights: Weights) -> Floats | None:
+        """g in score space, or None where this round teaches nothing."""
+
+
+class Model(Protocol):
+    """What a learner asks of its algorithm. Only `grow`, `learn` and `restore` change it."""
+
+    def grow(self, features: int, labels: int) -> None:
+        """Make room for what has joined."""
+
+    def price(self, costs: list[float]) -> None:
+        """What missing, or rejecting, each label costs; called where the loss has costs."""
+
+    def decide(self, x: X, loss: str | None = None) -> Decision:
+        """The decision on x; `loss` picks another decoder where the model has several."""
+
+    def margin(self, x: X, decision: Decision, loss: str | None = None) -> float | None:
+        """The gap that another decision would have to close."""
+
+    def judge(self, decision: Decision, y: Truth) -> float:
+        """What the round costs."""
+
+    def loss(self, sigma: Any, y: Truth) -> float:
+        """L(sigma, y) of a decision that was served."""
+
+    def learn(self, x: X, decision: Decision, y: Truth, scored: X) -> bool:
+        """Take the step: `x` has every feature known, `scored` is what the decision saw. True if weights changed."""
+
+    def contributions(self, x: X) -> Floats | None:
+        """What each active feature adds to each score."""
+
+    def certificate(self) -> dict[str, Any]:
+        """What the theory proves at this moment."""
+
+    def arrays(self) -> Arrays: ...
+    def counters(self) -> Counters: ...
+    def restore(self, arrays: Arrays, counters: Counters) -> None: ...
+    def nbytes(self) -> int: ...
+
+
+class FirstOrder:
+    """t = scores(x); g = direction(t, y); theta <- theta - eta g x'. `eta` is a number, or a function of the instance."""
+
+    def __init__(
+        self, task: Task, surrogate: Surrogate, weights: Weights, eta: float | Callable[[X], float]
+    ) -> None:
+        self.task = task
+        self.surrogate = surrogate
+        self.weights = weights
+        self.eta = eta
+        self.loss = task.loss
+
+    def grow(self, features: int, labels: int) -> None:
+        self.weights.grow(features, labels)
+
+    def price(self, costs: list[float]) -> None:
+        self.task.costs = costs  # type: ignore[attr-defined]
+
+    def decide(self, x: X, loss: str | None = None) -> Decision:
+        t = self.weights.scores(x)
+        return Decision(self.task.decide(t), t)
+
+    def margin(self, x: X, decision: Decision, loss: str | None = None) -> float | None:
+        return self.task.margin(decision.scores)
+
+    def judge(self, decision: Decision, y: Truth) -> float:
+        return self.task.judge(decision.scores, y)
+
+    def learn(self, x: X, decision: Decision, y: Truth, scored: X) -> bool:
+        g = self.surrogate.direction(decision.scores, y, scored, self.weights)
+        if g is None:
+            return False
+        self.weights.step(x, g, self.eta(x) if callable(self.eta) else self.eta)
+        return True
+
+    def contributions(self, x: X) -> Floats | None:
+        return self.weights.contributions(x)
+
+    def certificate(self) -> dict[str, Any]:
+        certificate = getattr(self.surrogate, "certificate", None)
+        return certificate() if certificate else {}
+
+    def arrays(self) -> Arrays:
+        return self.weights.arrays()
+
+    def counters(self) -> Counters:
+        own = getattr(self.surrogate, "counters", None)
+        return {"weights": self.weights.counters(), "surrogate": own() if own else {}}
+
+    def restore(self, arrays: Arrays, counters: Counters) -> None:
+        self.weights.restore(arrays, counters["weights"])
+        if counters["surrogate"]:
+            self.surrogate.restore(counters["surrogate"])  # type: ignore[attr-defined]
+
+    def nbytes(self) -> int:
+        return self.weights.nbytes()

@@ -1,0 +1,38 @@
+"""Names in the order they joined: labels, features."""
+
+from collections.abc import Iterable, Iterator
+
+
+class Names:
+    """An index that only grows: a name keeps the number it got when it joined."""
+
+    __slots__ = ("_names", "index")
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names: list[str] = []
+        self.index: dict[str, int] = {}
+        for name in names:
+            self.add(name)
+
+    def add(self, name: str) -> int:
+        """The number of `name`, given now if it is new."""
+        number = self.index.setdefault(name, len(self._names))
+        if number == len(self._names):
+            self._names.append(name)
+        return number
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __getitem__(self, number: int) -> str:
+        return self._names[number]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.index
+
+    def nbytes(self) -> int:
+        """Roughly what the names take in memory: the text and its place in the index."""
+        return sum(map(len, self._names)) + 150 * len(self._names)

@@ -1,0 +1,123 @@
+"""Truths: from the JSON of the contract to what a task compares with.
+
+    label      one name                     binary, multiclass, ordinal, label ranking (the one relevant label)
+    labels     the relevant names           multilabel, label ranking
+    relevance  {name: grade >= 0}           label ranking, subset ranking
+    clicks     ids                          subset ranking; become grades once the served order is known
+
+Reading is pure and depends on the spec and the instance alone. Encoding gives the arrays: an index, a mask, or grades.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import TruthError, pointer
+from .instances import LARGEST, Floats
+from .names import Names
+
+ACCEPTED: dict[str, tuple[str, ...]] = {
+    "binary": ("label",),
+    "multiclass": ("label",),
+    "ordinal": ("label",),
+    "multilabel": ("labels",),
+    "label-ranking": ("labels", "relevance", "label"),
+    "subset-ranking": ("relevance", "clicks"),
+}
+# Tasks whose labels are fixed by the spec.
+CLOSED = ("binary", "ordinal")
+
+
+@dataclass(slots=True)
+class Truth:
+    """A truth by name: graded names (a label or a relevant label has grade 1), or the ids that were clicked."""
+
+    grades: dict[str, float]
+    clicks: tuple[str, ...] | None = None
+
+
+def read(truth: Any, task: str, members: Sequence[str] | None = None) -> Truth:
+    """The truth, checked. `members` are the only names allowed: the ids of the list, or the labels of a closed task."""
+    if not isinstance(truth, Mapping):
+        raise TruthError("a truth must be an object")
+    accepted = ACCEPTED[task]
+    for field in truth:
+        if field not in accepted:
+            raise TruthError(f"is not a truth of {task}; give {' or '.join(accepted)}", pointer(field))
+    if len(truth) != 1:
+        raise TruthError(f"give one truth: {' or '.join(accepted)}", pointer(accepted[0]))
+    ((field, value),) = truth.items()
+    found = _READERS[field](value)
+    if members is not None:
+        allowed = set(members)
+        for name in found.clicks if found.clicks is not None else found.grades:
+            if name not in allowed:
+                place = field if field == "label" else pointer(field, name)[1:]
+                what = (
+                    "is not an item of the list" if task == "subset-ranking" else "is not one of the labels"
+                )
+                raise TruthError(f"{name!r} {what}", "/" + place)
+    return found
+
+
+def _name(value: Any, *place: str | int) -> str:
+    if not isinstance(value, str) or not value:
+        raise TruthError("must be text that is not empty", pointer(*place))
+    return value
+
+
+def _names(value: Any, field: str) -> list[str]:
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise TruthError("must be a list of names", pointer(field))
+    ordered = sorted(value) if isinstance(value, set | frozenset) else value
+    return [_name(entry, field, i) for i, entry in enumerate(ordered)]
+
+
+def _label(value: Any) -> Truth:
+    return Truth({_name(value, "label"): 1.0})
+
+
+def _labels(value: Any) -> Truth:
+    return Truth(dict.fromkeys(_names(value, "labels"), 1.0))
+
+
+def _clicks(value: Any) -> Truth:
+    return Truth({}, tuple(dict.fromkeys(_names(value, "clicks"))))
+
+
+def _relevance(value: Any) -> Truth:
+    if not isinstance(value, Mapping):
+        raise TruthError("must be an object of name: grade", pointer("relevance"))
+    grades: dict[str, float] = {}
+    for name, grade in value.items():
+        place = pointer("relevance", _name(name, "relevance"))
+        if isinstance(grade, bool) or not isinstance(grade, int | float) or not 0 <= grade <= LARGEST:
+            raise TruthError("a grade must be a finite number of at least 0", place)
+        grades[name] = float(grade)
+    return Truth(grades)
+
+
+_READERS = {"label": _label, "labels": _labels, "clicks": _clicks, "relevance": _relevance}
+
+
+def index(truth: Truth, labels: Names) -> int:
+    """y of a class task."""
+    (name,) = truth.grades
+    return labels.index[name]
+
+
+def mask(truth: Truth, labels: Names) -> Any:
+    """y of a multilabel task."""
+    y = np.zeros(len(labels), dtype=bool)
+    y[[labels.index[name] for name in truth.grades]] = True
+    return y
+
+
+def grades(truth: Truth, names: Mapping[str, int], count: int) -> Floats:
+    """y of a ranking task: what is missing is 0."""
+    y = np.zeros(count)
+    if truth.grades:
+        y[[names[name] for name in truth.grades]] = list(truth.grades.values())
+    return y
