@@ -1,8 +1,8 @@
 """Keys: random secrets of which a file keeps only hashes, with scopes and learner-name prefixes.
 
 A key reads `fr_ID_SECRET`. ID finds the line of the file, SECRET has 256 random bits, so one SHA-256 is as
-strong as a slow password hash would be, and cheap enough for every request. The file holds one JSON object a line;
-it is looked at on every request and read again when it changed, so a revoked key stops at once.
+strong as a slow password hash would be, and cheap enough for every request. The file holds one JSON object a
+line; it is looked at on every request and read again when it changed, so a revoked key stops at once.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Keyring:
         return key
 
     def refresh(self) -> None:
-        """Read the file again if it changed. A file that is gone or damaged opens nothing: no key is valid then."""
+        """Read the file again if it changed; while it is gone or damaged, no key is valid."""
         try:
             stat = self.path.stat()
             mark = (stat.st_ino, stat.st_mtime_ns, stat.st_size)

@@ -1,0 +1,108 @@
+"""The app: settings in, a FastAPI application out, with the host opened and closed by its lifespan."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+
+from feedrank import __version__
+
+from .edge import Edge
+from .errors import ServiceError
+from .host import Host, HostSettings
+from .keys import Keyring, read_keys
+from .metrics import Metrics
+from .problems import respond
+from .routes import health, learners, rounds
+from .schemas import Problem
+from .settings import Settings
+
+DESCRIPTION = "Ranking and labelling that learns from every piece of feedback, at once and durably."
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The service as an ASGI app; without settings they come from the environment."""
+    chosen = Settings.from_env() if settings is None else settings
+    if chosen.keys_file:
+        read_keys(chosen.keys_file)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.stopping = asyncio.Event()
+        async with Host.open(chosen.store, host_settings(chosen)) as host:
+            app.state.host = host
+            yield
+
+    app = FastAPI(
+        title="feedrank",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.settings = chosen
+    app.state.metrics = Metrics()
+    # The busiest calls come first, because routes are tried in order.
+    for module in (rounds, learners, health):
+        app.include_router(module.router)
+    for kind in (ServiceError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _refuse)
+    keyring = Keyring(chosen.keys_file) if chosen.keys_file else None
+    app.add_middleware(Edge, settings=chosen, metrics=app.state.metrics, keyring=keyring)
+    if chosen.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(chosen.origins),
+            allow_methods=["GET", "PUT", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "X-Request-ID"],
+        )
+    app.openapi = lambda: _document(app)  # type: ignore[method-assign]
+    return app
+
+
+def host_settings(settings: Settings) -> HostSettings:
+    """The host's share of the settings."""
+    return HostSettings(
+        memory=settings.cache_bytes,
+        snapshot_every=settings.snapshot_every,
+        retention_events=settings.log_retention,
+        prediction_ttl=settings.prediction_ttl,
+        wait=settings.version_wait,
+        max_features=settings.max_features,
+        max_items=settings.max_items,
+        max_labels=settings.max_labels,
+        max_batch=settings.max_batch,
+        max_learner_bytes=settings.max_learner_bytes,
+        max_learners=settings.max_learners,
+    )
+
+
+async def _refuse(_: Request, error: Exception) -> Response:
+    return respond(error)
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    """OpenAPI with what FastAPI cannot know: the problem document and the scheme of keys."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        parts = document.setdefault("components", {})
+        problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        parts["schemas"].update(problem.pop("$defs"), Problem=problem)
+        parts["securitySchemes"] = {
+            "key": {"type": "http", "scheme": "bearer", "description": "with keys only"}
+        }
+        app.openapi_schema = document
+    return app.openapi_schema

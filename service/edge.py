@@ -1,0 +1,117 @@
+"""Everything between the socket and the routes, in one pass: request id, key, time limit, metrics, log, headers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+from itertools import count
+from time import perf_counter
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .errors import Unauthorized
+from .keys import Keyring
+from .logs import request_id
+from .metrics import Metrics
+from .problems import respond
+from .settings import Settings
+
+log = logging.getLogger("feedrank.requests")
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+# A stream lasts as long as its client likes; each of its lines has the time limit instead.
+UNTIMED = ("/stream",)
+HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+PAGE_HEADERS = [
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+]
+PAGE_POLICY = (
+    b"default-src 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; form-action 'self'"
+)
+
+
+class Edge:
+    """ASGI middleware around the routes."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, keyring: Keyring | None) -> None:
+        self.app = app
+        self.metrics = metrics
+        self.keyring = keyring
+        self.timeout = settings.request_timeout
+        self._ids = count(1)
+        self._process = secrets.token_hex(4)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun, status = perf_counter(), 0
+        authorization, identity = self._headers(scope)
+        request_id.set(identity)
+        marks = [(b"x-request-id", identity.encode()), *HEADERS]
+
+        async def reply(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), *marks, *_page(message)]
+            await send(message)
+
+        path: str = scope["path"]
+        try:
+            async with asyncio.timeout(None if path.endswith(UNTIMED) else self.timeout):
+                if self.keyring is not None and path.startswith("/v1/"):
+                    scope["feedrank.key"] = key = self.keyring.find(authorization)
+                    if key is None:
+                        raise Unauthorized
+                await self.app(scope, receive, reply)
+        except ClientDisconnect:
+            status = 499
+        except Exception as error:
+            if status:
+                # The reply has begun, so it cannot become another one: the server cuts the connection.
+                raise
+            await respond(error)(scope, receive, reply)
+        finally:
+            self._note(scope, status, perf_counter() - begun)
+
+    def _headers(self, scope: Scope) -> tuple[str, str]:
+        """The key that was sent, and the request's id: the caller's if it has a sound one, else a new one."""
+        authorization, identity = "", ""
+        for name, value in scope["headers"]:
+            if name == b"authorization" and value[:7].lower() == b"bearer ":
+                authorization = value[7:].strip().decode("latin-1")
+            elif name == b"x-request-id":
+                identity = value.decode("latin-1")
+        if not identity or REQUEST_ID.fullmatch(identity) is None:
+            identity = f"{self._process}-{next(self._ids):x}"
+        return authorization, identity
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        endpoint = scope.get("endpoint")
+        operation = getattr(endpoint, "__name__", "unmatched")
+        self.metrics.replied(operation, scope["method"], status, seconds)
+        level = logging.ERROR if status >= 500 else logging.INFO if status >= 400 else logging.DEBUG
+        if log.isEnabledFor(level):
+            told = {
+                "operation": operation,
+                "method": scope["method"],
+                "path": scope["path"],
+                "status": status,
+                "milliseconds": round(seconds * 1000, 3),
+            }
+            log.log(level, "request", extra=told)
+
+
+def _page(message: Message) -> list[tuple[bytes, bytes]]:
+    """What browsers must be told about a page; a page may bring a policy of its own."""
+    headers = dict(message.get("headers", ()))
+    if not headers.get(b"content-type", b"").startswith(b"text/html"):
+        return []
+    policy = [] if b"content-security-policy" in headers else [(b"content-security-policy", PAGE_POLICY)]
+    return PAGE_HEADERS + policy

@@ -1,0 +1,76 @@
+"""One mapping from everything that can go wrong to `application/problem+json` (RFC 9457); docs/errors.md lists it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from feedrank.learners.errors import InputError, SnapshotError, pointer
+
+from .errors import NotFound, ServiceError, TimedOut, Unprocessable
+
+MEDIA_TYPE = "application/problem+json"
+
+log = logging.getLogger("feedrank.problems")
+
+
+class MalformedJson(Unprocessable):
+    """The body is not JSON at all."""
+
+    status, type, title = 422, "malformed-json", "The body is not JSON"
+
+
+class MethodNotAllowed(ServiceError):
+    status, type, title = 405, "method-not-allowed", "The address does not take this method"
+
+
+class Refused(ServiceError):
+    """What the HTTP layer refuses on its own account."""
+
+    status, type, title = 400, "bad-request", "The request is not valid HTTP"
+
+
+def describe(error: Exception) -> ServiceError:
+    """The service error that stands for any exception; what nobody foresaw is logged and told without details."""
+    match error:
+        case ServiceError():
+            return error
+        case InputError():
+            return Unprocessable.at(error.pointer, error.detail)
+        case SnapshotError():
+            return Unprocessable.at("", str(error))
+        case RequestValidationError():
+            return _invalid(error.errors())
+        case HTTPException(status_code=404):
+            return NotFound("there is nothing at this address; /openapi.json lists what is")
+        case HTTPException(status_code=405):
+            allowed = dict(error.headers or {})
+            return MethodNotAllowed(f"use {allowed.get('Allow', 'another method')}", headers=allowed)
+        case HTTPException(status_code=status) if status < 500:
+            return Refused(str(error.detail))
+        case TimeoutError():
+            return TimedOut("the reply took too long; the same request may be sent again")
+        case _:
+            log.error("unforeseen error", exc_info=error)
+            return ServiceError("the fault is ours; the log has it under the request id of this reply")
+
+
+def _invalid(found: Any) -> Unprocessable:
+    """Pydantic's findings on path and query parameters; the pointer names the parameter."""
+    errors = [{"pointer": pointer(*place["loc"][1:]), "detail": str(place["msg"])} for place in found]
+    return Unprocessable(f"{errors[0]['pointer']}: {errors[0]['detail']}", errors=errors)
+
+
+def respond(error: Exception) -> Response:
+    """The reply for an exception."""
+    known = describe(error)
+    headers: Mapping[str, str] = known.headers
+    return Response(
+        orjson.dumps(known.problem()), status_code=known.status, headers=headers, media_type=MEDIA_TYPE
+    )

@@ -1,0 +1,104 @@
+"""Learners as resources: create, list, look at, remove, carry away and bring back, give a second name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request
+from starlette.responses import Response
+
+from ..bodies import JSON
+from ..calls import Call, Documented, Name, call, reached, reply
+from ..errors import Unprocessable
+from ..keys import Key
+from ..schemas import Alias, AliasBody, Events, History, Learner, Learners, Spec
+
+router = APIRouter(route_class=Call, tags=["learners"])
+
+SNAPSHOT = "application/octet-stream"
+Limit = Annotated[int, Query(ge=1, le=1000, description="entries of a page")]
+BINARY = {"content": {SNAPSHOT: {"schema": {"type": "string", "format": "binary"}}}}
+CREATED: dict[int | str, Any] = {201: {"model": Learner, "description": "made"}}
+
+
+@router.put("/v1/learners/{name}", **call("admin", 409, 413, 507, reply=Learner, also=CREATED))
+async def create(request: Request, name: Name, body: Annotated[JSON, Documented(Spec)]) -> Response:
+    """Make a learner of a spec; 200 if it is there with an equal spec."""
+    info, made = await request.app.state.host.create(name, body)
+    return reply(info, 201 if made else 200)
+
+
+@router.get("/v1/learners", **call("any", reply=Learners))
+async def learners(
+    request: Request,
+    limit: Limit = 100,
+    cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
+) -> Response:
+    """The learners in order of name."""
+    page = await request.app.state.host.list(limit, cursor)
+    key: Key | None = request.scope.get("feedrank.key")
+    if key is not None:
+        page["learners"] = [entry for entry in page["learners"] if key.reaches(entry["name"])]
+    return reply(page)
+
+
+@router.get("/v1/learners/{name}", **call("any", 404, reply=Learner))
+async def learner(request: Request, name: Name) -> Response:
+    """Spec, version, labels, progress and what the theory proves."""
+    return reply(await request.app.state.host.info(name))
+
+
+@router.delete("/v1/learners/{name}", **call("admin", 404, status=204))
+async def delete(request: Request, name: Name) -> Response:
+    """Remove a learner and all that belongs to it, or an alias."""
+    await request.app.state.host.delete(name)
+    return Response(status_code=204)
+
+
+@router.get("/v1/learners/{name}/history", **call("any", 404, reply=History))
+async def history(request: Request, name: Name) -> Response:
+    """The learning curve."""
+    return reply(await request.app.state.host.history(name))
+
+
+@router.get("/v1/learners/{name}/events", **call("admin", 404, 410, reply=Events))
+async def events(
+    request: Request,
+    name: Name,
+    after: Annotated[int, Query(ge=0, le=2**63 - 1, description="the version to read after")] = 0,
+    limit: Limit = 100,
+) -> Response:
+    """The log of feedback and withdrawals, for audit."""
+    return reply(await request.app.state.host.events(name, after, limit))
+
+
+@router.get("/v1/learners/{name}/snapshot", **call("admin", 404, also={200: BINARY}, response_class=Response))
+async def export(request: Request, name: Name) -> Response:
+    """The whole learner as one portable file."""
+    data = await request.app.state.host.export(name)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.feedrank"'}
+    return Response(data, media_type=SNAPSHOT, headers=headers)
+
+
+@router.put(
+    "/v1/learners/{name}/snapshot",
+    **call("admin", 409, 413, 507, reply=Learner, status=201),
+)
+async def restore(
+    request: Request, name: Name, data: Annotated[bytes, Body(media_type=SNAPSHOT)]
+) -> Response:
+    """Make a learner of such a file."""
+    return reply(await request.app.state.host.restore(name, data), 201)
+
+
+@router.put("/v1/aliases/{name}", **call("admin", 404, 409, 413, reply=Alias))
+async def alias(request: Request, name: Name, body: Annotated[JSON, Documented(AliasBody)]) -> Response:
+    """Let a second name stand for a learner, from now on and at once."""
+    for field in body:
+        if field != "learner":
+            raise Unprocessable.at(f"/{field}", "unknown field")
+    learner = body.get("learner")
+    if not isinstance(learner, str):
+        raise Unprocessable.at("/learner", "must be the name of a learner")
+    reached(request, [learner])
+    return reply(await request.app.state.host.alias(name, learner))

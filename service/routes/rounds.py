@@ -1,0 +1,68 @@
+"""The calls a learner lives by: predict, feedback, stream, retract."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request
+from starlette.responses import Response
+
+from ..bodies import JSON
+from ..calls import Call, Documented, Name, call, reply
+from ..schemas import (
+    FeedbackBody,
+    Outcome,
+    Outcomes,
+    PredictBody,
+    Prediction,
+    Predictions,
+    RetractBody,
+    Retracted,
+)
+from ..stream import NDJSON, StreamReply
+
+router = APIRouter(route_class=Call, tags=["rounds"])
+
+IDEMPOTENCY = Header(alias="Idempotency-Key", description="another name for `feedback_id`", max_length=256)
+LINES = {"schema": {"type": "string"}, "example": '{"predict": {"features": {"flight": 1}}}\n'}
+
+
+@router.post("/v1/learners/{name}/predict", **call("predict", 404, 413, reply=Prediction | Predictions))
+async def predict(request: Request, name: Name, body: Annotated[JSON, Documented(PredictBody)]) -> Response:
+    """Decide on one instance, or on each of a batch; changes nothing in the learner."""
+    return reply(await request.app.state.host.predict(name, body))
+
+
+@router.post(
+    "/v1/learners/{name}/feedback", **call("feedback", 404, 409, 410, 413, 507, reply=Outcome | Outcomes)
+)
+async def feedback(
+    request: Request,
+    name: Name,
+    body: Annotated[JSON, Documented(FeedbackBody)],
+    idempotency_key: Annotated[str | None, IDEMPOTENCY] = None,
+) -> Response:
+    """Learn from one event, or from all of a batch or none; once, however often it is sent."""
+    key = idempotency_key or request.headers.get("idempotency-key")
+    return reply(await request.app.state.host.feedback(name, body, key))
+
+
+@router.post(
+    "/v1/learners/{name}/stream",
+    **call(
+        "any",
+        404,
+        openapi_extra={"requestBody": {"required": True, "content": {NDJSON: LINES}}},
+        response_class=StreamReply,
+    ),
+)
+async def stream(request: Request, name: Name) -> Response:
+    """Many predicts and feedbacks on one connection: a line in, a line out, in order, both ways at once."""
+    await request.app.state.host.info(name)
+    return StreamReply(request.app.state, name, request.scope.get("feedrank.key"))
+
+
+@router.post("/v1/learners/{name}/retract", **call("feedback", 404, 409, 413, reply=Retracted))
+async def retract(request: Request, name: Name, body: Annotated[JSON, Documented(RetractBody)]) -> Response:
+    """Withdraw an event: the learner becomes what it would be without it."""
+    return reply(await request.app.state.host.retract(name, body))

@@ -1,0 +1,145 @@
+"""NDJSON both ways at once: each line is a single call, each reply line its body or its problem document, in order.
+
+What has arrived is worked off in chunks, so that the host can commit a chunk's events together. The next chunk is
+taken only when the replies of this one have been handed to the socket: a client that does not read is not read from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+from starlette.datastructures import State
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from .bodies import JSON, read_object, too_large
+from .calls import authorize
+from .errors import ServiceError, Unprocessable
+from .keys import Key
+from .problems import describe
+
+NDJSON = "application/x-ndjson"
+CHUNK = 256
+CALLS = ("predict", "feedback")
+Line = tuple[str, JSON]
+
+
+class Lines:
+    """Whole lines out of arbitrary chunks of bytes; a line above the limit becomes TooLarge and is not kept."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._rest = bytearray()
+        self._skipping = False
+
+    def feed(self, data: bytes, *, last: bool = False) -> Iterator[bytes | ServiceError]:
+        """The lines that `data` completes; with `last`, also the line that no newline ends."""
+        pieces = data.split(b"\n")
+        for number, piece in enumerate(pieces):
+            ended = number < len(pieces) - 1 or last
+            if self._skipping:
+                self._skipping = not ended
+                continue
+            if len(self._rest) + len(piece) > self._limit:
+                self._rest.clear()
+                self._skipping = not ended
+                yield too_large(self._limit)
+                continue
+            if ended:
+                line = bytes(self._rest) + piece if self._rest else piece
+                self._rest.clear()
+                if line.strip():
+                    yield line
+            else:
+                self._rest += piece
+
+
+def read_line(line: bytes, key: Key | None) -> Line:
+    """The call in a line: `{"predict": {...}}` or `{"feedback": {...}}`."""
+    value = read_object(line)
+    if len(value) != 1 or next(iter(value)) not in CALLS:
+        raise Unprocessable.at("", 'a line must be {"predict": {...}} or {"feedback": {...}}')
+    ((name, body),) = value.items()
+    if not isinstance(body, dict):
+        raise Unprocessable.at("", f"what stands under {name!r} must be a JSON object")
+    if key is not None:
+        authorize(key, name)
+    return name, body
+
+
+class StreamReply(Response):
+    """The reply of the stream call; it reads the request while it writes."""
+
+    media_type = NDJSON
+
+    def __init__(self, state: State, name: str, key: Key | None) -> None:
+        super().__init__(status_code=200)
+        self._state = state
+        self._name = name
+        self._key = key
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", NDJSON.encode()), (b"x-accel-buffering", b"no")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        lines = Lines(self._state.settings.max_body)
+        stopping = asyncio.ensure_future(self._state.stopping.wait())
+        try:
+            more = True
+            while more:
+                message = await _first(receive, stopping)
+                if message is None or message["type"] == "http.disconnect":
+                    break
+                more = message.get("more_body", False)
+                arrived = list(lines.feed(message.get("body", b""), last=not more))
+                for start in range(0, len(arrived), CHUNK):
+                    body = await self._answer(arrived[start : start + CHUNK])
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                    # Other requests get their turn between chunks.
+                    await asyncio.sleep(0)
+        finally:
+            stopping.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _answer(self, arrived: Sequence[bytes | ServiceError]) -> bytes:
+        """The reply lines of a chunk. Lines that cannot be read are answered here; the host answers the others."""
+        replies: list[JSON | ServiceError | None] = []
+        calls: list[Line] = []
+        for line in arrived:
+            try:
+                if isinstance(line, ServiceError):
+                    raise line
+                calls.append(read_line(line, self._key))
+                replies.append(None)
+            except ServiceError as error:
+                replies.append(error)
+        answers = iter(await self._ask(calls))
+        out = bytearray()
+        for known in replies:
+            answer = next(answers) if known is None else known
+            out += orjson.dumps(answer.problem() if isinstance(answer, ServiceError) else answer)
+            out += b"\n"
+        return bytes(out)
+
+    async def _ask(self, calls: list[Line]) -> Sequence[JSON | ServiceError]:
+        try:
+            async with asyncio.timeout(self._state.settings.request_timeout):
+                answers: Sequence[JSON | ServiceError] = await self._state.host.rounds(self._name, calls)
+                return answers
+        except Exception as error:
+            # The stream outlives whatever befell this chunk; `describe` logs what nobody foresaw.
+            return [describe(error)] * len(calls)
+
+
+async def _first(receive: Receive, stopping: asyncio.Future[Any]) -> Any:
+    """The next message of the client, or None once the server is stopping."""
+    if stopping.done():
+        return None
+    incoming = asyncio.ensure_future(receive())
+    await asyncio.wait({incoming, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    if not incoming.done():
+        incoming.cancel()
+        return None
+    return incoming.result()
