@@ -75,7 +75,9 @@ def letor(path: Path, name: str) -> Iterator[Query]:
         yield query
 
 
-def multilabel(path: Path, name: str, labels: str | None = None) -> Iterator[tuple[dict[str, float], list[str]]]:
+def multilabel(
+    path: Path, name: str, labels: str | None = None
+) -> Iterator[tuple[dict[str, float], list[str]]]:
     """(features, relevant labels) of each row of `path/name.arff.gz`; zeros are left out.
 
     The labels are those named in `path/labels.xml` (`labels` is `name` unless given: scene-train has scene.xml).
@@ -89,7 +91,9 @@ def multilabel(path: Path, name: str, labels: str | None = None) -> Iterator[tup
             if head.startswith("@data"):
                 break
             if head.startswith("@attribute"):
-                attributes.append(next(csv.reader([line.split(None, 1)[1]], delimiter=" ", quotechar="'")).pop(0))
+                attributes.append(
+                    next(csv.reader([line.split(None, 1)[1]], delimiter=" ", quotechar="'")).pop(0)
+                )
         for line in lines:
             row = line.strip()
             if not row or row.startswith("%"):

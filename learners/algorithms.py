@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from . import spec as specs
+from .dual_ascent.surrogate import DualAscent
+from .dual_ascent.tasks import OneRelevant, Relevant
 from .learner import Learner
 from .model import FirstOrder, Model
 from .surrogates import rates
@@ -14,6 +16,7 @@ from .surrogates.slam import Slam
 from .tasks import classes, multilabel, rankings
 from .tasks.base import Task
 from .weights.base import Weights
+from .weights.entropic import Entropic
 from .weights.linear import Linear
 
 Spec = dict[str, Any]
@@ -83,8 +86,16 @@ def listnet(spec: Spec) -> Model:
     return FirstOrder(rankings.NDCG(), ListNet(rates.read(spec["learning_rate"])), Linear(), 1.0)
 
 
+def dual_ascent(spec: Spec) -> Model:
+    """Updates I, II, III of label ranking by dual ascent; its step is 1."""
+    task: Task = OneRelevant() if spec["task"] == "multiclass" else Relevant()
+    weights: Weights = Entropic(spec["dimension"]) if spec["complexity"] == "entropy" else Linear()
+    return FirstOrder(task, DualAscent(spec["update"], spec["C"], spec["gamma"]), weights, 1.0)
+
+
 MODELS: dict[str, Callable[[Spec], Model]] = {
     "predtron": predtron,
+    "dual-ascent": dual_ascent,
     "slam": slam,
     "minimax-perceptron": minimax,
     "listnet": listnet,

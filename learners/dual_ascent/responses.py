@@ -1,0 +1,203 @@
+"""How the scores answer to the dual variables: rho_r(a) = d/da G(theta_r + a x), for one instance x and every label r.
+
+G is the Fenchel conjugate of the complexity F, so rho_r(0) is the score of label r and rho_r(a) its score after the step
+theta_r <- theta_r + a x. That is all the updates have to know about F:
+
+    squared norm   F = |w|^2 / 2               G = |theta|^2 / 2             rho_r(a) = rho_r + a |x|^2
+    entropy        F = sum w_j log(n w_j)      G = log(sum exp theta_j / n)  rho_r(a) = E_p[x e^(a x)] / E_p[e^(a x)]
+
+with p = exp(theta_r) / Z_r. Where x takes the values 0 and c only, rho_r(a) = c sigmoid(logit(rho_r / c) + c a). So in
+`Additive` and `Logistic` all labels move along one curve, `value`, each from its own `level`; a step of a moves the level
+by a. That is what gives the closed forms of Section 4, and an exact update III. `Tilted` is the general case.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Additive", "Leveled", "Logistic", "Response", "Tilted", "root"]
+
+Array = NDArray[np.float64]
+
+# Beyond these, a probability says no more in float64 than that it is 0 or 1.
+SMALLEST, LARGEST = 1e-300, 1.0 - 2.0**-53
+
+
+class Response(Protocol):
+    """What every update and the certificate need."""
+
+    scores: Array
+
+    def at(self, alpha: Array) -> tuple[Array, Array]:
+        """rho_r(alpha_r) and its derivative, for all labels: G' and G'' along x."""
+
+    def growth(self, alpha: Array) -> float:
+        """sum_r G(theta_r + alpha_r x) - G(theta_r): what the step takes from the dual objective."""
+
+    def pair(self, r: int, s: int, gamma: float, most: float) -> float:
+        """The tau in [0, most] at which rho_r(tau) - rho_s(-tau) = gamma, or the end that comes nearest."""
+
+
+class Leveled(Response, Protocol):
+    """A response in which all labels share one curve."""
+
+    levels: Array
+
+    def value(self, level: float) -> float:
+        """The score at a level."""
+
+    def slope(self, level: float) -> float:
+        """Its derivative."""
+
+
+class Additive:
+    """The squared norm: score = |x|^2 level."""
+
+    def __init__(self, scores: Array, squared_norm: float) -> None:
+        self.scores = scores
+        self.squared_norm = squared_norm
+        self.levels = scores / squared_norm
+
+    def value(self, level: float) -> float:
+        return self.squared_norm * level
+
+    def slope(self, level: float) -> float:
+        del level
+        return self.squared_norm
+
+    def at(self, alpha: Array) -> tuple[Array, Array]:
+        return self.scores + self.squared_norm * alpha, np.full(alpha.shape, self.squared_norm)
+
+    def growth(self, alpha: Array) -> float:
+        return float(alpha @ self.scores + 0.5 * self.squared_norm * (alpha @ alpha))
+
+    def pair(self, r: int, s: int, gamma: float, most: float) -> float:
+        """tau = (gamma - (rho_r - rho_s)) / (2 |x|^2)."""
+        tau = (gamma - float(self.scores[r] - self.scores[s])) / (2.0 * self.squared_norm)
+        return min(max(tau, 0.0), most)
+
+
+class Logistic:
+    """Entropy where x is 0 or c: score = c sigmoid(c level)."""
+
+    def __init__(self, scores: Array, c: float = 1.0) -> None:
+        self.scores = scores
+        self.c = c
+        self.q = np.minimum(np.maximum(scores / c, SMALLEST), LARGEST)
+        self.levels = (np.log(self.q) - np.log1p(-self.q)) / c
+
+    def value(self, level: float) -> float:
+        return self.c * _sigmoid(self.c * level)
+
+    def slope(self, level: float) -> float:
+        p = _sigmoid(self.c * level)
+        return self.c * self.c * p * (1.0 - p)
+
+    def at(self, alpha: Array) -> tuple[Array, Array]:
+        z = self.c * (self.levels + alpha)
+        tail = np.exp(-np.abs(z))
+        p = np.where(z > 0.0, 1.0, tail) / (1.0 + tail)
+        return self.c * p, self.c**2 * tail / (1.0 + tail) ** 2
+
+    def growth(self, alpha: Array) -> float:
+        return float(np.log1p(self.q * np.expm1(self.c * alpha)).sum())
+
+    def pair(self, r: int, s: int, gamma: float, most: float) -> float:
+        """tau = log(beta) / c, beta the positive root of A beta^2 - B beta - D, with q = rho / c and gamma / c.
+
+        A = q_r (1 - q_s)(1 - gamma), B = gamma (q_r q_s + (1 - q_r)(1 - q_s)), D = q_s (1 - q_r)(1 + gamma).
+        A margin of 1 or more is out of reach of probabilities: then tau is `most`.
+        """
+        gamma /= self.c
+        q, p = float(self.q[r]), float(self.q[s])
+        A = q * (1.0 - p) * (1.0 - gamma)
+        if A <= 0.0:
+            return most
+        B = gamma * (q * p + (1.0 - q) * (1.0 - p))
+        D = p * (1.0 - q) * (1.0 + gamma)
+        beta = (B + math.sqrt(B * B + 4.0 * A * D)) / (2.0 * A)
+        return min(max(math.log(beta) / self.c, 0.0), most)
+
+
+class Tilted:
+    """Entropy for any non-negative x: `p` is (active features, labels), exp(theta) / Z."""
+
+    def __init__(self, p: Array, values: Array) -> None:
+        self.p = p
+        self.values = values
+        self.scores = values @ p
+
+    def at(self, alpha: Array) -> tuple[Array, Array]:
+        return self._moments(self.p, alpha)
+
+    def _moments(self, p: Array, alpha: Array) -> tuple[Array, Array]:
+        lift, top = self._lift(alpha)
+        # The features that are not active keep their mass, 1 - sum p; all of it is scaled by exp(-top).
+        mass = p * lift
+        total = mass.sum(axis=0) + np.maximum(1.0 - p.sum(axis=0), 0.0) * np.exp(-top)
+        mean = (self.values @ mass) / total
+        square = (self.values**2 @ mass) / total
+        return mean, np.maximum(square - mean * mean, 0.0)
+
+    def _lift(self, alpha: Array) -> tuple[Array, Array]:
+        """exp(alpha x - top), top >= 0 the largest exponent of a label: no overflow for any alpha."""
+        tilt = np.multiply.outer(self.values, alpha)
+        top = np.maximum(tilt.max(axis=0, initial=0.0), 0.0)
+        return np.exp(tilt - top), top
+
+    def growth(self, alpha: Array) -> float:
+        return float(np.log1p((self.p * np.expm1(np.multiply.outer(self.values, alpha))).sum(axis=0)).sum())
+
+    def pair(self, r: int, s: int, gamma: float, most: float) -> float:
+        """A safeguarded Newton search: the margin grows with tau."""
+        p = self.p[:, [r, s]]
+        sign = np.array([1.0, -1.0])
+
+        def margin(tau: float) -> tuple[float, float]:
+            mean, variance = self._moments(p, tau * sign)
+            return float(mean[0] - mean[1]) - gamma, float(variance[0] + variance[1])
+
+        return root(margin, 0.0, most)
+
+
+def _sigmoid(z: float) -> float:
+    if z >= 0.0:
+        return 1.0 / (1.0 + math.exp(-z))
+    tail = math.exp(z)
+    return tail / (1.0 + tail)
+
+
+class _Increasing(Protocol):
+    def __call__(self, at: float, /) -> tuple[float, float]: ...
+
+
+def root(increasing: _Increasing, low: float, high: float, tolerance: float = 1e-12) -> float:
+    """The zero in [low, high] of a non-decreasing function that returns (value, derivative); else the nearer end.
+
+    Newton's step where it stays inside the bracket and the bracket shrinks, a bisection where it does not.
+    """
+    value, slope = increasing(low)
+    if value >= 0.0:
+        return low
+    if increasing(high)[0] <= 0.0:
+        return high
+    at, before = low, high - low
+    for _ in range(200):
+        step = -value / slope if slope > 0.0 else math.inf
+        # A Newton step must at least halve the one before, else bisect: then the bracket shrinks geometrically.
+        if not low < at + step < high or abs(step) > 0.5 * before:
+            step = 0.5 * (low + high) - at
+        before = abs(step)
+        at += step
+        value, slope = increasing(at)
+        if before <= tolerance * max(1.0, abs(at)) or value == 0.0:
+            break
+        if value < 0.0:
+            low = at
+        else:
+            high = at
+    return at

@@ -1,0 +1,127 @@
+"""Dual ascent as a direction, g = -alpha, and the certificate that it carries along.
+
+    D = gamma T - sum_r G(theta_r), T the sum of all tau so far;   lambda M <= D <= min P,   lambda = gamma C - C^2 / 2
+
+The right part is weak duality and always holds. The left part is Lemma 1, which needs <x, H x> <= 1/2 on every mistake:
+|x|^2 <= 1/2 for the squared norm; x_j <= sqrt 2 for entropy, since H is then a variance of values in [0, max x]. It also
+needs one n: where more features than `dimension` came after the first update, the lemma is silent.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..instances import Matrix, Vector
+from ..theory.dual_ascent import lemma
+from ..weights.base import Weights, X
+from ..weights.entropic import Entropic
+from .responses import Additive, Array, Logistic, Response, Tilted
+from .updates import UPDATES, Mask, worst_pair
+
+__all__ = ["DualAscent", "relevant_labels"]
+
+
+def relevant_labels(y: Any, count: int) -> Mask:
+    """Y as a mask: of a class, that class; of grades, all above 0."""
+    if isinstance(y, np.ndarray):
+        return np.asarray(y > 0)
+    mask = np.zeros(count, dtype=bool)
+    mask[y] = True
+    return mask
+
+
+class DualAscent:
+    """Update `update` with parameters C and gamma, on linear weights (squared norm) or entropic ones."""
+
+    def __init__(self, update: str, C: float, gamma: float) -> None:
+        self.update = UPDATES[update]
+        self.C = C
+        self.gamma = gamma
+        self.mistakes = 0
+        self.total = 0.0
+        self.conjugate = 0.0
+        self.held = True
+        self.dimension: int | None = None
+
+    def direction(self, t: Array, y: Any, x: X, weights: Weights) -> Array | None:
+        """-alpha of this round, or None; the certificate is brought up to date."""
+        if isinstance(x, Matrix):
+            raise TypeError("dual ascent ranks the labels of one vector, not a list of items")
+        relevant = relevant_labels(y, len(t))
+        if not relevant.any() or relevant.all():
+            return None
+        r, s = worst_pair(t, relevant)
+        mistake = bool(t[r] <= t[s])
+        entropic = weights if isinstance(weights, Entropic) else None
+        if entropic and entropic.dimension != self.dimension:
+            t = self._resize(t, x, entropic)
+        if mistake:
+            self.mistakes += 1
+            self.held = self.held and _lemma_holds(x, entropic is not None)
+        response = _additive(t, x) if entropic is None else _entropic(t, x, entropic)
+        if response is None:
+            # x = 0 costs every competitor the loss gamma, and no weight can change: the dual rises by gamma C.
+            self.total += self.C
+            return None
+        alpha = self.update(response, relevant, self.C, self.gamma)
+        if alpha is None:
+            return None
+        self.total += float(alpha[relevant].sum())
+        self.conjugate += response.growth(alpha)
+        return -alpha
+
+    def _resize(self, t: Array, x: Vector, weights: Entropic) -> Array:
+        """n has grown: all scores and G changed with it."""
+        if self.dimension is not None:
+            self.held = self.held and self.total == 0.0
+            self.conjugate = weights.conjugate()
+            t = weights.scores(x)
+        self.dimension = weights.dimension
+        return t
+
+    def certificate(self) -> dict[str, Any]:
+        """lambda M <= D, where `condition_held` says that the lemma promises it."""
+        return {
+            "lambda": lemma(self.C, self.gamma),
+            "dual_objective": self.gamma * self.total - self.conjugate,
+            "mistakes": self.mistakes,
+            "condition_held": self.held,
+        }
+
+    def counters(self) -> dict[str, Any]:
+        """What the certificate adds up."""
+        names = ("mistakes", "total", "conjugate", "held", "dimension")
+        return {name: getattr(self, name) for name in names}
+
+    def restore(self, counters: dict[str, Any]) -> None:
+        """All as it was."""
+        self.mistakes, self.total, self.conjugate = (
+            counters["mistakes"],
+            counters["total"],
+            counters["conjugate"],
+        )
+        self.held, self.dimension = counters["held"], counters["dimension"]
+
+
+def _lemma_holds(x: Vector, entropic: bool) -> bool:
+    if not entropic:
+        return x.squared_norm() <= 0.5
+    return bool(max(x.values.max(initial=0.0), x.unseen.max(initial=0.0)) <= math.sqrt(2.0))
+
+
+def _additive(t: Array, x: Vector) -> Response | None:
+    squared_norm = x.squared_norm()
+    return Additive(t, squared_norm) if squared_norm > 0.0 else None
+
+
+def _entropic(t: Array, x: Vector, weights: Entropic) -> Response | None:
+    values = np.concatenate((x.values, x.unseen)) if len(x.unseen) else x.values
+    highest, lowest = float(values.max(initial=0.0)), float(values.min(initial=math.inf))
+    if highest <= 0.0:
+        return None
+    if lowest == highest or not ((values > 0.0) & (values < highest)).any():
+        return Logistic(t, highest)
+    return Tilted(weights.probabilities(x), values)

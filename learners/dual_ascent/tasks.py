@@ -1,0 +1,43 @@
+"""What dual ascent loses: 1 on a mistake, and a tie between a relevant and another label is one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..tasks.classes import Multiclass
+from ..tasks.rankings import Ranking
+from ..tasks.searches import Order
+from .responses import Array
+from .updates import is_mistake
+
+__all__ = ["OneRelevant", "Relevant"]
+
+
+class OneRelevant(Multiclass):
+    """Multiclass as label ranking with Y = {y}."""
+
+    def judge(self, t: Array, y: int) -> float:
+        others = np.delete(t, y)
+        return float(others.size > 0 and t[y] <= others.max())
+
+
+class Relevant(Ranking):
+    """Label ranking: every relevant label (grade above 0) must stand above all others."""
+
+    def loss(self, sigma: Order, y: Array) -> float:
+        relevant = y[sigma] > 0.0
+        return float(not relevant[: np.count_nonzero(relevant)].all())
+
+    def judge(self, t: Array, y: Array) -> float:
+        return float(is_mistake(t, y > 0.0))
+
+    def grades(self, y: Array) -> Array:
+        return (y > 0.0).astype(np.float64)
+
+    def augmented(self, y: Array, t: Array) -> Order:
+        """The best wrong order, which gains 1, or the best of all: the order of the scores."""
+        order, rival = self.decide(t), self.rival(y, t)
+        if rival is None:
+            return order
+        behind = float((self.rep(order, t.size) - self.rep(rival, t.size)) @ t)
+        return rival if behind < 1.0 else order

@@ -1,0 +1,137 @@
+"""Entropic weights: w_r = exp(theta_r) / Z_r over n coordinates, n - features of which were never met and have theta = 0.
+
+Z_r = sum_j exp(theta_rj) is carried as log Z_r, so that nothing overflows however far theta goes, and a step costs
+O(active features x labels touched):
+
+    log Z_r <- log Z_r + log(1 + sum_j p_rj (exp(a_r x_j) - 1)),    p_r = exp(theta_r) / Z_r,  a = -eta g
+
+Rounding adds up, and a sum that shrinks keeps the error of when it was large. `drift` bounds the relative error of each
+Z_r; where it passes TOLERANCE, that label's sum is taken afresh. After ten thousand touches at the earliest unless the sum
+collapses, so that the cost is spread thin.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..growth import columns_for, grown
+from ..instances import Floats, Matrix, Vector
+from .base import Arrays, Counters, X
+
+__all__ = ["Entropic"]
+
+TOLERANCE = 1e-10
+ROUNDING = 2.0**-52
+
+
+class Entropic:
+    """t_r = sum_j x_j exp(theta_rj) / Z_r. Features of x that were never met weigh exp(0) / Z_r."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self.features = 0
+        self.labels = 0
+        self.theta: Floats = np.zeros((0, 0))
+        self.log_z: Floats = np.zeros(0)
+        self.drift: Floats = np.zeros(0)
+
+    def grow(self, features: int, labels: int) -> None:
+        """New features had theta = 0 all along and change nothing, unless they pass n: then n becomes their number."""
+        theta, width, old = self.theta, columns_for(labels), self.labels
+        if width != theta.shape[1]:
+            wider, log_z, drift = np.zeros((len(theta), width)), np.zeros(width), np.zeros(width)
+            wider[:, :old], log_z[:old], drift[:old] = theta[:, :old], self.log_z[:old], self.drift[:old]
+            theta, self.log_z, self.drift = wider, log_z, drift
+        self.features, self.labels = features, labels
+        self.theta = grown(theta, features)
+        if features > self.dimension:
+            self.log_z[:old] = np.logaddexp(self.log_z[:old], np.log(features - self.dimension))
+            self.drift[:old] += ROUNDING * (1.0 + np.abs(self.log_z[:old]))
+            self.dimension = features
+        self.log_z[old:] = np.log(self.dimension)
+
+    def probabilities(self, x: Vector) -> Floats:
+        """p_rj = exp(theta_rj) / Z_r: (features of x, labels), those that were never met at the end."""
+        p: Floats = np.exp(self.theta.take(x.rows, axis=0) - self.log_z)
+        if len(x.unseen):
+            p = np.vstack((p, np.broadcast_to(np.exp(-self.log_z), (len(x.unseen), p.shape[1]))))
+        return p[:, : self.labels]
+
+    def scores(self, x: X) -> Floats:
+        """t = W x; a feature never met weighs 1 / Z_r."""
+        vector = _vector(x)
+        t: Floats = vector.values @ np.exp(self.theta.take(vector.rows, axis=0) - self.log_z)
+        if len(vector.unseen):
+            t = t + vector.unseen.sum() * np.exp(-self.log_z)
+        return t[: self.labels]
+
+    def step(self, x: X, g: Floats, eta: float) -> None:
+        """theta <- theta - eta * (x outer g), and the sums with it."""
+        vector = _vector(x)
+        columns = g.nonzero()[0]
+        if not len(columns):
+            return
+        places = (vector.rows[:, None], columns)
+        change = np.multiply.outer(vector.values, -eta * g[columns])
+        old = self.theta[places]
+        log_z = self.log_z[columns]
+        self.theta[places] = old + change
+        # exp(theta + change) - exp(theta), each relative to Z: never beyond the new sum, so it cannot overflow alone.
+        top = np.maximum(change.max(axis=0, initial=0.0), 0.0)
+        shrunk = np.exp(-top)
+        delta = (np.exp(old - log_z) * (np.exp(change - top) - shrunk)).sum(axis=0)
+        total = shrunk + delta  # Z_new / Z_old * exp(-top)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.log_z[columns] = log_z + top + np.log(total)
+            noise = ROUNDING * (8.0 + np.abs(log_z)) * (shrunk + np.abs(delta))
+            drift = (self.drift[columns] * shrunk + noise) / total
+        self.drift[columns] = drift
+        for column in columns[~((drift <= TOLERANCE) & (total > 0.0))]:
+            self._sum_afresh(int(column))
+
+    def _sum_afresh(self, label: int) -> None:
+        theta = np.ascontiguousarray(self.theta[: self.features, label])
+        unseen = self.dimension - self.features
+        top = max(float(theta.max(initial=-np.inf)), 0.0 if unseen else -np.inf)
+        self.log_z[label] = top + np.log(np.exp(theta - top).sum() + unseen * np.exp(-top))
+        self.drift[label] = ROUNDING * (8.0 + abs(self.log_z[label]))
+
+    def conjugate(self) -> float:
+        """sum_r G(theta_r) = sum_r log(Z_r / n)."""
+        return float((self.log_z[: self.labels] - np.log(self.dimension)).sum())
+
+    def contributions(self, x: X) -> Floats:
+        """values * W in the active rows, then for the features never met."""
+        vector = _vector(x)
+        return self.probabilities(vector) * np.concatenate((vector.values, vector.unseen))[:, None]
+
+    def arrays(self) -> Arrays:
+        """theta, log Z and its error bound, trimmed."""
+        labels = self.labels
+        return {
+            "theta": self.theta[: self.features, :labels],
+            "log_z": self.log_z[:labels],
+            "drift": self.drift[:labels],
+        }
+
+    def counters(self) -> Counters:
+        """n."""
+        return {"dimension": self.dimension}
+
+    def restore(self, arrays: Arrays, counters: Counters) -> None:
+        """All as it was."""
+        self.dimension = int(counters["dimension"])
+        theta = arrays["theta"]
+        self.grow(*theta.shape)
+        self.theta[: self.features, : self.labels] = theta
+        self.log_z[: self.labels], self.drift[: self.labels] = arrays["log_z"], arrays["drift"]
+
+    def nbytes(self) -> int:
+        """Bytes of the arrays, room included."""
+        return self.theta.nbytes + self.log_z.nbytes + self.drift.nbytes
+
+
+def _vector(x: X) -> Vector:
+    if isinstance(x, Matrix):
+        raise TypeError("entropic weights score labels of one vector, not a list of items")
+    return x
