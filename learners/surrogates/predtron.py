@@ -8,9 +8,9 @@ __all__ = ["LossDriven", "Predtron"]
 
 
 class Predtron:
-    """g = rep(sigma~) - rep(sigma_y), sigma~ = argmax_sigma L(sigma, y) + <rep(sigma), t>; None on a round without loss.
+    """g = rep(sigma~) - rep(sigma_y), sigma~ = argmax_sigma L(sigma, y) + <rep(sigma), t>.
 
-    It is the gradient of phi(t, y) = max_sigma L(sigma, y) - <rep(sigma_y) - rep(sigma), t>, Eq. (2).
+    None on a round without loss. The gradient of phi(t, y) = max_sigma L(sigma, y) - <rep(sigma_y) - rep(sigma), t>, Eq. (2).
     """
 
     def __init__(self, task: Task) -> None:
@@ -24,7 +24,10 @@ class Predtron:
 
 
 class LossDriven:
-    """g = L(t, y) (rep(sigma~) - rep(sigma_y)), sigma~ = argmax_{sigma not in Sigma_y} <rep(sigma), t>; None without loss."""
+    """g = L(t, y) (rep(sigma~) - rep(sigma_y)), sigma~ = argmax_{sigma not in Sigma_y} <rep(sigma), t>.
+
+    None on a round without loss.
+    """
 
     def __init__(self, task: Task) -> None:
         self.task = task

@@ -1,6 +1,6 @@
-"""What a prediction problem is: a loss, a unit-norm representation, a decoder, and the searches over decisions.
+"""What a prediction problem is: a loss, a unit-norm representation, a decoder, the searches over decisions.
 
-A task sees arrays only; names are handled elsewhere. It holds no state of the learner, so predicting cannot change it.
+A task sees arrays only; names are handled elsewhere. It holds no state of the learner.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Task(Protocol):
         ...
 
     def judge(self, t: Array, y: Truth) -> float:
-        """L(t, y) = L(pred(t), y): what a round costs. Ties of pred may be broken against the learner here."""
+        """L(t, y) = L(pred(t), y): what a round costs. Ties of pred may go against the learner here."""
         ...
 
     def rep(self, sigma: Decision, d: int) -> Array:
@@ -37,7 +37,7 @@ class Task(Protocol):
         ...
 
     def correct(self, y: Truth, t: Array) -> Decision:
-        """argmax of <rep(sigma), t> over Sigma_y = {sigma: L(sigma, y) = 0}: the correct one closest to the scores."""
+        """argmax of <rep(sigma), t> over Sigma_y = {sigma: L(sigma, y) = 0}: the correct one closest to t."""
         ...
 
     def augmented(self, y: Truth, t: Array) -> Decision:
@@ -45,7 +45,7 @@ class Task(Protocol):
         ...
 
     def rival(self, y: Truth, t: Array) -> Decision:
-        """argmax of <rep(sigma), t> over sigma outside Sigma_y, of Algorithm 2; None if every decision is correct."""
+        """argmax of <rep(sigma), t> outside Sigma_y, of Algorithm 2; None if every decision is correct."""
         ...
 
     def margin(self, t: Array) -> float | None:

@@ -33,9 +33,9 @@ class _Costed:
 
 
 class Binary(_Costed):
-    """L(sigma, y) = alpha_y if sigma != y; rep = +1 for the positive label, -1 for the negative; d = 1, margin 2|t|.
+    """L(sigma, y) = alpha_y if sigma != y; rep = +1 for the positive label, -1 for the negative; d = 1.
 
-    Labels are 0 (negative, which joined first and takes a tie) and 1 (positive).
+    Labels are 0 (negative, which joined first and takes a tie) and 1 (positive). The margin is 2|t|.
     """
 
     def decide(self, t: Array) -> int:
@@ -68,7 +68,7 @@ class Multiclass(_Costed):
     """L(sigma, y) = alpha_y if sigma != y (zero-one where alpha = 1); rep(sigma) = e_sigma."""
 
     def decide(self, t: Array) -> int:
-        return int(t.argmax())
+        return int(t.argmax()) if t.size else REJECT  # before any label has joined
 
     def loss(self, sigma: int, y: int) -> float:
         return 0.0 if sigma == y else self.cost(y)
@@ -116,8 +116,8 @@ class Ordinal(Multiclass):
 class Reject(_Costed):
     """L(REJECT, y) = beta_y, else zero-one; rep(sigma) = e_sigma, rep(REJECT) = sum_sigma e_sigma / sqrt(m).
 
-    REJECT loses ties. From W = 0 under l2 the rows of W sum to zero, so that REJECT scores 0 and cannot win while costs are at
-    most 1: the paper's option is built as printed, `min_margin` is what abstains in practice.
+    REJECT loses ties. From W = 0 under l2 the rows of W sum to zero, so that REJECT scores 0 and cannot win while
+    costs are at most 1: the paper's option is built as printed, `min_margin` is what abstains in practice.
     """
 
     def similarities(self, t: Array) -> Array:

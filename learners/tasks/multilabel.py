@@ -21,8 +21,8 @@ _CELLS = 1 << 18
 class Multilabel:
     """L(sigma, y) = f(a, b, c, d), with f >= 0 and f = 0 for sigma = y; searches are O(m^2), Appendix C.2.
 
-    f is called with integer arrays that broadcast. The search rests on this: among the sets with the same counts, the one that
-    takes the best-scored relevant and the best-scored irrelevant labels is the most similar to t.
+    f is called with integer arrays that broadcast. The search rests on this: among the sets with the same counts,
+    the one that takes the best-scored relevant and the best-scored irrelevant labels is the most similar to t.
     """
 
     def __init__(self, f: SubsetLoss) -> None:
@@ -123,7 +123,7 @@ class SubsetZeroOne(_OnlyTruth):
 
 
 class Hamming(_OnlyTruth):
-    """L = b + c; label j goes wrong in the augmented set iff 1 > 2 v_j t_j / sqrt(m), v_j = +1 where relevant: O(m)."""
+    """L = b + c; all searches in O(m): j is wrong in the augmented set iff 1 > 2 v_j t_j / sqrt(m), v = +1 on y."""
 
     def __init__(self) -> None:
         super().__init__(subsets.hamming)

@@ -19,7 +19,7 @@ SMALL = 24
 
 @lru_cache(maxsize=32)
 def places(m: int, position: str = "linear", exponent: float = 1.1) -> Array:
-    """F(1), ..., F(m), of length 1, for f(i) = -i (`linear`), 1/i (`reciprocal`), -i^exponent (`power`); read-only."""
+    """F(1) .. F(m) of length 1, for f(i) = -i (`linear`), 1/i (`reciprocal`), -i^exponent (`power`); read-only."""
     i = np.arange(1.0, m + 1.0)
     # i / m in place of i: Z takes the factor away, and no exponent overflows.
     f = 1.0 / i if position == "reciprocal" else -((i / m) ** (exponent if position == "power" else 1.0))
@@ -117,7 +117,7 @@ class NDCG(Ranking):
         return losses.ndcg_loss(sigma, y, self.cutoff)
 
     def augmented(self, y: Array, t: Array) -> Order:
-        """argmax of sum_i F(p_i) t_i - G_i D(p_i) / ideal: a merge for two grades, an assignment for more (Lemma 3)."""
+        """argmax of sum_i F(p_i) t_i - G_i D(p_i) / ideal: a merge for two grades, else Lemma 3's assignment."""
         m = t.size
         gain = losses.gains(y)
         D = losses.discounts(m)
@@ -182,7 +182,8 @@ class Precision(Ranking):
 class AP(Ranking):
     """L = 1 - average precision; every grade above 0 is relevant.
 
-    AP = (1/R) sum_a a / (a + b_a) splits over the relevant items, so the merge is exact for it too; it has no assignment form.
+    AP = (1/R) sum_a a / (a + b_a) splits over the relevant items, so the merge is exact for it too; there is no
+    assignment form.
     """
 
     def loss(self, sigma: Order, y: Array) -> float:

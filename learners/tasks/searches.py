@@ -55,7 +55,8 @@ def merge(upper: Order, lower: Order, t: Array, F: Array, bonus: Array) -> Order
             H[a] += np.maximum.accumulate(H[a - 1])
         last = N
         for a in range(R - 1, -1, -1):
-            last = above[a] = H[a, : last + 1].argmax()
+            last = int(H[a, : last + 1].argmax())
+            above[a] = last
     order = np.empty(R + N, dtype=np.intp)
     places = above + np.arange(R)
     order[places] = upper

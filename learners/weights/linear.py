@@ -6,7 +6,7 @@ Laid out (features, labels), so that the active features of an instance are whol
 import numpy as np
 
 from ..growth import columns_for, grown
-from ..instances import Floats, Matrix
+from ..instances import Floats, Ints, Matrix
 from .base import Arrays, Counters, X
 
 
@@ -31,10 +31,13 @@ class Linear:
         self.theta = grown(theta, features)
         self._flat = self.theta.reshape(-1)
 
+    def block(self, rows: Ints) -> Floats:
+        """The rows of W that are active: what a link replaces."""
+        return self.theta.take(rows, axis=0)
+
     def scores(self, x: X) -> Floats:
         """t = W x, or X w."""
-        block = self.theta.take(x.rows, axis=0)
-        t = x.product(block)
+        t = x.product(self.block(x.rows))
         return t if isinstance(x, Matrix) else t[: self.labels]
 
     def step(self, x: X, g: Floats, eta: float) -> None:
@@ -55,7 +58,7 @@ class Linear:
 
     def contributions(self, x: X) -> Floats:
         """values * W in the active rows."""
-        block = self.theta.take(x.rows, axis=0)[:, : self.labels]
+        block = self.block(x.rows)[:, : self.labels]
         if isinstance(x, Matrix):
             dense = x.values if isinstance(x.values, np.ndarray) else x.values.toarray()
             return dense * block[:, 0]
@@ -77,5 +80,5 @@ class Linear:
         self.theta[: self.features, : self.labels] = theta
 
     def nbytes(self) -> int:
-        """Bytes of theta, room included."""
-        return self.theta.nbytes
+        """Bytes of theta in use."""
+        return self.features * self.theta.shape[1] * self.theta.itemsize

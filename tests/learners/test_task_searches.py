@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from feedrank.learners.losses import subsets
 from feedrank.learners.tasks.classes import REJECT, Binary, Multiclass, Ordinal, Reject
 from feedrank.learners.tasks.multilabel import ErrorSetSize, Hamming, Multilabel, SubsetZeroOne
