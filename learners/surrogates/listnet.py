@@ -29,9 +29,11 @@ class ListNet:
     def __init__(self, rate: Rate | None = None) -> None:
         self.rate = rate or constant(1.0)
 
-    def direction(self, t: Floats, y: Floats, x: Any = None, weights: object = None) -> Floats | None:
+    def direction(
+        self, t: Floats, y: Floats, x: Any = None, weights: object = None, order: object = None
+    ) -> Floats | None:
         """g times the learning rate, or None."""
-        if not (y != y[0]).any():
+        if y.max() == y.min():
             return None
         g = softmax(t)
         g -= softmax(y)

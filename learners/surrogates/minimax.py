@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..instances import Floats
+from ..instances import Floats, Ints
 from .slam import judge, ranked, rivals
 
 
@@ -14,21 +14,24 @@ class Minimax:
     """
 
     def __init__(self, measure: str = "ndcg", cutoff: int | None = None) -> None:
-        self.measure = measure
+        self.binary = measure == "ap"
         self.judge = judge(measure, cutoff)
 
-    def direction(self, t: Floats, y: Floats, x: object = None, weights: object = None) -> Floats | None:
-        """e_j - e_i, or None."""
-        order = ranked(t)
+    def direction(
+        self, t: Floats, y: Floats, x: object = None, weights: object = None, order: Ints | None = None
+    ) -> Floats | None:
+        """e_j - e_i, or None. `order` is that of the scores, if it is known already."""
+        order = ranked(t) if order is None else order
         if self.judge(order, y) <= 0.0:
             return None
-        if self.measure == "ap":
-            y = (y > 0.0).astype(np.float64)
-        by, rival = rivals(y, order)
-        gap = np.full(len(t), -np.inf)
-        gap[by[: len(rival)]] = t[rival] - t[by[: len(rival)]]
-        i = int(np.argmax(gap))
+        grades = y[order] > 0.0 if self.binary else y[order]
+        rival = rivals(grades.astype(np.float64))
+        score = t[order]
+        gap = np.empty(len(t))
+        # An item of the lowest grade has no rival: it is the better one of no pair.
+        gap[order] = np.where(rival < len(t), score.take(rival, mode="clip") - score, -np.inf)
+        i = int(gap.argmax())
         g = np.zeros(len(t))
         g[i] = -1.0
-        g[rival[np.flatnonzero(by == i)[0]]] = 1.0
+        g[order[rival[(order == i).argmax()]]] = 1.0
         return g

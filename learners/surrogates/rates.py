@@ -15,18 +15,18 @@ highest grade in advance.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..instances import Floats
+from ..instances import Floats, Vector
+from ..weights.base import X
 
 # The share of 1 / mean ||x||^2: the best of a grid for ListNet on MQ2008 and OHSUMED; SLAM hardly depends
 # on it there.
 SHARE = 0.3
 
-Rate = Callable[[Any, Floats], float]
+Rate = Callable[[X, Floats], float]
 
 
 def constant(eta: float) -> Rate:
@@ -34,14 +34,15 @@ def constant(eta: float) -> Rate:
     return lambda x, v: eta
 
 
-def mean_square(x: Any) -> float:
-    """mean_i ||x_i||^2 of a list's items, or ||x||^2 of a vector."""
+def mean_square(x: X) -> float:
+    """mean_i ||x_i||^2 of a list's items, or ||x||^2 of a vector; features not met before count too."""
+    if isinstance(x, Vector):
+        return x.squared_norm()
     values = x.values.data if sparse.issparse(x.values) else x.values
-    items = x.values.shape[0] if x.values.ndim == 2 else 1
-    return float(np.vdot(values, values)) / items
+    return (float(np.vdot(values, values)) + float(x.unseen.sum())) / x.values.shape[0]
 
 
-def scale_free(x: Any, v: Floats) -> float:
+def scale_free(x: X, v: Floats) -> float:
     """0.3 / mean_i ||x_i||^2; a list without features takes no step."""
     square = mean_square(x)
     return SHARE / square if square > 0.0 else 0.0
@@ -50,7 +51,7 @@ def scale_free(x: Any, v: Floats) -> float:
 def theory(R: float) -> Rate:
     """1 / (4 n v_max R^2) where every ||x_i|| <= R."""
 
-    def rate(x: Any, v: Floats) -> float:
+    def rate(x: X, v: Floats) -> float:
         positive = v[v > 0.0]
         return float(positive.min() / (4.0 * len(positive) * R * R * positive.max()))
 

@@ -31,36 +31,20 @@ def ranked(t: Floats) -> Ints:
     return np.argsort(-t, kind="stable")
 
 
-def rivals(y: Floats, order: Ints) -> tuple[Ints, Ints]:
-    """All items by place, and for those above the lowest grade the top scorer among strictly lower grades."""
-    by = order[np.argsort(-y[order], kind="stable")]
-    grade = y[by]
-    starts = np.flatnonzero(grade[1:] != grade[:-1]) + 1
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
-    # Within a level the first is the top scorer, so the best of all lower levels is a running best over
-    # level heads.
-    top = np.minimum.accumulate(position[by[starts]][::-1])[::-1]
-    return by, order[np.repeat(top, np.diff(starts, prepend=0))]
+def rivals(grades: Floats) -> Ints:
+    """For each position of an order, where the first item of a strictly lower grade stands (m if there is none).
 
-
-def ndcg_weights(y: Floats, by: Ints, cutoff: int | None = None) -> Floats:
-    """v_i = G(y_i) D(i) / Z_k for the first k places, Eq. (11) and (24); they sum to 1."""
-    v: Floats = gains(y)[by[:cutoff]]
-    v *= discounts(len(v))
-    v /= v.sum()
-    return v
-
-
-def ap_weights(y: Floats, by: Ints) -> Floats:
-    """v_i = 1/r for the r relevant items, which stand first, Eq. (10)."""
-    r = int(np.count_nonzero(y > 0.0))
-    return np.full(r, 1.0 / r)
+    `grades` are read along the order, so that item is the top scorer among all of lower grade.
+    """
+    falling = -grades
+    return np.maximum.accumulate(falling).searchsorted(falling, "right")
 
 
 class Slam:
-    """g = sum_i v_i (e_k(i) - e_i), i the items whose hinge is on, k(i) their rivals; None on a round
-    without loss.
+    """g = sum_i v_i (e_k(i) - e_i), i the items whose hinge is on, k(i) their rivals; None on a round without loss.
+
+        NDCG_k   v_i = G(y_i) D(place i) / Z_k on the first k places, Eq. (11) and (24)
+        AP       v_i = 1/r on the r relevant items, Eq. (10)
 
     `rate` multiplies g, so the learner's own step is 1.
     """
@@ -68,28 +52,34 @@ class Slam:
     def __init__(
         self, measure: str = "ndcg", cutoff: int | None = None, margin: float = 1.0, rate: Rate | None = None
     ) -> None:
-        self.measure, self.cutoff, self.margin = measure, cutoff, margin
+        self.cutoff, self.margin = cutoff, margin
+        self.binary = measure == "ap"
         self.judge = judge(measure, cutoff)
         self.rate = rate or constant(1.0)
 
-    def direction(self, t: Floats, y: Floats, x: Any = None, weights: object = None) -> Floats | None:
-        """g times the learning rate, or None."""
-        order = ranked(t)
+    def direction(
+        self, t: Floats, y: Floats, x: Any = None, weights: object = None, order: Ints | None = None
+    ) -> Floats | None:
+        """g times the learning rate, or None. `order` is that of the scores, if it is known already."""
+        order = ranked(t) if order is None else order
         if self.judge(order, y) <= 0.0:
             return None
-        g, v = self.gradient(t, y, order)
+        # Everything below is indexed by position in the order; `by` lists the positions by grade, then by score.
+        grades = y[order]
+        if self.binary:
+            grades = (grades > 0.0).astype(np.float64)
+        by = (-grades).argsort(kind="stable")
+        v = gains(grades)[by[: self.cutoff]]
+        if not self.binary:
+            v *= discounts(len(v))
+        v /= np.add.reduce(v)
+        rival = rivals(grades)[by[: len(v)]]
+        count = int(rival.searchsorted(len(t)))  # the lowest grade stands last and has no rival
+        better, rival, score = by[:count], rival[:count], t[order]
+        active = v[:count] * (score[rival] - score[better] > -self.margin)
+        push = np.bincount(rival, weights=active, minlength=len(t)).astype(np.float64, copy=False)
+        push[better] -= active
+        g: Floats = np.empty(len(t))
+        g[order] = push
         g *= self.rate(x, v)
         return g
-
-    def gradient(self, t: Floats, y: Floats, order: Ints) -> tuple[Floats, Floats]:
-        """The subgradient of phi in t on a mistake round, and the weights v of the places."""
-        if self.measure == "ap":
-            y = (y > 0.0).astype(np.float64)
-        by, rival = rivals(y, order)
-        v = ap_weights(y, by) if self.measure == "ap" else ndcg_weights(y, by, self.cutoff)
-        count = min(len(v), len(rival))
-        better, rival = by[:count], rival[:count]
-        active = v[:count] * (t[rival] - t[better] > -self.margin)
-        g: Floats = np.bincount(rival, weights=active, minlength=len(t)).astype(np.float64, copy=False)
-        g[better] -= active
-        return g, v
