@@ -1,3 +1,4 @@
+# ruff: noqa: N818  (as in errors.py: a name says what happened)
 """One mapping from everything that can go wrong to `application/problem+json` (RFC 9457); docs/errors.md lists it."""
 
 from __future__ import annotations

@@ -1,0 +1,76 @@
+"""The service's part of the command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from .keys import SCOPES, KeysError, add_key, read_keys, revoke_key
+from .settings import Settings, SettingsError
+
+serve = typer.Typer(add_completion=False)
+keys = typer.Typer(add_completion=False, no_args_is_help=True, help="Add, list and revoke keys.")
+
+File = Annotated[str, typer.Option("--file", envvar="FEEDRANK_KEYS_FILE", help="the file of hashed keys")]
+
+
+def fail(error: Exception) -> typer.Exit:
+    """Say why, in one line, and leave with status 1."""
+    print(f"feedrank: {error}", file=sys.stderr)
+    return typer.Exit(1)
+
+
+@serve.command()
+def _serve(
+    host: Annotated[str | None, typer.Option(help="address to listen on [127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="port to listen on, 0 for a free one [8000]")] = None,
+    store: Annotated[str | None, typer.Option(help="sqlite:PATH or redis://HOST:PORT/DB")] = None,
+) -> None:
+    """Serve learners over HTTP. Everything else is set by FEEDRANK_..., see docs/operating.md."""
+    try:
+        settings = Settings.from_env(host=host, port=port, store=store)
+    except SettingsError as error:
+        raise fail(error) from None
+    from .server import run  # noqa: PLC0415  (the keys commands need no NumPy)
+
+    raise typer.Exit(run(settings))
+
+
+@keys.command()
+def add(
+    file: File,
+    scope: Annotated[list[str], typer.Option(help=f"one or more of {', '.join(SCOPES)}")],
+    prefix: Annotated[
+        list[str] | None, typer.Option(help="names the key is bound to start with this")
+    ] = None,
+) -> None:
+    """Make a key and print it, once: the file keeps only its hash."""
+    try:
+        print(add_key(file, scope, prefix or ()))
+    except KeysError as error:
+        raise fail(error) from None
+    if os.isatty(sys.stderr.fileno()):
+        print("Keep it: it cannot be shown again.", file=sys.stderr)
+
+
+@keys.command(name="list")
+def list_keys(file: File) -> None:
+    """Show the keys of a file: id, scopes, prefixes, date."""
+    try:
+        for key in read_keys(file):
+            names = ",".join(key.prefixes) or "*"
+            print(f"{key.id}  {','.join(key.scopes)}  {names}  {key.created}")
+    except KeysError as error:
+        raise fail(error) from None
+
+
+@keys.command()
+def revoke(file: File, key: Annotated[str, typer.Argument(help="the id that `keys list` shows")]) -> None:
+    """Take a key out of a file; running servers stop taking it at once."""
+    try:
+        revoke_key(file, key)
+    except KeysError as error:
+        raise fail(error) from None
