@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.intp]
 # A number beyond this is as useless as an infinite one: its square, or a few thousand updates with it, overflow.
 LARGEST = 1e100
 _PLAIN = frozenset({int, float})
-_NONE: Floats = np.empty(0)
+EMPTY: Floats = np.empty(0)
 # Lists whose matrix would be mostly zeros are kept sparse: above this many cells, below this share of them filled.
 _SPARSE_CELLS = 65_536
 _SPARSE_SHARE = 0.1
@@ -36,7 +36,7 @@ class Vector:
 
     rows: Ints
     values: Floats
-    unseen: Floats = field(default_factory=lambda: _NONE)
+    unseen: Floats = field(default_factory=lambda: EMPTY)
 
     def product(self, block: Floats) -> Floats:
         """t = W x, where `block` holds the rows of W that are active."""
@@ -57,7 +57,7 @@ class Matrix:
 
     rows: Ints
     values: Any  # Floats (items, len(rows)), or a scipy CSR array of that shape
-    unseen: Floats = field(default_factory=lambda: _NONE)  # squared norm of each item's features not met yet
+    unseen: Floats = field(default_factory=lambda: EMPTY)  # squared norm of each item's features not met yet
 
     def product(self, block: Floats) -> Floats:
         """t = X w, where `block` holds the active rows of w as a column."""
@@ -82,10 +82,10 @@ class Matrix:
 
 @dataclass(slots=True)
 class Words:
-    """A feature vector by name, read and checked."""
+    """A feature vector by name, read and checked. Without `values` each name counts 1, and may stand twice."""
 
     names: Sequence[str]
-    values: Floats
+    values: Floats | None
 
 
 @dataclass(slots=True)
@@ -137,36 +137,41 @@ def _numbers(values: Sequence[Any], names: Sequence[str], place: str) -> Floats:
 
 def read_features(features: Any, place: str = "/features") -> Words:
     """`{"name": number}`, `["name", ...]` (each 1, a repeated name once), or `[number, ...]` (named 0, 1, ...)."""
-    if isinstance(features, Mapping):
+    if isinstance(features, dict | Mapping):
         names = list(features)
         _check_names(names, place)
         return Words(names, _numbers(list(features.values()), names, place))
+    if isinstance(features, list | tuple):
+        if not features:
+            return Words((), EMPTY)
+        if isinstance(features[0], str):
+            _check_names(features, place)
+            return Words(features, None)
+        numbers = numbered(len(features))
+        return Words(numbers, _numbers(features, numbers, place))
     if isinstance(features, np.ndarray):
         if features.ndim != 1 or features.dtype.kind not in "fiu":
             raise InstanceError("must be one-dimensional and of numbers", place)
         array = features.astype(np.float64)
         _finite(array, place)
         return Words(numbered(len(array)), array)
-    if isinstance(features, list | tuple):
-        if not features:
-            return Words((), _NONE)
-        if isinstance(features[0], str):
-            names = list(dict.fromkeys(features)) if _hashable(features) else list(features)
-            _check_names(names, place)
-            return Words(names, np.ones(len(names)))
-        names_ = numbered(len(features))
-        return Words(names_, _numbers(features, names_, place))
     raise InstanceError("must be an object of numbers, a list of names, or a list of numbers", place)
 
 
-def _hashable(values: Sequence[Any]) -> bool:
-    return {str}.issuperset(map(type, values))
+@lru_cache(maxsize=1024)
+def ones(count: int) -> Floats:
+    """The values of names alone, read-only."""
+    array = np.ones(count)
+    array.setflags(write=False)
+    return array
 
 
 def _check_names(names: Sequence[Any], place: str) -> None:
-    if not {str}.issuperset(map(type, names)):
+    try:
+        "".join(names)  # the quickest way to see that all are text
+    except TypeError:
         bad = next(i for i, name in enumerate(names) if not isinstance(name, str))
-        raise InstanceError("a feature's name must be text", place + pointer(bad))
+        raise InstanceError("a feature's name must be text", place + pointer(bad)) from None
     if "" in names:
         raise InstanceError("a feature's name must not be empty", place)
 
@@ -198,7 +203,7 @@ def read_items(items: Any) -> Listing:
     _unique(ids)
     rows = [read_features(item["features"], pointer("items", i, "features")) for i, item in enumerate(items)]
     first = rows[0].names
-    if all(row.names is first for row in rows):
+    if all(row.names is first and row.values is not None for row in rows):
         return Listing(ids, first, np.array([row.values for row in rows]))
     return _gather(ids, rows)
 
@@ -206,9 +211,14 @@ def read_items(items: Any) -> Listing:
 def _gather(ids: Sequence[str], rows: Sequence[Words]) -> Listing:
     """One matrix over all the names of the list, in the order in which they are met."""
     columns: dict[str, int] = {}
-    where = [columns.setdefault(name, len(columns)) for row in rows for name in row.names]
-    counts = np.array([len(row.names) for row in rows])
-    values = np.concatenate([row.values for row in rows]) if where else _NONE
+    names = [dict.fromkeys(row.names) if row.values is None else row.names for row in rows]
+    where = [columns.setdefault(name, len(columns)) for row in names for name in row]
+    counts = np.array([len(row) for row in names])
+    each = [
+        ones(count) if row.values is None else row.values
+        for row, count in zip(rows, counts.tolist(), strict=True)
+    ]
+    values = np.concatenate(each)
     cells = len(rows) * len(columns)
     if cells > _SPARSE_CELLS and len(where) < _SPARSE_SHARE * cells:
         starts = np.concatenate([[0], np.cumsum(counts)])
@@ -224,20 +234,20 @@ def _gather(ids: Sequence[str], rows: Sequence[Words]) -> Listing:
 
 def read(instance: Any, kind: str) -> Words | Listing:
     """An instance of the `kind` ("features" or "items") that the learner's task takes."""
-    if isinstance(instance, Words | Listing):
-        return instance
-    if not isinstance(instance, Mapping):
+    if not isinstance(instance, dict | Mapping):
+        if isinstance(instance, Words if kind == "features" else Listing):
+            return instance
         raise InstanceError(f'must be an object with "{kind}"')
-    if kind not in instance:
+    if len(instance) != 1 or kind not in instance:
+        strange = next((key for key in instance if key != kind), None)
+        if strange is not None:
+            raise InstanceError("unknown field", pointer(strange))
         raise InstanceError("is required", pointer(kind))
-    if len(instance) > 1:
-        strange = next(key for key in instance if key != kind)
-        raise InstanceError("unknown field", pointer(strange))
     return read_features(instance["features"]) if kind == "features" else read_items(instance["items"])
 
 
 def not_negative(words: Words) -> None:
     """Refuse negative values, for the learners whose weights live on the simplex."""
-    if words.values.size and words.values.min() < 0:
+    if words.values is not None and words.values.size and words.values.min() < 0:
         bad = words.names[int(np.argmin(words.values))]
         raise InstanceError("must not be negative with complexity: entropy", pointer("features", bad))

@@ -15,7 +15,7 @@ from .model import Decision, Model
 from .names import Names
 from .results import Outcome, Prediction, Progress
 from .tasks.classes import REJECT
-from .transforms import BIAS, Transform
+from .transforms import BIAS, Transform, Unmet, met
 from .truths import Truth
 from .weights.base import X
 
@@ -60,7 +60,7 @@ class Learner:
         found = self._found(instance)
         if self.kind == "features" and not len(self.labels):
             return Prediction(self.task, [], None, abstained=True)
-        x, _, _ = self._x(found)
+        x, _ = self._x(found)
         decision = self.model.decide(x, loss)
         scores = self._shown(decision.scores)
         names: Any = found.ids if isinstance(found, Listing) else self.labels
@@ -133,43 +133,45 @@ class Learner:
         found, wanted = self._read(instance, truth)
         if self.kind == "features":
             self._join(wanted.grades)
-        scored, rows, values = self._x(found)
+        scored, unmet = self._x(found)
         seen: Any = None
         if isinstance(found, Listing):
-            scored, values, decision, y, seen = self._list_round(found, wanted, served, scored, values)
+            scored, unmet, decision, y, seen = self._list_round(found, wanted, served, scored, unmet)
         elif len(self.labels):
             decision, y, seen = self.model.decide(scored), self._encode(wanted), self._seen(served)
         else:
             decision, y = _NOTHING, None
         something = decision is not _NOTHING
         loss = float(self.model.judge(decision, y)) if something else 0.0
-        x = self._meet(found, scored, rows, values)
+        x = self._meet(scored, unmet)
         updated = something and self.model.learn(x, decision, y, scored)
-        self.transform.count(found, rows, len(self.features))
+        self.transform.count(x, len(self.features))
         self.progress.count(loss, updated)
         self.version += 1
         return Outcome(loss, loss > 0, updated, None if seen is None else float(self.model.loss(seen, y)))
 
     def _list_round(
-        self, found: Listing, truth: Truth, served: Mapping[str, Any] | None, X: Any, values: Any
-    ) -> tuple[Any, Any, Decision, Any, Any]:
+        self, found: Listing, truth: Truth, served: Mapping[str, Any] | None, X: Any, unmet: Unmet
+    ) -> tuple[Any, Unmet, Decision, Any, Any]:
         """What a round on a list is about: with clicks, only the items that count."""
         index = {name: i for i, name in enumerate(found.ids)}
         seen = None if served is None else _order(served["ranking"], index, len(index))
         decision = self.model.decide(X)
         if truth.clicks is None:
-            return X, values, decision, truths.grades(truth, index, len(index)), seen
+            return X, unmet, decision, truths.grades(truth, index, len(index)), seen
         order = decision.sigma if seen is None else seen
         kept, y = clicks.skip_above(order, [index[name] for name in truth.clicks])
         if not len(kept):
-            return X, values, _NOTHING, None, None
+            return X, unmet, _NOTHING, None, None
         X = Matrix(X.rows, X.values[kept], X.unseen[kept] if len(X.unseen) else X.unseen)
         if seen is not None:
             place = np.full(len(index), -1)
             place[kept] = np.arange(len(kept))
             seen = place[seen]
             seen = seen[seen >= 0]
-        return X, values[kept], self.model.decide(X), y, seen
+        if unmet.names:
+            unmet = Unmet(unmet.names, unmet.values[kept])
+        return X, unmet, self.model.decide(X), y, seen
 
     def _read(self, instance: Any, truth: Any) -> tuple[Words | Listing, Truth]:
         found = self._found(instance)
@@ -182,14 +184,11 @@ class Learner:
             instances.not_negative(found)
         return found
 
-    def _x(self, found: Words | Listing) -> tuple[X, Ints, Any]:
-        """x on what is known, the row of every feature (-1 where unknown), and all values after scaling."""
-        rows = self.transform.rows(found.names, self.features)
+    def _x(self, found: Words | Listing) -> tuple[X, Unmet]:
+        """x on what is known, and what is not."""
         if isinstance(found, Listing):
-            matrix, values = self.transform.matrix(found, rows)
-            return matrix, rows, values
-        vector, values = self.transform.vector(found, rows)
-        return vector, rows, values
+            return self.transform.matrix(found, self.features)
+        return self.transform.vector(found, self.features)
 
     def _join(self, names: Any) -> None:
         index = self.labels.index
@@ -203,20 +202,18 @@ class Learner:
         """Make room in the model for every name that has joined."""
         # Lists share one column of weights; a binary learner has one, the positive label's, unless REJECT needs two.
         single = self.kind == "items" or (self.task == "binary" and self.spec["loss"] != "reject")
+        self.transform.grow(len(self.features))
         self.model.grow(len(self.features), 1 if single else len(self.labels))
         if self._costs is not None:
             self.model.price([self._costs.get(name, 1.0) for name in self.labels])
 
-    def _meet(self, found: Words | Listing, scored: X, rows: Ints, values: Any) -> X:
-        """x with every feature of the instance known; `rows` is completed in place."""
-        if not (rows.size and rows.min() < 0):
+    def _meet(self, scored: X, unmet: Unmet) -> X:
+        """x with every feature of the instance known."""
+        if not unmet.names:
             return scored
-        unknown = np.flatnonzero(rows < 0)
-        rows[unknown] = [self.features.add(found.names[i]) for i in unknown.tolist()]
+        rows = [self.features.add(name) for name in unmet.names]
         self.grow()
-        if isinstance(found, Listing):
-            return self.transform.constant_column(Matrix(rows, values))
-        return self.transform.constant(instances.Vector(rows, values))
+        return met(scored, unmet, rows)
 
     def _encode(self, truth: Truth) -> Any:
         if self.task in _CLASSES:
@@ -250,9 +247,8 @@ class Learner:
 
     def nbytes(self) -> int:
         """Memory taken, roughly: weights, names, counts."""
-        return (
-            self.model.nbytes() + self.features.nbytes() + self.labels.nbytes() + self.transform.counts.nbytes
-        )
+        counts = 8 * len(self.features) if self.transform.idf else 0
+        return self.model.nbytes() + self.features.nbytes() + self.labels.nbytes() + counts
 
     def describe(self) -> dict[str, Any]:
         """The parts of the contract's Progress that a learner knows of itself."""

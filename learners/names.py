@@ -3,6 +3,15 @@
 from collections.abc import Iterable, Iterator
 
 
+class Index(dict[str, int]):
+    """A dict whose missing names have the number -1, so that a whole vector is looked up without a Python loop."""
+
+    __slots__ = ()
+
+    def __missing__(self, name: str) -> int:
+        return -1
+
+
 class Names:
     """An index that only grows: a name keeps the number it got when it joined."""
 
@@ -10,7 +19,7 @@ class Names:
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names: list[str] = []
-        self.index: dict[str, int] = {}
+        self.index = Index()
         for name in names:
             self.add(name)
 

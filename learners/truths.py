@@ -40,7 +40,7 @@ class Truth:
 
 def read(truth: Any, task: str, members: Sequence[str] | None = None) -> Truth:
     """The truth, checked. `members` are the only names allowed: the ids of the list, or the labels of a closed task."""
-    if not isinstance(truth, Mapping):
+    if not isinstance(truth, dict | Mapping):
         raise TruthError("a truth must be an object")
     accepted = ACCEPTED[task]
     for field in truth:

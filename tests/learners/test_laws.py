@@ -1,0 +1,247 @@
+"""Laws that every learner keeps. A new algorithm joins with one line in `SPECS`."""
+
+import copy
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from feedrank.learners import InputError, SnapshotError, build, dump, fingerprint, load
+
+LABELS = {"labels": ["low", "high"]}
+PREDTRON = {"algorithm": "predtron"}
+
+SPECS = [
+    {"task": "binary", **LABELS},
+    {"task": "binary", **LABELS, **PREDTRON},
+    {"task": "binary", **LABELS, **PREDTRON, "loss": "weighted", "weights": {"low": 3}},
+    {"task": "binary", **LABELS, **PREDTRON, "loss": "reject", "reject_costs": {"low": 0.2}},
+    {"task": "multiclass"},
+    {"task": "multiclass", **PREDTRON},
+    {"task": "multiclass", **PREDTRON, "variant": "loss-driven", "bias": True, "weighting": "idf"},
+    {"task": "multiclass", **PREDTRON, "loss": "weighted", "weights": {"a": 2.5}, "normalize": "unit"},
+    {"task": "multiclass", **PREDTRON, "loss": "reject", "reject_costs": {"b": 0.5}},
+    {"task": "ordinal", "labels": ["1", "2", "3", "4"]},
+    {"task": "multilabel"},
+    {"task": "multilabel", **PREDTRON},
+    {"task": "multilabel", **PREDTRON, "loss": "hamming", "weighting": "idf", "normalize": "unit", "bias": True},
+    {"task": "multilabel", **PREDTRON, "loss": "error-set-size"},
+    {"task": "label-ranking"},
+    {"task": "label-ranking", **PREDTRON},
+    {"task": "label-ranking", **PREDTRON, "loss": "precision", "cutoff": 2, "position": "reciprocal"},
+    {"task": "label-ranking", **PREDTRON, "loss": "ap", "position": "power", "exponent": 2},
+    {"task": "label-ranking", "algorithm": "slam"},
+    {"task": "label-ranking", "algorithm": "minimax-perceptron"},
+    {"task": "label-ranking", "algorithm": "listnet"},
+    {"task": "subset-ranking"},
+    {"task": "subset-ranking", **PREDTRON, "bias": True, "normalize": "unit"},
+    {"task": "subset-ranking", **PREDTRON, "cutoff": 2, "variant": "loss-driven", "normalize": "list"},
+    {"task": "subset-ranking", "algorithm": "slam", "normalize": "list"},
+    {"task": "subset-ranking", "algorithm": "slam", "measure": "ap"},
+    {"task": "subset-ranking", "algorithm": "minimax-perceptron"},
+    {"task": "subset-ranking", "algorithm": "listnet", "normalize": "unit"},
+]
+
+every_spec = pytest.mark.parametrize("spec", SPECS, ids=lambda s: "-".join(str(v) for v in s.values())[:60])
+
+WORDS = [f"w{i}" for i in range(12)]
+TOPICS = ["a", "b", "c", "d", "__class__"]
+
+
+def features(rng):
+    words = rng.choice(WORDS, size=rng.integers(0, 6), replace=False).tolist()
+    form = rng.integers(3)
+    if form == 0:
+        return words
+    if form == 1:
+        return {word: float(value) for word, value in zip(words, rng.uniform(0, 2, len(words)), strict=True)}
+    return rng.uniform(0, 1, 4).round(3).tolist()
+
+
+def truth(spec, rng, ids=()):
+    task = spec["task"]
+    if task == "subset-ranking":
+        if rng.integers(2):
+            return {"clicks": [name for name in ids if rng.integers(2)]}
+        return {"relevance": {name: int(rng.integers(4)) for name in ids if rng.integers(2)}}
+    if task in ("binary", "ordinal"):
+        return {"label": str(rng.choice(spec["labels"]))}
+    if task == "multiclass":
+        return {"label": str(rng.choice(TOPICS))}
+    if task == "multilabel" or rng.integers(2):
+        return {"labels": [topic for topic in TOPICS if rng.integers(2)]}
+    return {"relevance": {topic: int(rng.integers(4)) for topic in TOPICS if rng.integers(2)}}
+
+
+def event(spec, rng):
+    if spec["task"] == "subset-ranking":
+        ids = [f"d{i}" for i in range(rng.integers(1, 6))]
+        return {"items": [{"id": name, "features": features(rng)} for name in ids]}, truth(spec, rng, ids)
+    return {"features": features(rng)}, truth(spec, rng)
+
+
+def stream(spec, seed, count):
+    rng = np.random.default_rng(seed)
+    return [event(spec, rng) for _ in range(count)]
+
+
+def run(learner, events):
+    return [learner.learn(instance, answer) for instance, answer in events]
+
+
+@every_spec
+def test_equal_streams_give_equal_bytes(spec):
+    one, two = build(spec), build(copy.deepcopy(spec))
+    events = stream(spec, 1, 40)
+    assert run(one, events) == run(two, json.loads(json.dumps(events)))
+    assert dump(one) == dump(two)
+    assert one.version == 40
+    assert one.progress.rounds == 40
+    assert one.progress.updates > 0, "the stream must teach something, or the laws say nothing"
+
+
+@every_spec
+def test_save_and_load_in_the_middle_changes_no_later_bit(spec):
+    events = stream(spec, 2, 60)
+    straight, broken = build(spec), build(spec)
+    for cut, (instance, answer) in enumerate(events):
+        outcome = straight.learn(instance, answer)
+        if cut % 7 == 3:
+            broken = load(dump(broken))
+        assert broken.learn(instance, answer) == outcome
+    assert dump(broken) == dump(straight)
+    assert fingerprint(broken) == fingerprint(straight)
+    assert broken.describe() == straight.describe()
+
+
+@every_spec
+def test_predicting_changes_nothing(spec):
+    learner = build(spec)
+    for instance, answer in stream(spec, 3, 25):
+        before = dump(learner)
+        first = learner.predict(instance)
+        assert learner.predict(instance) == first
+        learner.check(instance, answer)
+        assert dump(learner) == before
+        learner.learn(instance, answer)
+
+
+@every_spec
+def test_inputs_are_not_mutated(spec):
+    learner = build(spec)
+    events = stream(spec, 4, 25)
+    kept = copy.deepcopy(events)
+    given_spec = copy.deepcopy(spec)
+    run(learner, events)
+    for instance, _ in events:
+        learner.predict(instance, top=2)
+    assert events == kept
+    assert spec == given_spec
+
+
+@every_spec
+def test_a_round_is_judged_as_it_would_have_been_predicted(spec):
+    """`served_loss` of a prediction made just before is the loss, where no label joins and no tie counts against us."""
+    learner = build(spec)
+    run(learner, stream(spec, 5, 30))
+    for instance, answer in stream(spec, 6, 30):
+        prediction = learner.predict(instance)
+        outcome = learner.learn(instance, answer, served=prediction.served())
+        if prediction.abstained and learner.spec.get("loss") != "reject":
+            continue
+        if answer.get("clicks") == []:
+            assert outcome.served_loss is None
+            assert outcome.loss == 0
+        elif spec.get("loss") == "error-set-size" or learner.spec["algorithm"] == "dual-ascent":
+            assert outcome.served_loss <= outcome.loss
+        else:
+            assert outcome.served_loss == pytest.approx(outcome.loss, abs=1e-12)
+
+
+@every_spec
+def test_every_label_or_item_is_ranked_best_first(spec):
+    learner = build(spec)
+    run(learner, stream(spec, 7, 30))
+    searched = learner.spec.get("loss") in ("ap", "pairwise-disagreement")
+    for instance, _ in stream(spec, 8, 15):
+        prediction = learner.predict(instance)
+        names = [name for name, _ in prediction.ranking]
+        everything = [item["id"] for item in instance["items"]] if "items" in instance else list(learner.labels)
+        assert sorted(names) == sorted(everything)
+        if not (searched and learner.spec["algorithm"] == "quadratic-surrogate"):
+            assert all(one[1] >= two[1] for one, two in pairwise(prediction.ranking))
+        assert learner.predict(instance, top=2).ranking == prediction.ranking[:2]
+        assert prediction.margin is None or prediction.margin >= 0
+        assert learner.predict(instance, min_margin=1e30).abstained or prediction.margin is None
+        json.dumps(prediction.to_json(), allow_nan=False)
+
+
+@every_spec
+def test_contributions_sum_to_the_score(spec):
+    learner = build(spec)
+    if learner.spec.get("kernel", "linear") != "linear":
+        pytest.fail("join a kernel learner with its own test of explain")
+    run(learner, stream(spec, 9, 30))
+    for instance, _ in stream(spec, 10, 10):
+        prediction = learner.predict(instance, explain=True)
+        for (_, score), parts in zip(prediction.ranking, prediction.contributions, strict=True):
+            assert sum(parts.values()) == pytest.approx(score, abs=1e-9)
+
+
+@every_spec
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(noise=st.binary(max_size=40), seed=st.integers(0, 5), place=st.floats(0, 1))
+def test_damage_is_noticed(spec, noise, seed, place):
+    learner = build(spec)
+    run(learner, stream(spec, seed, 5))
+    data = dump(learner)
+    at = int(place * (len(data) - 1))
+    damaged = data[:at] + bytes([data[at] ^ 0x5A]) + data[at + 1 :]
+    for wrong in (noise, data[:at], damaged, data + b"x"):
+        with pytest.raises(SnapshotError):
+            load(wrong)
+
+
+@every_spec
+def test_a_refused_event_leaves_no_trace(spec):
+    learner = build(spec)
+    run(learner, stream(spec, 11, 10))
+    before = dump(learner)
+    good, answer = event(spec, np.random.default_rng(0))
+    bad = [
+        ({"features": {"new": float("nan")}}, answer),
+        ({"features": {"new": 10**400}}, answer),
+        ({"features": {"new": "1"}}, answer),
+        ({"features": {"": 1}}, answer),
+        ({"features": ["new", 1]}, answer),
+        ({"features": [1, True]}, answer),
+        ({"items": []}, answer),
+        ({"items": [{"id": "x", "features": []}, {"id": "x", "features": []}]}, answer),
+        ({}, answer),
+        (7, answer),
+        (good | {"extra": 1}, answer),
+        (good, {}),
+        (good, {"label": "a", "labels": ["a"]}),
+        (good, {"label": 3}),
+        (good, {"relevance": {"d0": -1}}),
+        (good, {"relevance": {"d0": float("inf")}}),
+        (good, {"clicks": ["nowhere"]}),
+        (good, {"truth": 1}),
+    ]
+    for instance, wrong in bad:
+        with pytest.raises(InputError) as caught:
+            learner.learn(instance, wrong)
+        assert caught.value.detail
+        with pytest.raises(InputError):
+            learner.check(instance, wrong)
+    assert dump(learner) == before
+
+
+@every_spec
+def test_the_full_spec_reads_as_itself(spec):
+    full = build(spec).spec
+    assert build(full).spec == full
+    assert json.loads(json.dumps(full)) == full
