@@ -2,85 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-)
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 __all__ = ["CONTENT_TYPE_LATEST", "Metrics"]
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
+# What the host counts: its key, the metric, what it means.
+COUNTERS = {
+    "mistakes": ("feedrank_mistakes", "Applied events that were mistakes"),
+    "loss_total": ("feedrank_loss", "Sum of the losses of applied events"),
+    "predictions": ("feedrank_predictions", "Predictions made"),
+    "snapshots": ("feedrank_snapshots", "Snapshots written"),
+    "store_errors": ("feedrank_store_errors", "Failed calls of the store"),
+    "divergences": ("feedrank_divergences", "Replicas found to disagree"),
+    "skipped_events": ("feedrank_skipped_events", "Log entries that could not be applied"),
+}
+GAUGES = {
+    "loaded_learners": ("feedrank_loaded_learners", "Learners in memory"),
+    "loaded_bytes": ("feedrank_loaded_bytes", "Bytes of learners in memory"),
+    "log_lag": ("feedrank_log_lag", "Events known to be in the logs and not applied yet"),
+}
+
 
 class Metrics:
-    """The counters of one app, in a registry of its own, so that two apps in a process do not add up."""
+    """The metrics of one app, in a registry of its own, so that two apps in a process do not add up."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "feedrank_requests", "Replies sent", ["operation", "method", "status"], registry=self.registry
+        registry = CollectorRegistry()
+        labels = ["operation", "method", "status"]
+        self._registry = registry
+        self._requests = Counter("feedrank_requests", "Replies sent", labels, registry=registry)
+        self._seconds = Histogram(
+            "feedrank_request_seconds", "Time to reply", ["operation"], buckets=BUCKETS, registry=registry
         )
-        self.seconds = Histogram(
-            "feedrank_request_seconds",
-            "Time to reply",
-            ["operation"],
-            buckets=BUCKETS,
-            registry=self.registry,
-        )
-        self.feedback = Counter(
-            "feedrank_feedback", "Feedback events by result", ["result"], registry=self.registry
-        )
-        self.mistakes = Counter(
-            "feedrank_mistakes", "Applied events that were mistakes", registry=self.registry
-        )
-        self.loss = Counter("feedrank_loss", "Sum of the losses of applied events", registry=self.registry)
-        self.mean_loss = Gauge("feedrank_mean_loss", "Mean loss of applied events", registry=self.registry)
-        self._applied = self.feedback.labels("applied")
-        self._duplicate = self.feedback.labels("duplicate")
-        self._refused = self.feedback.labels("refused")
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._gauges: dict[str, Gauge] = {}
-        self._events = 0
-        self._losses = 0.0
+        self._stats: Mapping[str, float] = {}
+        registry.register(self)
 
     def replied(self, operation: str, method: str, status: int, seconds: float) -> None:
         """Count one reply."""
         pair = self._children.get((operation, method, status))
         if pair is None:
-            pair = self.requests.labels(operation, method, str(status)), self.seconds.labels(operation)
+            pair = self._requests.labels(operation, method, str(status)), self._seconds.labels(operation)
             self._children[operation, method, status] = pair
         pair[0].inc()
         pair[1].observe(seconds)
 
-    def learned(self, result: Mapping[str, Any]) -> None:
-        """Count one reply to feedback."""
-        if result["duplicate"]:
-            self._duplicate.inc()
-            return
-        self._applied.inc()
-        self._events += 1
-        if result["mistake"]:
-            self.mistakes.inc()
-        loss = max(0.0, float(result["loss"]))
-        self.loss.inc(loss)
-        self._losses += loss
-
-    def refused(self) -> None:
-        """Count feedback that was not taken."""
-        self._refused.inc()
-
     def page(self, stats: Mapping[str, float]) -> bytes:
-        """The metrics in text form; `stats` of the host become gauges named after their keys."""
-        for name, value in stats.items():
-            if name not in self._gauges:
-                self._gauges[name] = Gauge(f"feedrank_{name}", name.replace("_", " "), registry=self.registry)
-            self._gauges[name].set(value)
-        self.mean_loss.set(self._losses / self._events if self._events else 0.0)
-        return generate_latest(self.registry)
+        """The metrics in text form, those of the host from its `stats`."""
+        self._stats = stats
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """The host's share, asked for by the registry."""
+        stats = self._stats
+        if not stats:
+            return
+        events = CounterMetricFamily("feedrank_feedback", "Feedback events by result", labels=["result"])
+        events.add_metric(["applied"], stats["feedback"])
+        events.add_metric(["duplicate"], stats["duplicates"])
+        yield events
+        mean = stats["loss_total"] / stats["feedback"] if stats["feedback"] else 0.0
+        yield GaugeMetricFamily("feedrank_mean_loss", "Mean loss of applied events", mean)
+        for key, (name, text) in COUNTERS.items():
+            yield CounterMetricFamily(name, text, stats[key])
+        for key, (name, text) in GAUGES.items():
+            yield GaugeMetricFamily(name, text, stats[key])
