@@ -1,9 +1,10 @@
+# ruff: noqa: N818  (a name says what happened; that it is an error, the base says)
 """The one exception tree of the service; the HTTP edge turns each into a problem document, and nowhere else.
 
-    ServiceError
-      Unauthorized 401   Forbidden 403   NotFound 404   Conflict 409   Gone 410   TooLarge 413   Unprocessable 422
-      StoreUnavailable 503   TimedOut 503   StorageFull 507
-      StoreRefused       at start only: the store cannot be used and was not touched
+ServiceError
+  Unauthorized 401   Forbidden 403   NotFound 404   Conflict 409   Gone 410   TooLarge 413   Unprocessable 422
+  StoreUnavailable 503   TimedOut 503   StorageFull 507
+  StoreRefused       at start only: the store cannot be used and was not touched
 """
 
 from __future__ import annotations

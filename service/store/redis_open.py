@@ -1,0 +1,117 @@
+"""Opening Redis: the URL, what the server must be, and what an operator should know about it."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, RedisError, ResponseError
+
+from ..errors import StoreRefused
+from . import keys
+from .redis import SCRIPTS, RedisStore
+from .redis_listen import Listener
+from .redis_pipes import Pipes
+
+LAYOUT = 1
+OLDEST = (6, 2)
+TIMEOUT = 5.0
+
+
+def options() -> dict[str, Any]:
+    # No silent second sending: an append whose reply was lost may have run.
+    return {
+        "socket_timeout": TIMEOUT,
+        "socket_connect_timeout": TIMEOUT,
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+    }
+
+
+async def open_redis(url: str) -> RedisStore:
+    """The store at a `redis` URL of any form; StoreRefused in one line if it cannot be used."""
+    shown = urlsplit(url)._replace(netloc=urlsplit(url).netloc.rpartition("@")[2]).geturl()
+    client: Any = None
+    try:
+        client = cluster(url) if "+cluster:" in url else Redis.from_url(url, **options())
+        await client.initialize()
+        notices = await examine(client, shown)
+    except BaseException as error:
+        if client is not None:
+            await client.aclose()
+        if isinstance(error, RedisError | OSError | ValueError):
+            raise StoreRefused(f"cannot use {shown}: {hint(error)}") from None
+        raise
+
+    async def listen() -> Any:
+        if "+cluster:" not in url:
+            return Redis.from_url(url, **options())
+        await client.initialize()
+        node = client.get_random_node()
+        parts = urlsplit(url)
+        plain = parts._replace(
+            scheme=parts.scheme.removesuffix("+cluster"),
+            netloc=f"{parts.netloc.rpartition('@')[0]}@{node.host}:{node.port}".lstrip("@"),
+        )
+        return Redis.from_url(plain.geturl(), **options())
+
+    return RedisStore(Pipes(client, SCRIPTS), Listener(listen), notices)
+
+
+def cluster(url: str) -> Any:
+    """A client of Redis Cluster; the URL names one or more of its nodes, separated by commas."""
+    parts = urlsplit(url)
+    who, _, where = parts.netloc.rpartition("@")
+    nodes = []
+    for place in where.split(","):
+        host, _, port = place.rpartition(":")
+        nodes.append(ClusterNode(host or place, int(port) if host else 6379))
+    user, _, password = who.partition(":")
+    extra: dict[str, Any] = {"username": user or None, "password": password or None} if who else {}
+    return RedisCluster(startup_nodes=nodes, ssl=parts.scheme.startswith("rediss"), **extra, **options())
+
+
+def hint(error: BaseException) -> str:
+    if isinstance(error, AuthenticationError):
+        return f"{error}: check the user and password in the URL"
+    return f"{error}: is Redis {OLDEST[0]}.{OLDEST[1]} or later running there?"
+
+
+async def examine(client: Any, shown: str) -> tuple[str, ...]:
+    """Refuse a server that is too old or a newer layout; return what would lose data."""
+    found = await client.info()
+    infos = [found] if "redis_version" in found else list(found.values())
+    notices: list[str] = []
+    for info in infos:
+        version = str(info["redis_version"])
+        if tuple(map(int, version.split(".")[:2])) < OLDEST:
+            raise StoreRefused(f"{shown} is Redis {version}; {OLDEST[0]}.{OLDEST[1]} or later is needed")
+        if not info.get("aof_enabled"):
+            notices.append("Redis runs without appendonly: what it has not yet saved is lost if it stops")
+        policy = info.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            notices.append(f"Redis has maxmemory-policy {policy} and may evict data: set it to noeviction")
+    if await unsaved(client):
+        notices.append("Redis saves nothing to disk (appendonly no, save ''): all is lost if it stops")
+    layout = await client.get(keys.FORMAT)
+    if layout is None:
+        await client.set(keys.FORMAT, LAYOUT, nx=True)
+    elif int(layout) > LAYOUT:
+        raise StoreRefused(
+            f"{shown} was written by a newer feedrank (layout {int(layout)}): upgrade feedrank"
+        )
+    return tuple(dict.fromkeys(notices))
+
+
+async def unsaved(client: Any) -> bool:
+    """Whether nothing reaches the disk; False where the server does not tell."""
+    try:
+        found = await client.config_get("appendonly", "save")
+    except ResponseError:  # hosted servers often forbid CONFIG
+        return False
+    settings = found if "save" in found else next(iter(found.values()))
+    return settings.get("appendonly") == "no" and not settings.get("save")

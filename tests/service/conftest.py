@@ -1,0 +1,97 @@
+"""Fixtures of the service's tests: real stores, SQLite files and a Redis started here. No mocks."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from feedrank.service.store import Store, open_store
+
+
+def _neighbour(name: str):
+    """Import a helper that lies beside this file (tests are no packages)."""
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+RedisServer = _neighbour("redis_server").RedisServer
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """One Redis for all tests that only need a store; each test gets a clean one by `store_url`."""
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis of one test, which may kill, freeze or reconfigure it."""
+    server = RedisServer(tmp_path)
+    yield server
+    server.thaw()
+    server.kill()
+
+
+@pytest.fixture
+def redis_cluster(tmp_path: Path) -> Iterator[str]:
+    """The URL of a Redis Cluster of three nodes."""
+    servers = []
+    try:
+        for i in range(3):
+            (tmp_path / str(i)).mkdir()
+            servers.append(RedisServer(tmp_path / str(i), "--cluster-enabled", "yes"))
+        _neighbour("redis_cluster").join(servers)
+        yield "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in servers)
+    finally:
+        for server in servers:
+            server.kill()
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty store, of each kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path / 'feedrank.db'}"
+    server = request.getfixturevalue("redis_server")
+    server.ask(b"FLUSHALL")
+    return server.url
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Store]:
+    store = await open_store(url)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@pytest.fixture
+def with_store(store_url: str) -> Callable[[Callable[[Store], Awaitable[T]]], T]:
+    """Run `body(store)` on the empty store of this test; call it again to open the same store anew."""
+
+    def run(body: Callable[[Store], Awaitable[T]]) -> T:
+        async def main() -> T:
+            async with opened(store_url) as store:
+                return await body(store)
+
+        return asyncio.run(main())
+
+    return run
