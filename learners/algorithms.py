@@ -8,10 +8,11 @@ from .dual_ascent.surrogate import DualAscent
 from .dual_ascent.tasks import OneRelevant, Relevant
 from .learner import Learner
 from .model import FirstOrder, Model
+from .problems import weights_of
 from .surrogates import rates
 from .surrogates.listnet import ListNet
 from .surrogates.minimax import Minimax
-from .surrogates.predtron import LossDriven, Predtron
+from .surrogates.predtron import LossDriven, Predtron, Theory
 from .surrogates.slam import Slam
 from .tasks import classes, multilabel, rankings
 from .tasks.base import Task
@@ -58,11 +59,10 @@ def predtron(spec: Spec) -> Model:
     """Algorithm 1, or 2 (`variant`), with the link of Algorithm 3 (`norm`) or in kernel form."""
     task = TASKS[spec["task"], spec["loss"]](spec)
     surrogate = LossDriven(task) if spec["variant"] == "loss-driven" else Predtron(task)
-    return FirstOrder(task, surrogate, _weights(spec), spec["learning_rate"])
-
-
-def _weights(spec: Spec) -> Weights:
-    return Linear()
+    weights = weights_of(spec)
+    if spec["learning_rate"] == "theory":
+        return FirstOrder(task, Theory(surrogate, spec["R"]), weights, 1.0)
+    return FirstOrder(task, surrogate, weights, spec["learning_rate"])
 
 
 def _measure(spec: Spec) -> Task:

@@ -157,6 +157,5 @@ class Kernel:
         self.rows, self.cells = len(alpha), len(self.values)
 
     def nbytes(self) -> int:
-        """Bytes of the stored examples, room included."""
-        held = (self.alpha, self.squares, self.starts, self.columns, self.values)
-        return sum(array.nbytes for array in held) + 8 * len(self.sizes)
+        """Bytes of the stored examples."""
+        return sum(array.nbytes for array in self.arrays().values())

@@ -13,6 +13,7 @@ from feedrank.learners import InputError, SnapshotError, build, dump, fingerprin
 
 LABELS = {"labels": ["low", "high"]}
 PREDTRON = {"algorithm": "predtron"}
+THEORY = {"learning_rate": "theory", "R": 2}
 
 SPECS = [
     {"task": "binary", **LABELS},
@@ -27,12 +28,83 @@ SPECS = [
     {"task": "ordinal", "labels": ["1", "2", "3", "4"]},
     {"task": "multilabel"},
     {"task": "multilabel", **PREDTRON},
-    {"task": "multilabel", **PREDTRON, "loss": "hamming", "weighting": "idf", "normalize": "unit", "bias": True},
+    {
+        "task": "multilabel",
+        **PREDTRON,
+        "loss": "hamming",
+        "weighting": "idf",
+        "normalize": "unit",
+        "bias": True,
+    },
     {"task": "multilabel", **PREDTRON, "loss": "error-set-size"},
     {"task": "label-ranking"},
     {"task": "label-ranking", **PREDTRON},
     {"task": "label-ranking", **PREDTRON, "loss": "precision", "cutoff": 2, "position": "reciprocal"},
     {"task": "label-ranking", **PREDTRON, "loss": "ap", "position": "power", "exponent": 2},
+    {
+        "task": "binary",
+        **LABELS,
+        **PREDTRON,
+        "loss": "weighted",
+        "weights": {"low": 3},
+        **THEORY,
+        "kernel": "gaussian",
+    },
+    {
+        "task": "binary",
+        **LABELS,
+        **PREDTRON,
+        "loss": "reject",
+        "kernel": "polynomial",
+        "variant": "loss-driven",
+    },
+    {"task": "multiclass", **PREDTRON, "norm": "l1", **THEORY, "bias": True},
+    {
+        "task": "multiclass",
+        **PREDTRON,
+        "norm": "group",
+        "variant": "loss-driven",
+        "loss": "weighted",
+        "weights": {"a": 2},
+    },
+    {"task": "multiclass", **PREDTRON, "kernel": "gaussian", "bandwidth": 0.7, "budget": 5},
+    {"task": "multiclass", **PREDTRON, "kernel": "polynomial", "degree": 3, "bias": True},
+    {
+        "task": "ordinal",
+        "labels": ["1", "2", "3", "4"],
+        **PREDTRON,
+        "norm": "l1",
+        "variant": "loss-driven",
+        **THEORY,
+    },
+    {"task": "multilabel", **PREDTRON, "loss": "hamming", "norm": "group", **THEORY},
+    {
+        "task": "multilabel",
+        **PREDTRON,
+        "loss": "error-set-size",
+        "kernel": "gaussian",
+        "variant": "loss-driven",
+    },
+    {"task": "label-ranking", **PREDTRON, "cutoff": 2, "norm": "group", **THEORY},
+    {
+        "task": "label-ranking",
+        **PREDTRON,
+        "loss": "ap",
+        "kernel": "gaussian",
+        "budget": 4,
+        "variant": "loss-driven",
+    },
+    {"task": "subset-ranking", **PREDTRON, "norm": "l1", "bias": True, **THEORY},
+    {"task": "subset-ranking", **PREDTRON, "norm": "group", "loss": "ap", "variant": "loss-driven", **THEORY},
+    {
+        "task": "subset-ranking",
+        **PREDTRON,
+        "kernel": "gaussian",
+        "budget": 3,
+        "loss": "precision",
+        "cutoff": 2,
+    },
+    {"task": "subset-ranking", **PREDTRON, "kernel": "polynomial", "normalize": "unit", "position": "power"},
     {"task": "label-ranking", "algorithm": "slam"},
     {"task": "label-ranking", "algorithm": "minimax-perceptron"},
     {"task": "label-ranking", "algorithm": "listnet"},
@@ -169,7 +241,9 @@ def test_every_label_or_item_is_ranked_best_first(spec):
     for instance, _ in stream(spec, 8, 15):
         prediction = learner.predict(instance)
         names = [name for name, _ in prediction.ranking]
-        everything = [item["id"] for item in instance["items"]] if "items" in instance else list(learner.labels)
+        everything = (
+            [item["id"] for item in instance["items"]] if "items" in instance else list(learner.labels)
+        )
         assert sorted(names) == sorted(everything)
         if not (searched and learner.spec["algorithm"] == "quadratic-surrogate"):
             assert all(one[1] >= two[1] for one, two in pairwise(prediction.ranking))
@@ -182,10 +256,12 @@ def test_every_label_or_item_is_ranked_best_first(spec):
 @every_spec
 def test_contributions_sum_to_the_score(spec):
     learner = build(spec)
-    if learner.spec.get("kernel", "linear") != "linear":
-        pytest.fail("join a kernel learner with its own test of explain")
     run(learner, stream(spec, 9, 30))
     for instance, _ in stream(spec, 10, 10):
+        if learner.spec.get("kernel", "linear") != "linear":
+            with pytest.raises(InputError):
+                learner.predict(instance, explain=True)
+            continue
         prediction = learner.predict(instance, explain=True)
         for (_, score), parts in zip(prediction.ranking, prediction.contributions, strict=True):
             assert sum(parts.values()) == pytest.approx(score, abs=1e-9)
