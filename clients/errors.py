@@ -1,0 +1,108 @@
+# ruff: noqa: N818  (a name says what happened; that it is an error, the base says)
+"""The one exception tree of the clients.
+
+ClientError
+  BadRequest         never sent: it is not JSON, or a name is empty
+  NoReply            no reply after every attempt: refused, cut off
+    TimedOut
+  Garbled            a reply that this client does not understand
+  Refused            a problem document: `status`, `type`, `title`, `detail`, `errors`
+    Unauthorized 401   Forbidden 403   NotFound 404   Conflict 409   Gone 410   TooLarge 413   Invalid 422
+    Unavailable 429, 502, 503, 504: still so after every attempt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+__all__ = [
+    "BadRequest",
+    "ClientError",
+    "Conflict",
+    "Forbidden",
+    "Garbled",
+    "Gone",
+    "Invalid",
+    "NoReply",
+    "NotFound",
+    "Refused",
+    "TimedOut",
+    "TooLarge",
+    "Unauthorized",
+    "Unavailable",
+]
+
+
+class ClientError(Exception):
+    """Whatever a call can raise."""
+
+
+class BadRequest(ClientError):
+    """The request cannot be written down; nothing was sent."""
+
+
+class NoReply(ClientError):
+    """The service did not answer. A feedback may have been learned: send it again with the same id."""
+
+
+class TimedOut(NoReply):
+    """It took longer than the timeout."""
+
+
+class Garbled(ClientError):
+    """The reply is not what the contract says; is this the address of a feedrank service?"""
+
+
+class Refused(ClientError):
+    """The service refused, and nothing changed. `errors` holds `{"pointer", "detail"}` of each wrong place."""
+
+    statuses: ClassVar[tuple[int, ...]] = ()
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        self.status = status
+        self.type = str(problem.get("type", "about:blank"))
+        self.title = str(problem.get("title", ""))
+        self.detail = str(problem.get("detail", ""))
+        self.errors: list[dict[str, str]] = list(problem.get("errors") or ())
+        super().__init__(f"{status} {self.detail or self.title or 'no reason given'}")
+
+
+class Unauthorized(Refused):
+    statuses = (401,)
+
+
+class Forbidden(Refused):
+    statuses = (403,)
+
+
+class NotFound(Refused):
+    statuses = (404,)
+
+
+class Conflict(Refused):
+    statuses = (409,)
+
+
+class Gone(Refused):
+    statuses = (410,)
+
+
+class TooLarge(Refused):
+    statuses = (413,)
+
+
+class Invalid(Refused):
+    statuses = (422,)
+
+
+class Unavailable(Refused):
+    statuses = (429, 502, 503, 504)
+
+
+_BY_STATUS = {status: kind for kind in Refused.__subclasses__() for status in kind.statuses}
+
+
+def refusal(status: int, problem: Mapping[str, Any]) -> Refused:
+    """The error of a problem document."""
+    return _BY_STATUS.get(status, Refused)(status, problem)
