@@ -7,7 +7,7 @@ from . import spec as specs
 from .dual_ascent.surrogate import DualAscent
 from .dual_ascent.tasks import OneRelevant, Relevant
 from .learner import Learner
-from .model import FirstOrder, Model
+from .model import FirstOrder, Lists, Model
 from .problems import weights_of
 from .surrogates import rates
 from .surrogates.listnet import ListNet
@@ -73,17 +73,17 @@ def slam(spec: Spec) -> Model:
     """Algorithm 2 of the perceptrons for lists."""
     rate = rates.read(spec["learning_rate"], spec.get("R"))
     surrogate = Slam(spec["measure"], spec.get("cutoff"), spec["margin"], rate)
-    return FirstOrder(_measure(spec), surrogate, Linear(), 1.0)
+    return Lists(_measure(spec), surrogate, Linear(), 1.0)
 
 
 def minimax(spec: Spec) -> Model:
     """Algorithm 3 of the perceptrons for lists: its step is 1."""
-    return FirstOrder(_measure(spec), Minimax(spec["measure"], spec.get("cutoff")), Linear(), 1.0)
+    return Lists(_measure(spec), Minimax(spec["measure"], spec.get("cutoff")), Linear(), 1.0)
 
 
 def listnet(spec: Spec) -> Model:
     """Online ListNet."""
-    return FirstOrder(rankings.NDCG(), ListNet(rates.read(spec["learning_rate"])), Linear(), 1.0)
+    return Lists(rankings.NDCG(), ListNet(rates.read(spec["learning_rate"])), Linear(), 1.0)
 
 
 def dual_ascent(spec: Spec) -> Model:

@@ -37,6 +37,7 @@ class Learner:
         self.transform = Transform(spec)
         self.features = Names([BIAS] if spec["bias"] else [])
         self.labels = Names()
+        self._last: tuple[str | None, Words, tuple[X, Unmet, Decision]] | None = None
         self._costs: dict[str, float] | None = spec.get("weights", spec.get("reject_costs"))
         self._positive = spec.get("complexity") == "entropy"
         self._closed = spec["labels"] if self.task in truths.CLOSED else None
@@ -60,8 +61,7 @@ class Learner:
         found = self._found(instance)
         if self.kind == "features" and not len(self.labels):
             return Prediction(self.task, [], None, abstained=True)
-        x, _ = self._x(found)
-        decision = self.model.decide(x, loss)
+        x, _, decision = self._look(found, loss)
         scores = self._shown(decision.scores)
         names: Any = found.ids if isinstance(found, Listing) else self.labels
         order = decision.sigma if self._ranks else np.argsort(-scores, kind="stable")
@@ -133,36 +133,45 @@ class Learner:
         found, wanted = self._read(instance, truth)
         if self.kind == "features":
             self._join(wanted.grades)
-        scored, unmet = self._x(found)
+        y: Any = None
         seen: Any = None
+        clicked: Floats | None = None
         if isinstance(found, Listing):
-            scored, unmet, decision, y, seen = self._list_round(found, wanted, served, scored, unmet)
+            scored, unmet, decision, y, seen, clicked = self._list_round(found, wanted, served)
         elif len(self.labels):
-            decision, y, seen = self.model.decide(scored), self._encode(wanted), self._seen(served)
+            scored, unmet, decision = self._look(found)
+            y, seen = self._encode(wanted), self._seen(served)
         else:
-            decision, y = _NOTHING, None
+            (scored, unmet), decision = self._x(found), _NOTHING
+        self._last = None
         something = decision is not _NOTHING
         loss = float(self.model.judge(decision, y)) if something else 0.0
         x = self._meet(scored, unmet)
-        updated = something and self.model.learn(x, decision, y, scored)
+        updated = something and self.model.learn(x, decision, y, scored, clicked)
         self.transform.count(x, len(self.features))
         self.progress.count(loss, updated)
         self.version += 1
         return Outcome(loss, loss > 0, updated, None if seen is None else float(self.model.loss(seen, y)))
 
     def _list_round(
-        self, found: Listing, truth: Truth, served: Mapping[str, Any] | None, X: Any, unmet: Unmet
-    ) -> tuple[Any, Unmet, Decision, Any, Any]:
+        self, found: Listing, truth: Truth, served: Mapping[str, Any] | None
+    ) -> tuple[X, Unmet, Decision, Any, Any, Floats | None]:
         """What a round on a list is about: with clicks, only the items that count."""
+        X: Any
+        X, unmet, decision = self._look(found)
         index = {name: i for i, name in enumerate(found.ids)}
         seen = None if served is None else _order(served["ranking"], index, len(index))
-        decision = self.model.decide(X)
         if truth.clicks is None:
-            return X, unmet, decision, truths.grades(truth, index, len(index)), seen
+            return X, unmet, decision, truths.grades(truth, index, len(index)), seen, None
         order = decision.sigma if seen is None else seen
-        kept, y = clicks.skip_above(order, [index[name] for name in truth.clicks])
-        if not len(kept):
-            return X, unmet, _NOTHING, None, None
+        items = [index[name] for name in truth.clicks]
+        if not items:
+            return X, unmet, _NOTHING, None, None, None
+        examination = self.spec["examination"]
+        if examination is not None:
+            clicked = clicks.inverse_propensities(order, items, examination)
+            return X, unmet, decision, (clicked > 0).astype(np.float64), seen, clicked
+        kept, y = clicks.skip_above(order, items)
         X = Matrix(X.rows, X.values[kept], X.unseen[kept] if len(X.unseen) else X.unseen)
         if seen is not None:
             place = np.full(len(index), -1)
@@ -171,7 +180,7 @@ class Learner:
             seen = seen[seen >= 0]
         if unmet.names:
             unmet = Unmet(unmet.names, unmet.values[kept])
-        return X, unmet, self.model.decide(X), y, seen
+        return X, unmet, self.model.decide(X), y, seen, None
 
     def _read(self, instance: Any, truth: Any) -> tuple[Words | Listing, Truth]:
         found = self._found(instance)
@@ -183,6 +192,20 @@ class Learner:
         if self._positive and isinstance(found, Words):
             instances.not_negative(found)
         return found
+
+    def _look(self, found: Words | Listing, loss: str | None = None) -> tuple[X, Unmet, Decision]:
+        """x on what is known, what is not, and the decision.
+
+        The last answer is kept: feedback on a message often follows its prediction at once. It is no state: any change drops it.
+        """
+        last = self._last
+        if last is not None and last[0] == loss and _same(last[1], found):
+            return last[2]
+        x, unmet = self._x(found)
+        looked = x, unmet, self.model.decide(x, loss)
+        if isinstance(found, Words):
+            self._last = (loss, Words(list(found.names), found.values), looked)
+        return looked
 
     def _x(self, found: Words | Listing) -> tuple[X, Unmet]:
         """x on what is known, and what is not."""
@@ -200,6 +223,7 @@ class Learner:
 
     def grow(self) -> None:
         """Make room in the model for every name that has joined."""
+        self._last = None
         # Lists share one column of weights; a binary learner has one, the positive label's, unless REJECT needs two.
         single = self.kind == "items" or (self.task == "binary" and self.spec["loss"] != "reject")
         self.transform.grow(len(self.features))
@@ -264,6 +288,14 @@ class Learner:
 
 
 _NOTHING = Decision(None, np.empty(0))
+
+
+def _same(one: Words, other: Words | Listing) -> bool:
+    if isinstance(other, Listing) or one.names != other.names:
+        return False
+    if one.values is None or other.values is None:
+        return one.values is other.values
+    return np.array_equal(one.values, other.values)
 
 
 def _order(names: Any, index: Mapping[str, int], count: int) -> Ints:

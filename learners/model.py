@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from .instances import Floats
 from .tasks.base import Task, Truth
 from .weights.base import Arrays, Counters, Weights, X
@@ -14,11 +16,15 @@ from .weights.base import Arrays, Counters, Weights, X
 
 @dataclass(slots=True)
 class Decision:
-    """sigma in the task's form; one score a label or item; the value of the objective where a search found sigma."""
+    """sigma in the task's form; one score a label or item; the value of the objective where a search found sigma.
+
+    `loss` is what it costs, once a model that looks at it again has judged it.
+    """
 
     sigma: Any
     scores: Floats
     objective: float | None = None
+    loss: float | None = None
 
 
 class Surrogate(Protocol):
@@ -49,8 +55,11 @@ class Model(Protocol):
     def loss(self, sigma: Any, y: Truth) -> float:
         """L(sigma, y) of a decision that was served."""
 
-    def learn(self, x: X, decision: Decision, y: Truth, scored: X) -> bool:
-        """Take the step: `x` has every feature known, `scored` is what the decision saw. True if weights changed."""
+    def learn(self, x: X, decision: Decision, y: Truth, scored: X, clicked: Floats | None = None) -> bool:
+        """Take the step: `x` has every feature known, `scored` is what the decision saw. True if weights changed.
+
+        `clicked`, if given, holds the inverse propensity of every clicked item of the list and 0 for the others.
+        """
 
     def contributions(self, x: X) -> Floats | None:
         """What each active feature adds to each score."""
@@ -92,12 +101,29 @@ class FirstOrder:
     def judge(self, decision: Decision, y: Truth) -> float:
         return self.task.judge(decision.scores, y)
 
-    def learn(self, x: X, decision: Decision, y: Truth, scored: X) -> bool:
-        g = self.surrogate.direction(decision.scores, y, scored, self.weights)
+    def direction(self, decision: Decision, y: Truth, scored: X) -> Floats | None:
+        return self.surrogate.direction(decision.scores, y, scored, self.weights)
+
+    def learn(self, x: X, decision: Decision, y: Truth, scored: X, clicked: Floats | None = None) -> bool:
+        if clicked is None:
+            g = self.direction(decision, y, scored)
+        else:
+            g = self._clicks(decision.scores, clicked, scored)
         if g is None:
             return False
         self.weights.step(x, g, self.eta(x) if callable(self.eta) else self.eta)
         return True
+
+    def _clicks(self, t: Floats, clicked: Floats, scored: X) -> Floats | None:
+        """g = sum_c w_c g(t, e_c): each click is a judgement of its own that counts w_c times."""
+        total: Floats | None = None
+        for c in clicked.nonzero()[0].tolist():
+            alone = np.zeros(len(t))
+            alone[c] = 1.0
+            g = self.surrogate.direction(t, alone, scored, self.weights)
+            if g is not None:
+                total = clicked[c] * g if total is None else total + clicked[c] * g
+        return total
 
     def contributions(self, x: X) -> Floats | None:
         return self.weights.contributions(x)
@@ -120,3 +146,15 @@ class FirstOrder:
 
     def nbytes(self) -> int:
         return self.weights.nbytes()
+
+
+class Lists(FirstOrder):
+    """FirstOrder where a decision is an order: judged and learned from as it was decided, sorted and judged once."""
+
+    def judge(self, decision: Decision, y: Truth) -> float:
+        decision.loss = self.task.loss(decision.sigma, y)
+        return decision.loss
+
+    def direction(self, decision: Decision, y: Truth, scored: X) -> Floats | None:
+        order, loss = decision.sigma, decision.loss
+        return self.surrogate.direction(decision.scores, y, scored, self.weights, order, loss)  # type: ignore[call-arg]

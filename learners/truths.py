@@ -52,13 +52,12 @@ def read(truth: Any, task: str, members: Sequence[str] | None = None) -> Truth:
     found = _READERS[field](value)
     if members is not None:
         allowed = set(members)
-        for name in found.clicks if found.clicks is not None else found.grades:
-            if name not in allowed:
-                place = field if field == "label" else pointer(field, name)[1:]
-                what = (
-                    "is not an item of the list" if task == "subset-ranking" else "is not one of the labels"
-                )
-                raise TruthError(f"{name!r} {what}", "/" + place)
+        named: Any = found.grades if found.clicks is None else found.clicks
+        if not allowed.issuperset(named):
+            name = next(name for name in named if name not in allowed)
+            place = field if field == "label" else pointer(field, name)[1:]
+            what = "is not an item of the list" if task == "subset-ranking" else "is not one of the labels"
+            raise TruthError(f"{name!r} {what}", "/" + place)
     return found
 
 
@@ -90,11 +89,21 @@ def _clicks(value: Any) -> Truth:
 def _relevance(value: Any) -> Truth:
     if not isinstance(value, Mapping):
         raise TruthError("must be an object of name: grade", pointer("relevance"))
+    numbers = list(value.values())
+    # What is right is seen at once; item by item only to point at what is wrong. A NaN hides from min and max.
+    if (
+        {str}.issuperset(map(type, value))
+        and "" not in value
+        and {int, float}.issuperset(map(type, numbers))
+        and 0 <= min(numbers, default=0) <= max(numbers, default=0) <= LARGEST
+        and sum(numbers) >= 0
+    ):
+        return Truth(dict(zip(value, map(float, numbers), strict=True)))
     grades: dict[str, float] = {}
     for name, grade in value.items():
-        place = pointer("relevance", _name(name, "relevance"))
+        _name(name, "relevance")
         if isinstance(grade, bool) or not isinstance(grade, int | float) or not 0 <= grade <= LARGEST:
-            raise TruthError("a grade must be a finite number of at least 0", place)
+            raise TruthError("a grade must be a finite number of at least 0", pointer("relevance", name))
         grades[name] = float(grade)
     return Truth(grades)
 
@@ -119,5 +128,7 @@ def grades(truth: Truth, names: Mapping[str, int], count: int) -> Floats:
     """y of a ranking task: what is missing is 0."""
     y = np.zeros(count)
     if truth.grades:
-        y[[names[name] for name in truth.grades]] = list(truth.grades.values())
+        count = len(truth.grades)
+        rows = np.fromiter(map(names.__getitem__, truth.grades), np.intp, count)
+        y[rows] = np.fromiter(truth.grades.values(), np.float64, count)
     return y

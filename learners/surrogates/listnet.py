@@ -30,7 +30,13 @@ class ListNet:
         self.rate = rate or constant(1.0)
 
     def direction(
-        self, t: Floats, y: Floats, x: Any = None, weights: object = None, order: object = None
+        self,
+        t: Floats,
+        y: Floats,
+        x: Any = None,
+        weights: object = None,
+        order: object = None,
+        loss: object = None,
     ) -> Floats | None:
         """g times the learning rate, or None."""
         if y.max() == y.min():

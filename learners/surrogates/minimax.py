@@ -18,11 +18,17 @@ class Minimax:
         self.judge = judge(measure, cutoff)
 
     def direction(
-        self, t: Floats, y: Floats, x: object = None, weights: object = None, order: Ints | None = None
+        self,
+        t: Floats,
+        y: Floats,
+        x: object = None,
+        weights: object = None,
+        order: Ints | None = None,
+        loss: float | None = None,
     ) -> Floats | None:
-        """e_j - e_i, or None. `order` is that of the scores, if it is known already."""
+        """e_j - e_i, or None. `order` is that of the scores and `loss` its own, where known already."""
         order = ranked(t) if order is None else order
-        if self.judge(order, y) <= 0.0:
+        if (self.judge(order, y) if loss is None else loss) <= 0.0:
             return None
         grades = y[order] > 0.0 if self.binary else y[order]
         rival = rivals(grades.astype(np.float64))

@@ -58,11 +58,17 @@ class Slam:
         self.rate = rate or constant(1.0)
 
     def direction(
-        self, t: Floats, y: Floats, x: Any = None, weights: object = None, order: Ints | None = None
+        self,
+        t: Floats,
+        y: Floats,
+        x: Any = None,
+        weights: object = None,
+        order: Ints | None = None,
+        loss: float | None = None,
     ) -> Floats | None:
-        """g times the learning rate, or None. `order` is that of the scores, if it is known already."""
+        """g times the learning rate, or None. `order` is that of the scores and `loss` its own, where known already."""
         order = ranked(t) if order is None else order
-        if self.judge(order, y) <= 0.0:
+        if (self.judge(order, y) if loss is None else loss) <= 0.0:
             return None
         # Everything below is indexed by position in the order; `by` lists the positions by grade, then by score.
         grades = y[order]
