@@ -61,7 +61,9 @@ class Learner:
         found = self._found(instance)
         if self.kind == "features" and not len(self.labels):
             return Prediction(self.task, [], None, abstained=True)
-        x, _, decision = self._look(found, loss)
+        x, unmet, decision = self._look(found, loss)
+        if isinstance(found, Words):
+            self._last = (loss, Words(list(found.names), found.values), (x, unmet, decision))
         scores = self._shown(decision.scores)
         names: Any = found.ids if isinstance(found, Listing) else self.labels
         order = decision.sigma if self._ranks else np.argsort(-scores, kind="stable")
@@ -159,10 +161,13 @@ class Learner:
         """What a round on a list is about: with clicks, only the items that count."""
         X: Any
         X, unmet, decision = self._look(found)
+        if truth.listed is not None and served is None:
+            return X, unmet, decision, truth.listed, None, None
         index = {name: i for i, name in enumerate(found.ids)}
         seen = None if served is None else _order(served["ranking"], index, len(index))
         if truth.clicks is None:
-            return X, unmet, decision, truths.grades(truth, index, len(index)), seen, None
+            y = truths.grades(truth, index, len(index)) if truth.listed is None else truth.listed
+            return X, unmet, decision, y, seen, None
         order = decision.sigma if seen is None else seen
         items = [index[name] for name in truth.clicks]
         if not items:
@@ -194,18 +199,13 @@ class Learner:
         return found
 
     def _look(self, found: Words | Listing, loss: str | None = None) -> tuple[X, Unmet, Decision]:
-        """x on what is known, what is not, and the decision.
-
-        The last answer is kept: feedback on a message often follows its prediction at once. It is no state: any change drops it.
-        """
+        """x on what is known, what is not, and the decision."""
+        # Feedback often follows its prediction at once, so the last answer is kept. It is no state: a change drops it.
         last = self._last
         if last is not None and last[0] == loss and _same(last[1], found):
             return last[2]
         x, unmet = self._x(found)
-        looked = x, unmet, self.model.decide(x, loss)
-        if isinstance(found, Words):
-            self._last = (loss, Words(list(found.names), found.values), looked)
-        return looked
+        return x, unmet, self.model.decide(x, loss)
 
     def _x(self, found: Words | Listing) -> tuple[X, Unmet]:
         """x on what is known, and what is not."""
@@ -213,11 +213,9 @@ class Learner:
             return self.transform.matrix(found, self.features)
         return self.transform.vector(found, self.features)
 
-    def _join(self, names: Any) -> None:
-        index = self.labels.index
-        new = [name for name in names if name not in index]
-        if new:
-            for name in new:
+    def _join(self, names: Mapping[str, float]) -> None:
+        if not names.keys() <= self.labels.index.keys():
+            for name in names:
                 self.labels.add(name)
             self.grow()
 

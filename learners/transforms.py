@@ -135,7 +135,7 @@ def met(x: Vector | Matrix, unmet: Unmet, rows: Sequence[int]) -> Vector | Matri
     every = np.concatenate((x.rows, np.array(rows, dtype=np.intp)))
     if isinstance(x, Matrix):
         return Matrix(every, hstack(x.values, unmet.values))
-    return Vector(every, np.concatenate((x.values, unmet.values)))
+    return Vector(every, np.concatenate((x.values, unmet.values)), EMPTY)
 
 
 def hstack(left: Any, right: Any) -> Any:

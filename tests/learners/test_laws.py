@@ -191,14 +191,16 @@ def test_save_and_load_in_the_middle_changes_no_later_bit(spec):
 
 @every_spec
 def test_predicting_changes_nothing(spec):
-    learner = build(spec)
+    learner, silent = build(spec), build(spec)
     for instance, answer in stream(spec, 3, 25):
+        silent.learn(instance, answer)
         before = dump(learner)
         first = learner.predict(instance)
         assert learner.predict(instance) == first
         learner.check(instance, answer)
         assert dump(learner) == before
         learner.learn(instance, answer)
+    assert dump(learner) == dump(silent)
 
 
 @every_spec

@@ -1,0 +1,152 @@
+"""Rounds per second on a synthetic mail stream, beside the bare product, Vowpal Wabbit and River, in one run.
+
+    python benchmarks/rounds.py [--messages 4000]
+
+20,000 words (Zipf), 101 folders, about 120 words a message. Each contender predicts and learns every message. Times are the
+best of interleaved blocks, so that a noisy neighbour slows all of them or none; ratios are what to read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from feedrank.learners import build
+
+WORDS, FOLDERS, ACTIVE = 20_000, 101, 120
+Message = tuple[list[str], str]
+
+
+def stream(count: int, seed: int = 0) -> list[Message]:
+    """Messages: half common words, half words of the folder's topic."""
+    rng = np.random.default_rng(seed)
+    zipf = 1 / np.arange(1, WORDS + 1)
+    zipf /= zipf.sum()
+    names = [f"w{i}" for i in range(WORDS)]
+    topics = [rng.permutation(WORDS)[:300] for _ in range(FOLDERS)]
+    messages = []
+    for _ in range(count):
+        folder = int(rng.integers(FOLDERS))
+        words = np.concatenate([rng.choice(WORDS, 70, p=zipf), rng.choice(topics[folder], 70)])
+        messages.append(([names[i] for i in np.unique(words)], f"folder{folder}"))
+    return messages
+
+
+def blocks(run: Callable[[Message], object], messages: list[Message], size: int) -> list[float]:
+    """Seconds a round, for each block of the stream."""
+    seconds = []
+    for start in range(0, len(messages) - size + 1, size):
+        begin = time.perf_counter()
+        for message in messages[start : start + size]:
+            run(message)
+        seconds.append((time.perf_counter() - begin) / size)
+    return seconds
+
+
+def ours_learn() -> Callable[[Message], object]:
+    learner = build({"task": "multiclass", "algorithm": "predtron"})
+    return lambda message: learner.learn({"features": message[0]}, {"label": message[1]})
+
+
+def ours_both() -> Callable[[Message], object]:
+    learner = build({"task": "multiclass", "algorithm": "predtron"})
+
+    def round_(message: Message) -> object:
+        learner.predict({"features": message[0]}, top=10)
+        return learner.learn({"features": message[0]}, {"label": message[1]})
+
+    return round_
+
+
+def ours_preset() -> Callable[[Message], object]:
+    learner = build({"task": "multiclass"})
+
+    def round_(message: Message) -> object:
+        learner.predict({"features": message[0]}, top=10)
+        return learner.learn({"features": message[0]}, {"label": message[1]})
+
+    return round_
+
+
+def bare() -> Callable[[Message], object]:
+    """The floor: one product over the active rows, nothing else."""
+    rng = np.random.default_rng(1)
+    W = rng.standard_normal((WORDS, FOLDERS))
+    v = np.ones(ACTIVE)
+    rows = iter([rng.permutation(WORDS)[:ACTIVE] for _ in range(50)] * 10_000)
+    return lambda message: v @ W.take(next(rows), 0)
+
+
+def vowpal_wabbit() -> Callable[[Message], object]:
+    from vowpalwabbit import Workspace
+
+    vw = Workspace(f"--oaa {FOLDERS} --quiet")
+
+    def round_(message: Message) -> object:
+        text = " ".join(message[0])
+        vw.predict(f"| {text}")
+        return vw.learn(f"{int(message[1][6:]) + 1} | {text}")
+
+    return round_
+
+
+def river() -> Callable[[Message], object]:
+    from river import linear_model, multiclass
+
+    model = multiclass.OneVsRestClassifier(linear_model.Perceptron())
+
+    def round_(message: Message) -> object:
+        x = dict.fromkeys(message[0], 1)
+        model.predict_one(x)
+        return model.learn_one(x, message[1])
+
+    return round_
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--messages", type=int, default=4_000)
+    count = parser.parse_args().messages
+    messages = stream(count + 1_000)
+    warm, rest = messages[:1_000], messages[1_000:]
+    contenders = {
+        "bare product `v @ W.take(rows, 0)`": (bare, 100),
+        "feedrank predtron, learn": (ours_learn, 100),
+        "feedrank predtron, predict and learn": (ours_both, 100),
+        "feedrank preset, predict and learn": (ours_preset, 100),
+        "Vowpal Wabbit --oaa, predict and learn": (vowpal_wabbit, 100),
+        "River one-vs-rest perceptron, predict and learn": (river, 5),
+    }
+    ready = {}
+    for name, (make, size) in contenders.items():
+        try:
+            run = make()
+        except ModuleNotFoundError as missing:
+            print(f"left out: {name} (pip install {missing.name}, or feedrank[bench])")
+            continue
+        for message in warm[: 10 * size]:
+            run(message)
+        ready[name] = (run, size)
+    best = dict.fromkeys(ready, float("inf"))
+    for start in range(
+        0, count - 99, 100
+    ):  # interleaved: every contender sees every stretch of the machine's mood
+        for name, (run, size) in ready.items():
+            best[name] = min([best[name], *blocks(run, rest[start : start + size], size)])
+    floor, both = best["bare product `v @ W.take(rows, 0)`"], best["feedrank predtron, predict and learn"]
+    print(
+        f"\n| {count} messages, {WORDS} words, {FOLDERS} folders | us a round | over the bare product | over feedrank |"
+    )
+    print("|---|---|---|---|")
+    for name, seconds in best.items():
+        print(f"| {name} | {seconds * 1e6:.1f} | {seconds / floor:.2f} | {seconds / both:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
