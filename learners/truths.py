@@ -32,10 +32,14 @@ CLOSED = ("binary", "ordinal")
 
 @dataclass(slots=True)
 class Truth:
-    """A truth by name: graded names (a label or a relevant label has grade 1), or the ids that were clicked."""
+    """A truth by name: graded names (a label or a relevant label has grade 1), or the ids that were clicked.
+
+    `listed` are the grades of a list in the order of its items: the fast way in from Python.
+    """
 
     grades: dict[str, float]
     clicks: tuple[str, ...] | None = None
+    listed: Floats | None = None
 
 
 def read(truth: Any, task: str, members: Sequence[str] | None = None) -> Truth:
@@ -49,6 +53,8 @@ def read(truth: Any, task: str, members: Sequence[str] | None = None) -> Truth:
     if len(truth) != 1:
         raise TruthError(f"give one truth: {' or '.join(accepted)}", pointer(accepted[0]))
     ((field, value),) = truth.items()
+    if isinstance(value, np.ndarray) and field == "relevance" and task == "subset-ranking":
+        return _listed(value, members)
     found = _READERS[field](value)
     if members is not None:
         allowed = set(members)
@@ -106,6 +112,15 @@ def _relevance(value: Any) -> Truth:
             raise TruthError("a grade must be a finite number of at least 0", pointer("relevance", name))
         grades[name] = float(grade)
     return Truth(grades)
+
+
+def _listed(value: Any, members: Sequence[str] | None) -> Truth:
+    if value.ndim != 1 or value.dtype.kind not in "fiu" or len(value) != len(members or ()):
+        raise TruthError("an array of grades must hold one number an item", pointer("relevance"))
+    listed: Floats = np.asarray(value, dtype=np.float64)
+    if not (listed.min() >= 0 and listed.max() <= LARGEST):  # false for NaN as well
+        raise TruthError("a grade must be a finite number of at least 0", pointer("relevance"))
+    return Truth({}, listed=listed)
 
 
 _READERS = {"label": _label, "labels": _labels, "clicks": _clicks, "relevance": _relevance}

@@ -30,13 +30,17 @@ def discounts(length: int) -> NDArray[np.float64]:
 
 
 def gains(grades: Grades) -> NDArray[np.float64]:
-    """G(y) / 2^max(y) with G(y) = 2^y - 1, so that no grade overflows; NDCG does not see the scale.
-
-    Written as 2^(y - max) (1 - 2^-y), which is exact at y = 0 and keeps its digits for small grades.
-    """
+    """G(y) / 2^max(y) with G(y) = 2^y - 1, so that no grade overflows; NDCG does not see the scale."""
     if not grades.size:
         return grades
-    scaled: NDArray[np.float64] = np.exp2(grades - grades.max()) * -np.expm1(-_LN2 * grades)
+    top = np.maximum.reduce(grades)
+    if top < 0.01:
+        # 2^y - 1 would lose its digits.
+        small: NDArray[np.float64] = np.expm1(_LN2 * grades)
+        return small
+    scaled: NDArray[np.float64] = grades - top
+    np.exp2(scaled, scaled)
+    scaled -= np.exp2(-top)
     return scaled
 
 
@@ -45,11 +49,12 @@ def ndcg_loss(order: Order, grades: Grades, cutoff: int | None = None) -> float:
     gain = gains(grades)
     best = np.sort(gain)[::-1][:cutoff]
     position = discounts(len(best))
-    ideal = float(best @ position)
+    ideal = float(best.dot(position))
     if ideal <= 0.0:
         return 0.0
     # Equal gains cancel before they are summed, so a perfect order loses exactly 0.
-    return max(0.0, float((best - gain[order[:cutoff]]) @ position) / ideal)
+    best -= gain[order[:cutoff]]
+    return max(0.0, float(best.dot(position)) / ideal)
 
 
 def ndcg(order: Order, grades: Grades, cutoff: int | None = None) -> float:

@@ -30,14 +30,14 @@ class Minimax:
         order = ranked(t) if order is None else order
         if (self.judge(order, y) if loss is None else loss) <= 0.0:
             return None
-        grades = y[order] > 0.0 if self.binary else y[order]
-        rival = rivals(grades.astype(np.float64))
-        score = t[order]
-        gap = np.empty(len(t))
-        # An item of the lowest grade has no rival: it is the better one of no pair.
-        gap[order] = np.where(rival < len(t), score.take(rival, mode="clip") - score, -np.inf)
-        i = int(gap.argmax())
+        if self.binary:
+            y = (y > 0.0).astype(np.float64)
+        places, rival = rivals(y, order)
+        better = places[: len(rival)]
+        gap = t[rival] - t[better]
+        worst = (gap == gap.max()).nonzero()[0]
+        pair = worst[better[worst].argmin()]
         g = np.zeros(len(t))
-        g[i] = -1.0
-        g[order[rival[(order == i).argmax()]]] = 1.0
+        g[better[pair]] = -1.0
+        g[rival[pair]] = 1.0
         return g

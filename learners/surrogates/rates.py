@@ -17,7 +17,6 @@ highest grade in advance.
 from collections.abc import Callable
 
 import numpy as np
-from scipy import sparse
 
 from ..instances import Floats, Vector
 from ..weights.base import X
@@ -38,8 +37,11 @@ def mean_square(x: X) -> float:
     """mean_i ||x_i||^2 of a list's items, or ||x||^2 of a vector; features not met before count too."""
     if isinstance(x, Vector):
         return x.squared_norm()
-    values = x.values.data if sparse.issparse(x.values) else x.values
-    return (float(np.vdot(values, values)) + float(x.unseen.sum())) / x.values.shape[0]
+    values = x.values if isinstance(x.values, np.ndarray) else x.values.data
+    square = float(np.vdot(values, values))
+    if len(x.unseen):
+        square += float(x.unseen.sum())
+    return square / x.values.shape[0]
 
 
 def scale_free(x: X, v: Floats) -> float:

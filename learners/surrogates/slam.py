@@ -31,13 +31,17 @@ def ranked(t: Floats) -> Ints:
     return np.argsort(-t, kind="stable")
 
 
-def rivals(grades: Floats) -> Ints:
-    """For each position of an order, where the first item of a strictly lower grade stands (m if there is none).
+def rivals(grades: Floats, order: Ints) -> tuple[Ints, Ints]:
+    """The items by place, and for all above the lowest grade the top scorer among strictly lower grades.
 
-    `grades` are read along the order, so that item is the top scorer among all of lower grade.
+    Along the order, the first item of a grade below y is where the running minimum of the grades falls below y.
     """
-    falling = -grades
-    return np.maximum.accumulate(falling).searchsorted(falling, "right")
+    falling = -grades[order]
+    by = falling.argsort(kind="stable")
+    lowest = np.maximum.accumulate(falling)
+    levels = falling[by]
+    levels = levels[: levels.searchsorted(lowest[-1])]
+    return order[by], order[lowest.searchsorted(levels, "right")]
 
 
 class Slam:
@@ -70,22 +74,17 @@ class Slam:
         order = ranked(t) if order is None else order
         if (self.judge(order, y) if loss is None else loss) <= 0.0:
             return None
-        # Everything below is indexed by position in the order; `by` lists the positions by grade, then by score.
-        grades = y[order]
         if self.binary:
-            grades = (grades > 0.0).astype(np.float64)
-        by = (-grades).argsort(kind="stable")
-        v = gains(grades)[by[: self.cutoff]]
+            y = (y > 0.0).astype(np.float64)
+        places, rival = rivals(y, order)
+        v = gains(y)[places[: self.cutoff]]
         if not self.binary:
             v *= discounts(len(v))
         v /= np.add.reduce(v)
-        rival = rivals(grades)[by[: len(v)]]
-        count = int(rival.searchsorted(len(t)))  # the lowest grade stands last and has no rival
-        better, rival, score = by[:count], rival[:count], t[order]
-        active = v[:count] * (score[rival] - score[better] > -self.margin)
-        push = np.bincount(rival, weights=active, minlength=len(t)).astype(np.float64, copy=False)
-        push[better] -= active
-        g: Floats = np.empty(len(t))
-        g[order] = push
+        rival = rival[: self.cutoff]
+        better = places[: len(rival)]
+        active = v[: len(rival)] * (t[rival] - t[better] > -self.margin)
+        g: Any = np.bincount(rival, active, len(t))
+        g[better] -= active
         g *= self.rate(x, v)
-        return g
+        return g  # type: ignore[no-any-return]

@@ -107,3 +107,12 @@ def test_discounts_do_not_depend_on_what_was_asked_before():
     long = R.discounts(5000)[:10].copy()
     assert np.array_equal(R.discounts(10), long)
     assert not R.discounts(10).flags.writeable
+
+
+@given(st.floats(0, 2000), st.integers(1, 40))
+def test_grade_zero_gains_exactly_nothing(top, zeros):
+    y = np.zeros(zeros + 1)
+    y[zeros // 2] = top
+    gained = R.gains(y)
+    assert np.count_nonzero(gained) == (top > 0)
+    assert (gained >= 0).all()
