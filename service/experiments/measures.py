@@ -133,22 +133,13 @@ def value(measure: Measure, served: Mapping[str, Any], feedback: Mapping[str, An
     return sum(place <= within for place in places) / within
 
 
-def credits(
-    measure: Measure, ranking: Sequence[str], teams: Sequence[int], arms: int, feedback: Mapping[str, Any]
-) -> list[float] | None:
-    """What each arm of a drafted list earned: its clicked items among the first k, or the first click, as shares."""
+def credited(measure: Measure, ranking: Sequence[str], feedback: Mapping[str, Any]) -> list[int] | None:
+    """The places (from 0) of a drafted list that earn credit: the clicked ones among the first k, or the first click."""
     hits = clicked(feedback)
     if hits is None:
         return None
-    places = [place for place, name in enumerate(ranking) if name in hits]
-    if measure.name == RANK:
-        places = places[:1]
-    elif measure.cutoff is not None:
-        places = [place for place in places if place < measure.cutoff]
-    earned = [0.0] * arms
-    for place in places:
-        earned[teams[place]] += 1 / len(places)
-    return earned
+    places = [place for place, name in enumerate(ranking[: measure.cutoff]) if name in hits]
+    return places[:1] if measure.name == RANK else places
 
 
 def clicked(feedback: Mapping[str, Any]) -> set[str] | None:

@@ -4,8 +4,8 @@ split       a unit u of arm i or j counts once, with the value y of its first fe
                 X = m_i - m_j + 1[u in i] (y - m_i) / p - 1[u in j] (y - m_j) / (1 - p),   p = P(i | i or j)
             where m_i, m_j are the arms' means before it. E[X | past] is the effect at this time, whatever m is, since the
             hash is a fresh coin for every new unit. A unit that comes back is no fresh coin, and its rounds are alike.
-interleave  X = sign of the difference of the two arms' credits in this impression; each draft has its own coins. With a
-            loss as the measure all arms are judged on the same instance, and X is the difference itself.
+interleave  X = the difference of what the two arms earned in this impression; every draft has its own coins. With a loss
+            as the measure, all arms are judged on the same instance.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class State:
         for tally, value in zip(self.shadow, event.get("shadow", ()), strict=False):
             _credit(tally, value, new=True)
         if "credits" in event:
-            self._interleaved(plan, event)
+            self._interleaved(event)
         elif event.get("arm") is not None and event.get("value") is not None:
             self._split(plan, event)
 
@@ -110,15 +110,11 @@ class State:
         self.arms[arm].counted += 1
         self.arms[arm].sum += y
 
-    def _interleaved(self, plan: Plan, event: Mapping[str, Any]) -> None:
-        credits, new = event["credits"], self._fresh(event)
-        for tally, credit in zip(self.arms, credits, strict=True):
+    def _interleaved(self, event: Mapping[str, Any]) -> None:
+        new = self._fresh(event)
+        for tally, credit in zip(self.arms, event["credits"], strict=True):
             _credit(tally, credit, new)
-            tally.counted += 1
-        for i, j, sums in self.each_pair():
-            difference = credits[i] - credits[j]
-            if not plan.measure.is_loss:
-                difference = float(np.sign(difference))
+        for sums, difference in zip(self.pairs, event["wins"], strict=True):
             sums.add(difference, 0.0)
 
     def to_json(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def split_verdicts(
 
 
 def interleaved_verdicts(wins: ArrayLike, confidence: float = 0.95) -> NDArray[np.int64]:
-    """The same for interleaving: `wins` is 1 where the first arm won the impression, -1 where the other, 0 for a tie."""
+    """The same for interleaving: `wins` is what the first arm earned in an impression less what the other did."""
     x = np.asarray(wins, dtype=np.float64)
     return first_beyond(np.cumsum(x, axis=1), np.cumsum(x * x, axis=1), confidence, 1.0)
 

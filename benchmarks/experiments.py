@@ -1,0 +1,179 @@
+"""The figures of docs/experiments.md: false verdicts, traffic against the fixed horizon, interleaving against the split.
+
+python benchmarks/experiments.py --letor FOLDER      (FOLDER holds mq2008-S1.txt.gz ... mq2008-S5.txt.gz)
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from data import Query, letor
+
+from feedrank.service.experiments.confidence import Floats
+from feedrank.service.experiments.interleave import credit, draft
+from feedrank.service.experiments.watch import NEVER, aa_check, interleaved_verdicts, split_verdicts
+
+POWER = 0.8
+TOP = 10
+# P(click | examined) and P(stop | click) by grade 0, 1, 2, of cascading users as in Hofmann, Whiteson and de Rijke (2013):
+# the navigational wants one document, the informational several, and clicks much that is not relevant.
+USERS = {
+    "navigational": ((0.05, 0.5, 0.95), (0.2, 0.5, 0.9)),
+    "informational": ((0.4, 0.7, 0.9), (0.1, 0.3, 0.5)),
+}
+
+
+def fixed_horizon(a: float, b: float, power: float = POWER, alpha: float = 0.05) -> int:
+    """Units of both arms together that the classical two-sided z test of two proportions needs."""
+    z = NormalDist().inv_cdf
+    spread = a * (1 - a) + b * (1 - b)
+    return int(np.ceil(2 * (z(1 - alpha / 2) + z(power)) ** 2 * spread / (a - b) ** 2))
+
+
+def false_verdicts() -> None:
+    print("A/A, 2,000 runs of 1,000 events, looked at after each (allowed: 5 %)")
+    for mean, weight in ((0.5, 0.5), (0.3, 0.5), (0.1, 0.5), (0.5, 0.2)):
+        found = aa_check(mean=mean, weight=weight)
+        print(f"  split, mean {mean}, weights {weight} : {1 - weight:.1f}   {found['rate']:7.2%}")
+    coins = np.random.default_rng(0).integers(0, 2, (2000, 1000)) * 2 - 1
+    print(f"  interleave                        {(interleaved_verdicts(coins) != NEVER).mean():7.2%}")
+
+
+def traffic(runs: int) -> None:
+    print(
+        f"\nA true difference of 0.05: traffic until {POWER:.0%} of the runs have a verdict, fixed horizon = 1"
+    )
+    rng = np.random.default_rng(1)
+    for low in (0.05, 0.2, 0.5):
+        needed = fixed_horizon(low, low + 0.05)
+        first = rng.random((runs, 4 * needed)) < 0.5
+        y = (rng.random(first.shape) < np.where(first, low + 0.05, low)).astype(np.float64)
+        found = split_verdicts(y, first)
+        middle, most = np.quantile(found, (0.5, POWER)) / needed
+        pair = f"{low:.2f} against {low + 0.05:.2f}"
+        print(f"  {pair}   fixed {needed:5d}   {most:.2f} (median {middle:.2f})")
+
+
+def rankers(queries: Sequence[Query]) -> list[list[Floats]]:
+    """Scores of every query's documents: a ridge regression on the grades, and the same without the five best features."""
+    X = np.vstack([query.features for query in queries])
+    y = np.concatenate([query.grades for query in queries])
+    spread = X.std(0)
+    strength = np.abs((X - X.mean(0)).T @ (y - y.mean())) / np.where(spread > 0, spread, np.inf)
+    kept = np.argsort(-strength, kind="stable")
+    scored = []
+    for columns in (kept, kept[5:]):
+        A = np.c_[X[:, columns], np.ones(len(X))]
+        w = np.linalg.solve(A.T @ A + 10 * np.eye(A.shape[1]), A.T @ y)
+        scored.append(np.split(A @ w, np.cumsum([len(query.grades) for query in queries])[:-1]))
+    return scored
+
+
+def clicks(grades: Sequence[int], user: str, rng: np.random.Generator) -> list[int]:
+    """The clicked places of one cascading user."""
+    attraction, satisfaction = USERS[user]
+    found = []
+    for place, grade in enumerate(grades):
+        if rng.random() < attraction[grade]:
+            found.append(place)
+            if rng.random() < satisfaction[grade]:
+                break
+    return found
+
+
+def interleaving(folder: Path, runs: int) -> None:
+    queries = [query for fold in range(1, 6) for query in letor(folder, f"mq2008-S{fold}")]
+    queries = [query for query in queries if len(query.grades) >= TOP]
+    grades = [[int(grade) for grade in query.grades] for query in queries]
+    lists = [[np.argsort(-t, kind="stable")[:TOP].tolist() for t in scores] for scores in rankers(queries)]
+    print(f"\nMQ2008, {len(queries)} queries, two ridge rankers: impressions until {POWER:.0%} of the runs have a verdict")
+    for user in USERS:
+        rng = np.random.default_rng(2)
+        whole = _interleaved(lists, grades, user, rng, runs, 2000)
+        split = {
+            measure: _split(lists, grades, user, rng, runs, measure)
+            for measure in ("reciprocal-rank", f"clicks@{TOP}")
+        }
+        told = "   ".join(f"split on {name} {_shown(n)} ({n / whole:.0f} x)" for name, n in split.items())
+        print(f"  {user:14s} interleave {_shown(whole)}   {told}")
+
+
+def _shown(n: float) -> str:
+    return f"{n:7.0f}" if n < NEVER / 2 else "  never"
+
+
+def _interleaved(
+    lists: list[list[list[int]]],
+    grades: list[list[int]],
+    user: str,
+    rng: np.random.Generator,
+    runs: int,
+    most: int,
+) -> float:
+    wins = np.zeros((runs, most))
+    for run in range(runs):
+        for t in range(most):
+            query = int(rng.integers(len(grades)))
+            ids = [[str(i) for i in ranking[query]] for ranking in lists]
+            drafted = draft(ids, "benchmark", f"{user}/{run}/{t}", TOP)
+            shown = [grades[query][int(name)] for name in drafted.names]
+            (wins[run, t],) = credit(drafted, 2, clicks(shown, user, rng))[1]
+    return float(np.quantile(interleaved_verdicts(wins), POWER))
+
+
+def _split(
+    lists: list[list[list[int]]],
+    grades: list[list[int]],
+    user: str,
+    rng: np.random.Generator,
+    runs: int,
+    measure: str,
+) -> float:
+    """Values are drawn from 400 simulated users of every query and ranker."""
+    pool = np.empty((2, len(grades), 400))
+    for arm, rankings in enumerate(lists):
+        for query, ranking in enumerate(rankings):
+            shown = [grades[query][i] for i in ranking]
+            for k in range(pool.shape[2]):
+                found = clicks(shown, user, rng)
+                hit = 1 / (found[0] + 1) if found else 0.0
+                pool[arm, query, k] = hit if measure == "reciprocal-rank" else len(found) / TOP
+    events = 1000
+    while True:
+        first = rng.random((runs, events)) < 0.5
+        shape = first.shape
+        y = pool[
+            1 - first.astype(int),
+            rng.integers(len(grades), size=shape),
+            rng.integers(pool.shape[2], size=shape),
+        ]
+        found = float(np.quantile(split_verdicts(y, first), POWER))
+        if found < NEVER / 2 or events >= 256_000:
+            return found
+        events *= 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--letor", type=Path, help="folder with mq2008-S1.txt.gz ...; left out: no interleaving"
+    )
+    parser.add_argument("--runs", type=int, default=100)
+    arguments = parser.parse_args()
+    false_verdicts()
+    traffic(4 * arguments.runs)
+    if arguments.letor:
+        interleaving(arguments.letor, arguments.runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Measures stay in [0, 1] and say what their names say."""
+
+from typing import Any
+
+import pytest
+
+from feedrank.learners.spec import read as full
+from feedrank.service.errors import Unprocessable
+from feedrank.service.experiments.measures import Measure, credited, read, value
+
+ABCD = {"ranking": ["a", "b", "c", "d"], "items": ["d", "c", "b", "a"]}
+
+
+def measure(name: str | None, method: str = "split", **spec: Any) -> Measure:
+    return read(name, [full(spec), full(spec)], method)
+
+
+@pytest.mark.parametrize(
+    ("name", "feedback", "expected"),
+    [
+        ("clicks", {"clicks": ["b", "d"]}, 0.5),
+        ("clicks@3", {"clicks": ["b", "d"]}, 1 / 3),
+        ("clicks@9", {"clicks": ["b", "d"]}, 0.5),
+        ("clicks@3", {"relevance": {"a": 2, "b": 0}}, 1 / 3),
+        ("clicks", {"reward": 1.0}, None),
+        ("reciprocal-rank", {"clicks": ["d", "c"]}, 1 / 3),
+        ("reciprocal_rank", {"clicks": []}, 0.0),
+        ("reward", {"reward": 0.25}, 0.25),
+        ("reward", {"clicks": ["a"]}, None),
+        ("ndcg", {"relevance": {"a": 3, "b": 2, "c": 1}}, 0.0),
+        ("ap", {"relevance": {"b": 1}}, 0.5),
+        ("precision@2", {"relevance": {"a": 1, "d": 1}}, 0.5),
+        ("pairwise-disagreement", {"relevance": {"c": 1}}, 2 / 3),
+        ("ap", {"clicks": ["b"]}, 0.5),
+        ("ap", {"clicks": []}, None),
+        ("loss", {}, None),
+    ],
+)
+def test_measures_of_lists(name: str, feedback: dict[str, Any], expected: float | None) -> None:
+    found = value(measure(name, task="subset-ranking"), ABCD, feedback)
+    assert found == (None if expected is None else pytest.approx(expected))
+
+
+def test_what_was_not_shown_stands_last() -> None:
+    cut = {"ranking": ["a"], "items": ["a", "b", "c"]}
+    assert value(measure("ap", task="subset-ranking"), cut, {"relevance": {"c": 1}}) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("spec", "served", "feedback", "expected"),
+    [
+        ({"task": "multiclass"}, {"label": "a"}, {"label": "b"}, 1.0),
+        ({"task": "multiclass"}, {"label": "b"}, {"label": "b"}, 0.0),
+        ({"task": "multiclass"}, {"label": None}, {"label": "b"}, None),
+        ({"task": "ordinal", "labels": ["a", "b", "c", "d"]}, {"label": "a"}, {"label": "c"}, 2 / 3),
+        (
+            {"task": "binary", "labels": ["a", "b"], "algorithm": "predtron", "loss": "weighted",
+             "weights": {"a": 1, "b": 4}},
+            {"label": "b"}, {"label": "a"}, 0.25,
+        ),
+        (
+            {"task": "multilabel", "algorithm": "predtron", "loss": "hamming"},
+            {"labels": ["a", "b"]}, {"labels": ["b", "c", "e"]}, 3 / 5,
+        ),
+        (
+            {"task": "multilabel", "algorithm": "predtron", "loss": "error-set-size"},
+            {"labels": ["a"]}, {"labels": ["c"]}, 1 / 3,
+        ),
+        ({"task": "label-ranking", "algorithm": "dual-ascent"}, {}, {"labels": ["b"]}, 1.0),
+        ({"task": "label-ranking", "algorithm": "dual-ascent"}, {}, {"labels": ["a", "b"]}, 0.0),
+    ],
+)  # fmt: skip
+def test_losses_are_those_of_the_core_within_one(
+    spec: dict[str, Any], served: dict[str, Any], feedback: dict[str, Any], expected: float | None
+) -> None:
+    found = value(measure(None, **spec), {"ranking": ["a", "b", "c", "d"], **served}, feedback)
+    assert found == (None if expected is None else pytest.approx(expected))
+
+
+def test_arms_with_losses_of_their_own_need_a_named_one() -> None:
+    lists = [full({"task": "subset-ranking", "algorithm": "slam", "measure": m}) for m in ("ndcg", "ap")]
+    with pytest.raises(Unprocessable, match="ap, ndcg"):
+        read("loss", lists, "split")
+    assert read("ndcg@5", lists, "split").text == "ndcg@5"
+    costs = [
+        full({"task": "multiclass", "algorithm": "predtron", "loss": "weighted", "weights": {"a": c}})
+        for c in (1, 2)
+    ]
+    with pytest.raises(Unprocessable, match="weights"):
+        read("weighted", costs, "split")
+    with pytest.raises(Unprocessable, match="cutoff"):
+        read("precision", lists, "split")
+
+
+def test_credit_goes_to_clicked_places() -> None:
+    names = ["a", "b", "c", "d"]
+    clicks = measure("clicks@3", "interleave", task="subset-ranking")
+    assert credited(clicks, names, {"clicks": ["d", "c", "a"]}) == [0, 2]
+    first = measure("reciprocal-rank", "interleave", task="subset-ranking")
+    assert credited(first, names, {"clicks": ["d", "c"]}) == [2]
+    assert credited(first, names, {"reward": 1}) is None
+    assert measure(None, "interleave", task="subset-ranking").name == "clicks"
