@@ -23,7 +23,8 @@ WORD = re.compile(r"[a-z0-9]+")
 def enron(path: Path, user: str) -> Iterator[tuple[list[str], str]]:
     """(words, folder) of each message of `path/user.tar.gz`, in the order of the Date headers.
 
-    Words are those of the subject and the body as they are, and the addresses behind `from:` and `to:`; each counts once.
+    Words are those of subject and body, once more behind `subject:` where they stand there, and the addresses and names
+    of the sender and the recipients behind `from:` and `to:`. Each counts once.
     """
     dated = []
     with tarfile.open(path / f"{user}.tar.gz") as archive:
@@ -39,16 +40,26 @@ def enron(path: Path, user: str) -> Iterator[tuple[list[str], str]]:
 
 def words(message: Message) -> list[str]:
     """The binary features of one message, sorted."""
-    found = set(WORD.findall(str(message["Subject"] or "").lower()))
+    subject = WORD.findall(str(message["Subject"] or "").lower())
+    found = {*subject, *("subject:" + word for word in subject)}
     for part in message.walk():
         if part.get_content_maintype() == "text":
             body = part.get_payload(decode=True)
             if isinstance(body, bytes):
                 found.update(WORD.findall(body.decode("latin-1").lower()))
-    for prefix, headers in (("from:", ("From",)), ("to:", ("To", "Cc"))):
-        lines = [str(line) for header in headers for line in message.get_all(header, [])]
-        found.update(prefix + address.lower() for _, address in getaddresses(lines) if address)
+    for prefix, addresses, names in (
+        ("from:", ("From",), ("X-From",)),
+        ("to:", ("To", "Cc"), ("X-To", "X-cc")),
+    ):
+        found.update(
+            prefix + address.lower() for _, address in getaddresses(_lines(message, addresses)) if address
+        )
+        found.update(prefix + word for word in WORD.findall(" ".join(_lines(message, names)).lower()))
     return sorted(found)
+
+
+def _lines(message: Message, headers: tuple[str, ...]) -> list[str]:
+    return [str(line) for header in headers for line in message.get_all(header, [])]
 
 
 class Query(NamedTuple):
