@@ -6,87 +6,193 @@ asked or taught; the reply carries the learner's own name.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from typing import Any
 
+from feedrank import learners
+from feedrank.learners.errors import SnapshotError
+
+from ..errors import Conflict, Gone, StorageFull, Unprocessable
+from ..store import Snapshot, Store, Trimmed, open_store
+from .catalogue import Catalogue
+from .curve import Curve
+from .events import audit
+from .feedback import Feedback
+from .fold import Fold
+from .memory import Memory
+from .predict import Predict, Recent
+from .requests import pointed
+from .resident import Counts
 from .settings import HostSettings
 
 JSON = dict[str, Any]
+LONGEST_PAGE = 1000
 
 
 class Host:
     """Learners by name. Open with `async with Host.open(url, settings) as host`."""
+
+    def __init__(self, store: Store, settings: HostSettings) -> None:
+        self.store = store
+        self.settings = settings
+        self.notices = store.notices
+        self._counts = Counts()
+        self._catalogue = Catalogue(store, settings.max_learners)
+        self._memory = Memory(store, self._catalogue, settings, self._counts)
+        recent = Recent()
+        self._predict = Predict(store, self._memory, settings, self._counts, recent)
+        self._feedback = Feedback(store, self._memory, settings, self._counts, recent)
 
     @classmethod
     @asynccontextmanager
     async def open(cls, url: str, settings: HostSettings | None = None) -> AsyncIterator[Host]:
         """Open the store at `url` and host its learners; on leaving, snapshots are written and the store is closed.
 
-        Raises StoreRefused when the store cannot be used at all; its `detail` is the one line to print.
+        Raises StoreRefused when the store cannot be used at all; its `detail` is the one line to print. `notices` is
+        what an operator should be warned of.
         """
-        ...
-        yield cls()
+        store = await open_store(url)
+        host = cls(store, settings or HostSettings())
+        try:
+            yield host
+        finally:
+            try:
+                await host._memory.close()
+            finally:
+                await store.close()
+
+    # Learners
 
     async def create(self, name: str, spec: Mapping[str, Any]) -> tuple[JSON, bool]:
         """Make a learner: (info, True); (info, False) if it is there with an equal spec; Conflict if with another."""
-        ...
+        with pointed():
+            full = learners.build(spec).spec
+        if len(full.get("labels", ())) > self.settings.max_labels:
+            raise Unprocessable.at("/labels", f"at most {self.settings.max_labels} labels a learner")
+        listed, fresh = await self._catalogue.create(name, full)
+        if not fresh and listed.spec != full:
+            raise Conflict(f"there is a learner {name!r} with another spec, and a spec never changes")
+        return await self.info(name), fresh
 
     async def info(self, name: str) -> JSON:
         """Spec, version, labels, features, bytes, progress, certificate."""
-        ...
+        async with self._memory.use(name) as resident:
+            told = await resident.worker.run("tell", 1, resident.learner.describe)
+            return {"name": resident.listed.name, **told}
 
     async def list(self, limit: int = 100, cursor: str | None = None) -> JSON:
         """`{"learners": [{"name", "task", "algorithm", "version"}], "next"}` in order of name."""
-        ...
+        if not 1 <= limit <= LONGEST_PAGE:
+            raise Unprocessable.at("/limit", f"must be from 1 to {LONGEST_PAGE}")
+        found, following = await self._catalogue.page(cursor, limit)
+        versions = await self.store.versions([listed.log for listed in found])
+        told = [
+            {
+                "name": listed.name,
+                "task": listed.spec["task"],
+                "algorithm": listed.spec["algorithm"],
+                "version": version,
+            }
+            for listed, version in zip(found, versions, strict=True)
+        ]
+        return {"learners": told, "next": following}
 
     async def delete(self, name: str) -> None:
         """Remove a learner (or only the alias, if `name` is one) and all that belongs to it."""
-        ...
+        key = await self._catalogue.delete(name)
+        if key is not None:
+            self._memory.forget(key)
+
+    async def alias(self, name: str, learner: str) -> JSON:
+        """Let `name` stand for `learner` from now on: `{"name", "learner"}`; Conflict if `name` is a learner."""
+        await self._catalogue.alias(name, learner)
+        return {"name": name, "learner": learner}
+
+    # Rounds
 
     async def predict(self, name: str, request: Mapping[str, Any]) -> JSON:
         """Decide on one instance, or on each of `{"instances": [...]}`."""
-        ...
+        return await self._predict(name, request)
 
     async def feedback(self, name: str, request: Mapping[str, Any], key: str | None = None) -> JSON:
         """Learn from one event, or from all of `{"events": [...]}` or none; `key` is another name for `feedback_id`.
 
         In a batch, `key` stands for the whole batch: event i takes the id `key/i` if it has no id of its own.
         """
-        ...
+        return await self._feedback(name, request, key)
 
     async def retract(self, name: str, request: Mapping[str, Any]) -> JSON:
         """Withdraw the event of `{"feedback_id"}` or `{"prediction_id"}`: `{"version", "withdrawn", "duplicate"}`.
 
         `version` is that of the withdrawal, `withdrawn` that of the event.
         """
-        ...
+        return await self._feedback.retract(name, request)
+
+    # Reading
 
     async def events(self, name: str, after: int = 0, limit: int = 100) -> JSON:
-        """`{"events": [...], "next": version to read after, or null}`; Gone if the log no longer reaches back."""
-        ...
+        """`{"events": [...], "next": version to read after, or null}`, from the first one kept after `after`."""
+        if not 1 <= limit <= LONGEST_PAGE:
+            raise Unprocessable.at("/limit", f"must be from 1 to {LONGEST_PAGE}")
+        if after < 0:
+            raise Unprocessable.at("/after", "must be at least 0")
+        listed = await self._catalogue.resolve(name)
+        head = await self.store.head(listed.log)
+        try:
+            entries = await self.store.read(listed.log, max(after, head.floor - 1), limit)
+        except Trimmed:
+            raise Gone("these events have just been trimmed: read again") from None
+        more = entries and entries[-1].version < head.version
+        told = [audit(entry) for entry in entries]
+        return {"events": told, "next": entries[-1].version if more else None, "floor": head.floor}
 
     async def history(self, name: str) -> JSON:
         """`{"version", "points": [{"rounds", "cumulative_loss", "mean_loss", "window_loss"}, ...]}`, at most 512."""
-        ...
+        async with self._memory.use(name) as resident:
+            return {"version": resident.version, "points": resident.fold.curve.to_json()}
 
     async def export(self, name: str) -> bytes:
-        """The whole learner as one portable file."""
-        ...
+        """The whole learner as one portable file: what `feedrank.learners.load` reads."""
+        async with self._memory.use(name) as resident:
+            learner = resident.learner
+            return await resident.worker.run("dump", resident.bytes, lambda: learners.dump(learner))
 
     async def restore(self, name: str, data: bytes) -> JSON:
         """Make a learner of such a file: its info; Conflict if the name is taken, Unprocessable if damaged."""
-        ...
+        try:
+            learner = learners.load(data)
+        except SnapshotError as error:
+            raise Unprocessable.at("", str(error)) from None
+        if learner.nbytes() > self.settings.max_learner_bytes:
+            raise StorageFull(f"a learner may take {self.settings.max_learner_bytes} bytes of memory at most")
+        listed, fresh = await self._catalogue.create(name, learner.spec, live=False)
+        if not fresh:
+            raise Conflict(f"there is a learner {name!r}: restore under another name, or delete it first")
+        done = learner.progress
+        points: builtins.list[tuple[int, float]] = (
+            [(done.rounds, done.cumulative_loss)] if done.rounds else []
+        )
+        if learner.version:
+            digest, image = Fold(learner, Curve(points=points)).dump()
+            await self.store.save(listed.log, Snapshot(learner.version, digest, image), {}, keep=1, floor=1)
+        await self._catalogue.enliven(listed)
+        return await self.info(name)
 
-    async def alias(self, name: str, learner: str) -> JSON:
-        """Let `name` stand for `learner` from now on: `{"name", "learner"}`; Conflict if `name` is a learner."""
-        ...
+    # Operating
 
     async def ready(self) -> None:
         """Return if the store takes writes now, else raise StoreUnavailable."""
-        ...
+        await self.store.check()
 
     def stats(self) -> dict[str, float]:
         """For metrics: loaded_learners, loaded_bytes, log_lag, store_errors, divergences, skipped_events, feedback,
         duplicates, mistakes, loss_total, predictions, snapshots."""
-        ...
+        return {
+            "loaded_learners": len(self._memory),
+            "loaded_bytes": self._memory.bytes,
+            "log_lag": self._memory.lag,
+            **asdict(self._counts),
+        }

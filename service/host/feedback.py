@@ -1,0 +1,217 @@
+"""Feedback: read and check, append once, apply everything up to it, reply with what it did the first time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from feedrank.learners import instances
+
+from ..errors import Conflict, Gone, NotFound, StorageFull, StoreUnavailable, Unprocessable
+from ..store import Clash, Closed, Draft, Missing, Placed, Store, Trimmed
+from . import tickets
+from .events import Event, digest
+from .memory import Memory
+from .predict import Recent
+from .requests import FEEDBACK, RETRACT, id_of, instance_of, known, many, pointed, truth_of
+from .resident import Counts, Resident
+from .settings import HostSettings
+
+JSON = dict[str, Any]
+
+
+class Feedback:
+    """Called with a name, a request of the contract, and the header that stands for `feedback_id`, if any."""
+
+    def __init__(
+        self, store: Store, memory: Memory, settings: HostSettings, counts: Counts, recent: Recent
+    ) -> None:
+        self._store, self._memory, self._settings = store, memory, settings
+        self._counts, self._recent = counts, recent
+
+    async def __call__(self, name: str, request: Mapping[str, Any], key: str | None) -> JSON:
+        async with self._memory.use(name) as resident:
+            if not (isinstance(request, Mapping) and "events" in request):
+                event, draft = await self._read(resident, request, key, "")
+                (result,) = await self._learn(resident, [event], [draft])
+                return result
+            asked = many(request, "events", self._settings.max_batch)
+            pairs = [
+                await self._read(resident, one, None if key is None else f"{key}/{i}", f"/events/{i}")
+                for i, one in enumerate(asked)
+            ]
+            events, drafts = zip(*pairs, strict=True)
+            return {"results": await self._learn(resident, events, drafts)}
+
+    # Reading
+
+    async def _read(
+        self, resident: Resident, request: Any, key: str | None, where: str
+    ) -> tuple[Event, Draft]:
+        """What is to be appended, checked so that it can be applied."""
+        with pointed(where):
+            known(request, FEEDBACK)
+            truth = truth_of(request)
+            prediction_id, feedback_id = id_of(request, "prediction_id"), id_of(request, "feedback_id")
+            if key is not None:
+                key = id_of({"feedback_id": key}, "feedback_id")
+                if where == "" and feedback_id not in (None, key):
+                    raise Unprocessable.at("/feedback_id", "differs from the header Idempotency-Key")
+                feedback_id = feedback_id or (key if prediction_id is None or where == "" else None)
+            event = Event(truth, feedback_id=feedback_id, prediction_id=prediction_id)
+            ids = [
+                f"{letter}:{id}"
+                for letter, id in (("p", prediction_id), ("f", feedback_id))
+                if id is not None
+            ]
+            instance = instance_of(request, self._settings)
+            if prediction_id is None:
+                event.instance = instance
+                event.found = instances.read(instance, resident.learner.kind)
+            elif instance:
+                raise Unprocessable.at(f"/{next(iter(instance))}", "is not taken beside a prediction_id")
+            else:
+                await self._recall(resident, prediction_id, event)
+            if event.found is not None:
+                resident.learner.check(event.found, truth)
+                self._limit(resident, truth)
+            draft = Draft(event.body(), tuple(ids), digest(truth), prediction_id)
+        return event, draft
+
+    async def _recall(self, resident: Resident, id: str, event: Event) -> None:
+        """Give the event the instance and the decision of its prediction; neither if the prediction is used up."""
+        held = self._recent.get(id)
+        if held is not None:
+            event.found, event.served = held
+            return
+        record = await self._store.recall(resident.listed.log, id)
+        if record is not None:
+            told = orjson.loads(record)
+            event.instance, event.served = told["instance"], told["served"]
+            event.found = instances.read(event.instance, resident.learner.kind)
+        elif await self._store.find(resident.listed.log, f"p:{id}") is None:
+            raise self._unknown(resident, id)
+
+    def _unknown(self, resident: Resident, id: str) -> NotFound | Gone:
+        given = tickets.given_at(resident.listed.log, id)
+        if given is not None and given + self._settings.prediction_ttl <= time.time():
+            return Gone(f"the prediction {id!r} has expired: send the instance again with the truth")
+        return NotFound(f"{resident.listed.name!r} has given no prediction {id!r}")
+
+    def _limit(self, resident: Resident, truth: JSON) -> None:
+        if resident.bytes > self._settings.max_learner_bytes:
+            raise StorageFull(
+                f"{resident.listed.name!r} takes {resident.bytes} bytes of memory; it may not grow beyond "
+                f"{self._settings.max_learner_bytes}"
+            )
+        labels = resident.learner.labels
+        names = truth.get("labels") or truth.get("relevance") or [truth.get("label")]
+        if (
+            len(labels) + len(names) > self._settings.max_labels
+            and resident.learner.kind == "features"
+            and len(labels) + sum(name not in labels for name in names) > self._settings.max_labels
+        ):
+            raise Unprocessable(f"a learner has at most {self._settings.max_labels} labels")
+
+    # Writing
+
+    async def _learn(
+        self, resident: Resident, events: Sequence[Event], drafts: Sequence[Draft]
+    ) -> list[JSON]:
+        """Append and apply. Once begun it is finished, even if the one who asked has gone."""
+        return await asyncio.shield(asyncio.create_task(self._commit(resident, events, drafts)))
+
+    async def _commit(
+        self, resident: Resident, events: Sequence[Event], drafts: Sequence[Draft]
+    ) -> list[JSON]:
+        resident.users += 1
+        try:
+            placed = await self._append(resident, events, drafts)
+            await resident.advance(max(place.version for place in placed))
+            results = [
+                {
+                    "version": place.version,
+                    **(event.outcome or await resident.outcome(place.version)),
+                    "duplicate": not place.fresh,
+                }
+                for event, place in zip(events, placed, strict=True)
+            ]
+        finally:
+            resident.users -= 1
+        for result in results:
+            self._count(result)
+        return results
+
+    async def _append(
+        self, resident: Resident, events: Sequence[Event], drafts: Sequence[Draft]
+    ) -> list[Placed]:
+        """Append, and put the fresh events where `advance` finds them."""
+        resident.appending += 1
+        try:
+            placed = await self._store.append(resident.listed.log, drafts)
+        except Clash as clash:
+            which = f"event {clash.index}: " if len(drafts) > 1 else ""
+            raise Conflict(f"{which}its id was seen before with another truth") from None
+        except Missing as missing:
+            raise self._unknown(resident, drafts[missing.index].take or "") from None
+        except Closed:
+            self._memory.gone(resident)
+            raise NotFound(f"there is no learner {resident.listed.name!r}") from None
+        except StoreUnavailable:
+            self._counts.store_errors += 1
+            raise
+        finally:
+            resident.appending -= 1
+        for event, place in zip(events, placed, strict=True):
+            if place.fresh and place.version > resident.version:
+                resident.pending[place.version] = event
+            if event.prediction_id is not None:
+                self._recent.drop(event.prediction_id)
+        return placed
+
+    # Withdrawing
+
+    async def retract(self, name: str, request: Mapping[str, Any]) -> JSON:
+        """See `Host.retract`."""
+        known(request, frozenset(RETRACT))
+        given = {field: value for field in RETRACT if (value := id_of(request, field)) is not None}
+        if len(given) != 1:
+            raise Unprocessable.at("", "give one id: feedback_id or prediction_id")
+        ((field, id),) = given.items()
+        async with self._memory.use(name) as resident:
+            key = resident.listed.log
+            found = await self._store.find(key, f"{field[0]}:{id}")
+            if found is None:
+                raise NotFound(f"no event of {resident.listed.name!r} is known by this {field}")
+            head = await self._store.head(key)
+            bases = [v for v in (0, *head.snapshots) if v < found[0] and head.floor <= v + 1]
+            event = Event(
+                withdraws=found[0],
+                feedback_id=given.get("feedback_id"),
+                prediction_id=given.get("prediction_id"),
+            )
+            draft = Draft(event.body(), ids=(f"w:{found[0]}",), marks=found[0], base=max(bases, default=0))
+            return await asyncio.shield(asyncio.create_task(self._withdraw(resident, event, draft)))
+
+    async def _withdraw(self, resident: Resident, event: Event, draft: Draft) -> JSON:
+        resident.users += 1
+        try:
+            (place,) = await self._append(resident, [event], [draft])
+            await resident.advance(place.version)
+        except Trimmed:
+            raise Conflict("the log no longer reaches back to this event: it cannot be withdrawn") from None
+        finally:
+            resident.users -= 1
+        return {"version": place.version, "withdrawn": event.withdraws, "duplicate": not place.fresh}
+
+    def _count(self, result: JSON) -> None:
+        if result["duplicate"]:
+            self._counts.duplicates += 1
+            return
+        self._counts.feedback += 1
+        self._counts.mistakes += result["mistake"]
+        self._counts.loss_total += result["loss"]

@@ -1,0 +1,108 @@
+"""Predicting: read, decide, remember, reply."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from feedrank.learners import instances
+from feedrank.learners.results import Prediction
+
+from ..errors import StoreUnavailable
+from ..store import Store
+from . import tickets
+from .events import encode
+from .memory import Memory
+from .requests import OPTIONS, PREDICT, flag, instance_of, known, many, pointed, whole
+from .resident import Counts, Resident
+from .settings import HostSettings
+
+JSON = dict[str, Any]
+
+
+class Recent:
+    """The last remembered predictions of this process, as the core has read them: most feedback finds its own here."""
+
+    MOST = 4096
+    BYTES = 32 * 2**20
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, tuple[Any, JSON, int]] = OrderedDict()
+        self._bytes = 0
+
+    def put(self, id: str, found: Any, served: JSON, size: int) -> None:
+        self._held[id] = (found, served, size)
+        self._bytes += size
+        while len(self._held) > self.MOST or self._bytes > self.BYTES:
+            _, (_, _, gone) = self._held.popitem(last=False)
+            self._bytes -= gone
+
+    def get(self, id: str) -> tuple[Any, JSON] | None:
+        """Instance and decision."""
+        held = self._held.get(id)
+        return None if held is None else held[:2]
+
+    def drop(self, id: str) -> None:
+        held = self._held.pop(id, None)
+        if held is not None:
+            self._bytes -= held[2]
+
+
+class Predict:
+    """Called with a name and a request of the contract."""
+
+    def __init__(
+        self, store: Store, memory: Memory, settings: HostSettings, counts: Counts, recent: Recent
+    ) -> None:
+        self._store, self._memory, self._settings = store, memory, settings
+        self._counts, self._recent = counts, recent
+
+    async def __call__(self, name: str, request: Mapping[str, Any]) -> JSON:
+        async with self._memory.use(name) as resident:
+            records: dict[str, bytes] = {}
+            if isinstance(request, Mapping) and "instances" in request:
+                asked = many(request, "instances", self._settings.max_batch)
+                told = [
+                    await self._one(resident, one, records, f"/instances/{i}") for i, one in enumerate(asked)
+                ]
+                reply: JSON = {"predictions": told}
+            else:
+                reply = await self._one(resident, request, records, "")
+            if records:
+                try:
+                    await self._store.remember(resident.listed.log, records, self._settings.prediction_ttl)
+                except StoreUnavailable:
+                    self._counts.store_errors += 1
+                    raise
+            return reply
+
+    async def _one(self, resident: Resident, request: Any, records: dict[str, bytes], where: str) -> JSON:
+        """The reply; if it is to be remembered, its record joins `records`."""
+        with pointed(where):
+            known(request, PREDICT)
+            instance = instance_of(request, self._settings)
+            found = instances.read(instance, resident.learner.kind)
+            remember = flag(request, "remember", True)
+            flag(request, "explain", False)
+            if least := whole(request, "min_version"):
+                await resident.wait(least)
+            options = {option: request[option] for option in OPTIONS if option in request}
+            size = len(found.names) * len(getattr(found, "ids", "1"))
+
+            def decide() -> tuple[int, Prediction]:
+                fold = resident.fold
+                return fold.version, fold.learner.predict(found, **options)
+
+            version, prediction = await resident.worker.run("predict", size, decide)
+            self._counts.predictions += 1
+            reply: JSON = {"learner": resident.listed.name, "version": version, **prediction.to_json()}
+            if not remember:
+                return reply
+            served = prediction.served()
+            record = encode({"instance": instance, "served": served, "version": version})
+        id = tickets.make(resident.listed.log, time.time())
+        records[id] = record
+        self._recent.put(id, found, served, len(record))
+        return {"prediction_id": id, **reply}
