@@ -94,7 +94,9 @@ def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path):
         "learner.learn({'features': ['board', 'meeting']}, {'label': 'work'});"
         "print(load(dump(learner)).predict({'features': ['meeting']}).label)"
     )
-    told = subprocess.run([scripts / "python", "-c", session], capture_output=True, text=True, cwd=tmp_path, check=True)
+    told = subprocess.run(
+        [scripts / "python", "-c", session], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
     assert told.stdout.strip() == "work"
     # The service's files are in the wheel, and its absence is explained in one line.
     refused = subprocess.run([scripts / "feedrank", "serve"], capture_output=True, text=True, cwd=tmp_path)
