@@ -1,0 +1,1 @@
+"""The quadratic surrogate: ridge regression on psi(y), and a decoder for each loss."""

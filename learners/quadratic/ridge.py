@@ -1,0 +1,56 @@
+"""Ridge regression in its primal form: g(x) = B (S + rho I)^{-1} x, S = sum x x', B = sum psi(y) x'."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..growth import grown
+from ..instances import Floats, Ints
+from .resolvent import Resolvent
+
+__all__ = ["Primal"]
+
+
+class Primal:
+    """S in a `Resolvent`, and B with one row a target, padded as S is."""
+
+    def __init__(self, resolvent: Resolvent | None = None, B: Floats | None = None) -> None:
+        self.resolvent = resolvent or Resolvent()
+        self.targets = 0 if B is None else len(B)
+        self.B: Floats = np.zeros((0, 0)) if B is None else B
+        self._fit()
+
+    def grow(self, features: int, targets: int) -> None:
+        """New features and targets were 0 on the past: zero rows and columns of S and B, exactly."""
+        self.resolvent.grow(features)
+        self._fit()
+        self.B = grown(self.B, targets)
+        self.targets = max(self.targets, targets)
+
+    def _fit(self) -> None:
+        if self.B.shape[1] != self.resolvent.padded:
+            B = np.zeros((len(self.B), self.resolvent.padded))
+            width = min(self.B.shape[1], self.resolvent.size)
+            B[:, :width] = self.B[:, :width]
+            self.B = B
+
+    def predict(self, F: Floats, columns: Ints, rho: float) -> Floats:
+        """g (F's columns, targets asked)."""
+        F = self.resolvent.pad(F)
+        if F.shape[1] <= len(columns):
+            V = self.resolvent.solve(rho, F)
+            if 2 * len(columns) > self.targets:
+                return (self.B[: self.targets] @ V)[columns].T
+            return (self.B[columns] @ V).T
+        return F.T @ self.resolvent.solve(rho, np.ascontiguousarray(self.B[columns].T))
+
+    def learn(self, F: Floats, columns: Ints, values: Floats, rho: float) -> None:
+        """The columns of F join, with targets `values` (one row a column of F) in `columns`; then the ridge is rho."""
+        F = self.resolvent.pad(F)
+        self.B[columns] += values.T @ F.T
+        self.resolvent.add(F, rho)
+
+    def weights(self, T: Floats, rho: float) -> Floats:
+        """W (features, functionals) such that T g(x) = x' W, for T (functionals, targets)."""
+        solved = self.resolvent.solve(rho, np.ascontiguousarray((T @ self.B[: self.targets]).T))
+        return solved[: self.resolvent.size]
