@@ -1,0 +1,52 @@
+"""Text to words: HTML without its markup, what is new apart from what is quoted, words in any script."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+MAX_WORD = 40
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+# Scripts without spaces between words: Chinese, Japanese, Thai and their neighbours.
+_RUN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+_HIDDEN = re.compile(r"<(script|style|head)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL)
+_BREAK = re.compile(r"<(?:br|p|div|tr|li|h\d|/p|/div|/tr|/li|/h\d)\b[^<>]*>", re.IGNORECASE)
+_BLOCKQUOTE = re.compile(r"<blockquote\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+# A line that says that what follows was written before: `> text`, `-----Original Message-----`, `Anna wrote:`.
+_QUOTE = re.compile(
+    r"^(?:>|[ \t]*-{2,}[ \t]*(?:original message|forwarded)"
+    r"|[^\n]{0,200}\b(?:wrote|writes|schrieb|écrit|escribió|scrisse)[ \t]?:[ \t]*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, in lower case; pairs of characters where a script has no spaces."""
+    found = _WORD.findall(text.lower())
+    if text.isascii():
+        return [word for word in found if len(word) <= MAX_WORD]
+    return [part for word in found for part in _split(word)]
+
+
+def _split(word: str) -> list[str]:
+    if not _RUN.search(word):
+        return [word] if len(word) <= MAX_WORD else []
+    parts = [part for part in _RUN.sub(" ", word).split() if len(part) <= MAX_WORD]
+    for run in _RUN.findall(word):
+        parts.extend(run[place : place + 2] for place in range(max(1, len(run) - 1)))
+    return parts
+
+
+def plain(html: str) -> str:
+    """The text that a reader of the HTML sees; a quotation starts with a line of `>`."""
+    text = _HIDDEN.sub(" ", html)
+    text = _BLOCKQUOTE.sub("\n> ", _BREAK.sub("\n", text))
+    return unescape(_TAG.sub(" ", text))
+
+
+def parts(text: str) -> tuple[str, str]:
+    """What is new in a text, and what it quotes: everything from the first sign of a quotation on."""
+    sign = _QUOTE.search(text)
+    return (text[: sign.start()], text[sign.start() :]) if sign else (text, "")

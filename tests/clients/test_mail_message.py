@@ -1,0 +1,225 @@
+"""Messages to features: what is found where, and that nothing a message can hold makes it fail."""
+
+import math
+import random
+import time
+from email.message import EmailMessage
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feedrank.clients.mail import features, read
+from feedrank.clients.mail import text as texts
+
+
+def message(**headers):
+    made = EmailMessage()
+    for name, value in headers.items():
+        made[name.replace("_", "-")] = value
+    return made
+
+
+def test_places_are_marked():
+    made = message(
+        From="Anna Berg <Anna.Berg@Example.org>",
+        To="bob@example.com, Team <team@example.com>",
+        Cc="eve@example.net",
+        Subject="Re: AW: Budget plan 2024",
+        Message_ID="<m2@example.org>",
+        References="<m0@example.org> <m1@example.org>",
+        In_Reply_To="<m1@example.org>",
+        List_Id="Finance people <finance.example.org>",
+        Date="Mon, 05 Feb 2024 10:00:00 +0100",
+    )
+    made.set_content("The numbers are final.\n\nOn Monday Bob wrote:\n> are they ready\n")
+    made.add_attachment(b"x", maintype="application", subtype="pdf", filename="Über Zahlen.pdf")
+    found = features(bytes(made))
+    assert {
+        "subject:budget",
+        "subject:budget plan",
+        "title:budget plan 2024",
+        "from:anna.berg@example.org",
+    } <= found.keys()
+    assert {
+        "from:@example.org",
+        "name:anna",
+        "to:bob@example.com",
+        "cc:eve@example.net",
+        "month:2024-02",
+    } <= found.keys()
+    assert {
+        "list:finance.example.org",
+        "thread:m0@example.org",
+        "thread:m2@example.org",
+        "file:zahlen",
+    } <= found.keys()
+    assert found["body:numbers"] > found["body:ready"] > 0
+    assert "subject:re" not in found
+
+
+def test_the_body_has_the_same_length_whatever_it_holds():
+    for text in ["one", "one two three " * 50, "> all quoted"]:
+        made = message(Subject="s")
+        made.set_content(text)
+        body = [value for name, value in features(bytes(made)).items() if name.startswith("body:")]
+        assert math.isclose(math.hypot(*body), 4.0, rel_tol=1e-2)
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", "windows-1252", "cp850", "utf-7"])
+@pytest.mark.parametrize("encoding", ["base64", "quoted-printable"])
+def test_charsets_and_encodings(charset, encoding):
+    made = message(Subject="Grüße aus Köln", From="Jörg Müller <j@example.org>")
+    made.set_content("Schöne Grüße\n", charset=charset, cte=encoding)
+    found = features(bytes(made))
+    assert {"subject:grüße", "subject:köln", "body:schöne", "name:jörg"} <= found.keys()
+
+
+def test_html_is_read_as_its_reader_sees_it():
+    made = message(Subject="s")
+    made.set_content(
+        "<head><title>hidden</title><style>p {color: red}</style></head><p>Fish&amp;chips<br>caf&eacute;</p>"
+        "<!-- secret --><script>var code</script><blockquote>earlier</blockquote>",
+        subtype="html",
+    )
+    found = features(bytes(made))
+    assert {"body:fish", "body:chips", "body:café", "body:earlier"} <= found.keys()
+    assert not {"body:hidden", "body:color", "body:secret", "body:code", "body:p", "body:br"} & found.keys()
+    assert found["body:fish"] > found["body:earlier"]
+
+
+def test_of_two_versions_the_plain_one_is_read_and_attached_messages_too():
+    made = message(Subject="s")
+    made.set_content("plain words")
+    made.add_alternative("<p>markup words</p>", subtype="html")
+    inner = message(Subject="inside")
+    inner.set_content("carried along")
+    made.make_mixed()
+    made.add_attachment(inner)
+    found = features(bytes(made))
+    assert {"body:plain", "body:carried"} <= found.keys()
+    assert "body:markup" not in found
+
+
+def test_scripts_without_spaces_give_pairs():
+    assert texts.words("東京都 report") == ["東京", "京都", "report"]
+    assert texts.words("abc漢字") == ["abc", "漢字"]
+    assert texts.words("x" * 500) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "quoted"),
+    [
+        ("> earlier", True),
+        ("-----Original Message-----", True),
+        ("Am 3. Mai schrieb Anna:", False),
+        ("Bob wrote:", True),
+    ],
+)
+def test_quotations_begin_at_their_signs(line, quoted):
+    new, old = texts.parts(f"new\n{line}\nold\n")
+    assert (old.startswith(line)) is quoted
+    assert new.startswith("new")
+
+
+def test_names_of_attachments_in_pieces():
+    raw = (
+        b"Content-Type: multipart/mixed; boundary=b\n\n--b\n\nhello\n--b\nContent-Type: application/x\n"
+        b"Content-Disposition: attachment; filename*0*=utf-8''%C3%84rger;\n filename*1*=liste%2Epdf\n\ndata\n--b--\n"
+    )
+    assert read(raw).attachments == ["Ärgerliste.pdf"]
+    assert read(raw).plain.strip() == "hello"
+
+
+def test_a_message_without_an_id_is_known_by_its_headers():
+    one, other = read(b"Subject: a\n\nx"), read(b"Subject: b\n\nx")
+    assert one.id != other.id
+    assert read(b"Subject: a\r\n\r\nx").id == one.id
+
+
+def test_the_clock_is_the_senders_but_time_is_one():
+    assert (
+        read(b"Date: Mon, 05 Feb 2024 10:00:00 +0100\n\n").date
+        == read(b"Date: Mon, 5 Feb 2024 09:00:00 GMT\n\n").date
+    )
+    for date in [b"", b"yesterday", b"Mon, 99 Feb 2024 10:00:00 +0100", b"Mon, 05 Feb 99999 10:00:00 +9999"]:
+        assert read(b"Date: " + date + b"\n\n").date is None
+
+
+FRAGMENTS = [
+    b"Content-Type: multipart/mixed; boundary=b\n",
+    b"Content-Type: text/html; charset=utf-7\n",
+    b"\n",
+    b"\r\n\r\n",
+    b"--b\n",
+    b"--b--",
+    b"Content-Transfer-Encoding: base64\n",
+    b"Content-Transfer-Encoding: quoted-printable\n",
+    b"=?utf-8?b?//8=?=",
+    b"Subject: ",
+    b"From: ",
+    b"Date: ",
+    b"=?x?q?=zz?=",
+    b"charset=\x00",
+    b"Content-Type: message/rfc822\n\n",
+    b"=3",
+    b"%zz",
+    b"filename*=utf-99''%ff",
+    b"Content-Disposition: attachment;",
+    b"<blockquote",
+    b"<!--",
+    b"References: <<>",
+    b"\xff\xfe",
+    b"From ",
+    b"Content-Type: text/plain; charset=idna\n",
+    b"Content-Type: text/plain; charset=hex\n",
+    b"Content-Type: text/plain; charset=unicode_escape\n",
+    b"\\ud800",
+    b"charset=utf-16\n",
+    b"Content-Type: text/plain; charset=punycode\n",
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(FRAGMENTS) | st.binary(max_size=30), max_size=30).map(b"".join))
+def test_no_bytes_fail(raw):
+    found = features(raw)
+    assert found
+    assert all(name and math.isfinite(value) and value > 0 for name, value in found.items())
+    assert "".join(found).encode()  # no lone surrogate: it could not be sent
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1200), st.integers(0, 255))
+def test_a_cut_or_damaged_message_gives_fewer_features(cut, byte):
+    made = message(Subject="Grüße", From="a@example.org")
+    made.set_content("hello")
+    made.add_alternative("<p>hello</p>", subtype="html")
+    made.add_attachment(b"data" * 50, maintype="application", subtype="pdf", filename="f.pdf")
+    raw = bytes(made)
+    assert features(raw[:cut])
+    damaged = bytearray(raw)
+    damaged[cut % len(raw)] = byte
+    assert features(bytes(damaged))
+
+
+def test_huge_messages_are_quick():
+    noise = random.Random(1).randbytes(1 << 20)
+    large = [
+        b"Subject: big\n\n" + b"word " * (4 << 20),
+        b"Content-Type: text/html\n\n" + b"<p>" * (7 << 20),
+        b"Content-Type: text/html\n\n" + b"<" * (20 << 20),
+        b"Content-Type: multipart/mixed; boundary=b\n\n" + b"--b\n" * (5 << 20),
+        b"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Disposition: attachment; filename=x\n\n"
+        + noise * 20,
+        b"Subject: " + b"=?utf-8?q?a?= " * (1 << 20) + b"\n\n",
+        b"X: " * (7 << 20),
+        b"To: " + b"a@b.c, " * (3 << 20) + b"\n\n",
+        b"Content-Type: text/plain; " + b'a="\\' * (5 << 20),
+        b"\n" * (20 << 20),
+        noise * 20,
+    ]
+    begun = time.perf_counter()
+    for raw in large:
+        assert features(raw)
+    assert time.perf_counter() - begun < 20
