@@ -61,9 +61,11 @@ def read(truth: Any, task: str, members: Sequence[str] | None = None) -> Truth:
         named: Any = found.grades if found.clicks is None else found.clicks
         if not allowed.issuperset(named):
             name = next(name for name in named if name not in allowed)
-            place = field if field == "label" else pointer(field, name)[1:]
+            steps = (
+                () if field == "label" else (name,) if field == "relevance" else (list(value).index(name),)
+            )
             what = "is not an item of the list" if task == "subset-ranking" else "is not one of the labels"
-            raise TruthError(f"{name!r} {what}", "/" + place)
+            raise TruthError(f"{name!r} {what}", pointer(field, *steps))
     return found
 
 
