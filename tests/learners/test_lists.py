@@ -1,0 +1,154 @@
+"""The list learners as a user builds them: rates, scales, long lists, labels, margins."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from feedrank.learners import SpecError, TruthError, build, dump
+from feedrank.learners.instances import Listing
+from feedrank.learners.theory import lists as theory
+
+ALGORITHMS = ["slam", "minimax-perceptron", "listnet"]
+
+
+def listing(X):
+    return Listing.dense([str(i) for i in range(len(X))], X)
+
+
+def orders(spec, stream, scale=1.0):
+    """The ranking before each round of a stream, by the learner of a spec."""
+    learner, found = build({"task": "subset-ranking", **spec}), []
+    for X, y in stream:
+        found.append([name for name, _ in learner.predict(listing(scale * X)).ranking])
+        learner.learn(listing(scale * X), {"relevance": y})
+    return found
+
+
+STREAM = list(theory.separable(7, 60, items=12, dimension=8, levels=3))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("scale", [1000.0, 1 / 1024])
+def test_defaults_do_not_see_the_scale_of_the_features(algorithm, scale):
+    assert orders({"algorithm": algorithm}, STREAM, scale) == orders({"algorithm": algorithm}, STREAM)
+
+
+def test_a_fixed_rate_does_see_it_and_matters_to_slam():
+    fixed = {"algorithm": "slam", "learning_rate": 0.05}
+    assert orders(fixed, STREAM, 1024.0) != orders(fixed, STREAM)
+    assert orders({**fixed, "learning_rate": 5.0}, STREAM) != orders(fixed, STREAM)
+
+
+def test_the_rate_of_the_theory_needs_R_and_keeps_the_bound():
+    spec = {"task": "subset-ranking", "algorithm": "slam", "measure": "ap", "learning_rate": "theory"}
+    with pytest.raises(SpecError) as refused:
+        build(spec)
+    assert refused.value.pointer == "/R"
+    stream = list(theory.separable(2, 200, items=6, dimension=4, levels=2, gamma=2.0))
+    R = max(np.linalg.norm(X, axis=1).max() for X, _ in stream)
+    learner = build({**spec, "R": R})
+    loss = sum(learner.learn(listing(X), {"relevance": y}).loss for X, y in stream)
+    assert 0 < loss <= theory.slam_margin_bound(R, 2.0, 6, 1.0)
+    with pytest.raises(SpecError):
+        build({"task": "subset-ranking", "algorithm": "slam", "R": 1.0})
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_named_sparse_and_dense_features_teach_the_same(algorithm):
+    rng = np.random.default_rng(0)
+    spec = {"task": "subset-ranking", "algorithm": algorithm}
+    dense, thin = build(spec), build(spec)
+    for _ in range(10):
+        X = rng.random((6, 40)) * (rng.random((6, 40)) < 0.1)
+        y, ids, names = rng.integers(0, 3, 6).astype(float), list("abcdef"), [str(i) for i in range(40)]
+        one = dense.learn(Listing(ids, names, X), {"relevance": y})
+        other = thin.learn(Listing(ids, names, sparse.csr_array(X)), {"relevance": y})
+        assert one.loss == pytest.approx(other.loss, abs=1e-12)
+    probe = {"items": [{"id": i, "features": {str(n): 1}} for n, i in enumerate("abcdef")]}
+    for (name, score), (same, close) in zip(
+        dense.predict(probe).ranking, thin.predict(probe).ranking, strict=True
+    ):
+        assert (name, score) == (same, pytest.approx(close, abs=1e-12))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_ten_thousand_items_are_routine(algorithm):
+    rng = np.random.default_rng(2)
+    learner = build({"task": "subset-ranking", "algorithm": algorithm, "normalize": "list"})
+    X, w = rng.random((10_000, 20)), rng.normal(size=20)
+    y = np.digitize(X @ w, np.quantile(X @ w, [0.5, 0.8, 0.95, 0.99])).astype(float)
+    first = learner.learn(listing(X), {"relevance": y}).loss
+    for _ in range(20):
+        last = learner.learn(listing(X), {"relevance": y}).loss
+    assert last < first
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_labels_are_ranked_as_items_are(algorithm):
+    learner = build({"task": "label-ranking", "algorithm": algorithm})
+    for _ in range(20):
+        learner.learn({"features": {"x": 1}}, {"relevance": {"a": 2, "b": 1, "c": 0}})
+        learner.learn({"features": {"z": 1}}, {"relevance": {"c": 2, "b": 1, "a": 0}})
+    assert [name for name, _ in learner.predict({"features": {"x": 1}}).ranking] == ["a", "b", "c"]
+    assert [name for name, _ in learner.predict({"features": {"z": 1}}).ranking] == ["c", "b", "a"]
+
+
+@pytest.mark.parametrize("cutoff", [None, 1, 2, 9])
+def test_the_margin_is_the_smallest_gap_that_would_change_the_top(cutoff):
+    learner = build({"task": "subset-ranking", "algorithm": "slam", "cutoff": cutoff, "learning_rate": 1.0})
+    for X, y in STREAM:
+        learner.learn(listing(X), {"relevance": y})
+    found = learner.predict(listing(STREAM[0][0]))
+    gaps = [a - b for (_, a), (_, b) in pairwise(found.ranking)]
+    assert found.margin == pytest.approx(min(gaps[:cutoff]))
+
+
+def test_average_precision_has_no_cutoff():
+    for algorithm in ("slam", "minimax-perceptron"):
+        with pytest.raises(SpecError) as refused:
+            build({"task": "subset-ranking", "algorithm": algorithm, "measure": "ap", "cutoff": 3})
+        assert refused.value.pointer == "/cutoff"
+
+
+def test_the_preset_is_at_home_with_raw_features():
+    """Features from 0 to 10^7 of which the small one carries the grade."""
+    rng = np.random.default_rng(3)
+    learner = build({"task": "subset-ranking"})
+    losses = []
+    for _ in range(200):
+        y = rng.integers(0, 3, 15).astype(float)
+        X = np.column_stack([rng.random(15) * 1e7, 0.01 * y + 0.004 * rng.random(15), rng.random(15) * 1e4])
+        losses.append(learner.learn(listing(X), {"relevance": y}).loss)
+    assert np.mean(losses[-50:]) < 0.02 < np.mean(losses[:3])
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_grades_of_thirty_and_more_stay_finite(algorithm):
+    learner = build({"task": "subset-ranking", "algorithm": algorithm})
+    items = [{"id": name, "features": {name: 1.0}} for name in "abcd"]
+    for _ in range(5):
+        learner.learn({"items": items}, {"relevance": {"a": 1, "b": 2000, "c": 30}})
+    ranking = learner.predict({"items": items}).ranking
+    assert all(np.isfinite(score) for _, score in ranking)
+    assert ranking[0][0] == "b"
+
+
+def test_grades_as_an_array_are_the_grades_by_name():
+    X = np.random.default_rng(1).random((4, 3))
+    named, listed = build({"task": "subset-ranking"}), build({"task": "subset-ranking"})
+    grades = np.array([0, 2, 1, 0])
+    named.learn(listing(X), {"relevance": {str(i): int(grade) for i, grade in enumerate(grades)}})
+    listed.learn(listing(X), {"relevance": grades})
+    assert dump(named) == dump(listed)
+    assert listed.learn(listing(X), {"relevance": grades}, served={"ranking": list("0123")}).served_loss > 0
+    for wrong in (
+        np.zeros(3),
+        np.array([0, 1, np.nan, 0]),
+        np.array([0, -1, 0, 0]),
+        np.zeros((4, 1)),
+        np.array(list("abcd")),
+    ):
+        with pytest.raises(TruthError):
+            listed.learn(listing(X), {"relevance": wrong})
