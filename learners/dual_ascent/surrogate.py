@@ -2,9 +2,12 @@
 
     D = gamma T - sum_r G(theta_r), T the sum of all tau so far;   lambda M <= D <= min P,   lambda = gamma C - C^2 / 2
 
-The right part is weak duality and always holds. The left part is Lemma 1, which needs <x, H x> <= 1/2 on every mistake:
-|x|^2 <= 1/2 for the squared norm; x_j <= sqrt 2 for entropy, since H is then a variance of values in [0, max x]. It also
-needs one n: where more features than `dimension` came after the first update, the lemma is silent.
+The right part is weak duality and always holds. The left part is Lemma 1, which needs a curvature h = <x, H x> <= 1/2 on
+every mistake: h = |x|^2 for the squared norm; h <= (max x)^2 / 4 for entropy, being a variance of values in [0, max x].
+It also needs one n: where more features than `dimension` came after the first update, the lemma is silent.
+
+Its proof gives more. A mistake on any x adds at least gamma tau - tau^2 h to D, tau = C in update I, and the best tau in
+[0, C] in the others. `promised` is the sum of that over the mistakes: promised <= D whatever the scale of the instances.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ from .updates import UPDATES, Mask, worst_pair
 
 __all__ = ["DualAscent", "relevant_labels"]
 
+# An instance scaled to |x|^2 = 1/2 meets the lemma's condition, wherever its last bit fell.
+ROUNDING = 1e-12
+
 
 def relevant_labels(y: Any, count: int) -> Mask:
     """Y as a mask: of a class, that class; of grades, all above 0."""
@@ -38,11 +44,13 @@ class DualAscent:
 
     def __init__(self, update: str, C: float, gamma: float) -> None:
         self.update = UPDATES[update]
+        self.fixed = update == "I"
         self.C = C
         self.gamma = gamma
         self.mistakes = 0
         self.total = 0.0
         self.conjugate = 0.0
+        self.promised = 0.0
         self.held = True
         self.dimension: int | None = None
 
@@ -60,7 +68,10 @@ class DualAscent:
             t = self._resize(t, x, entropic)
         if mistake:
             self.mistakes += 1
-            self.held = self.held and _lemma_holds(x, entropic is not None)
+            h = _curvature(x, entropic is not None)
+            self.held = self.held and h <= 0.5 + ROUNDING
+            tau = self.C if self.fixed or h == 0.0 else min(self.C, 0.5 * self.gamma / h)
+            self.promised += lemma(tau, self.gamma, h)
         response = _additive(t, x) if entropic is None else _entropic(t, x, entropic)
         if response is None:
             # x = 0 costs every competitor the loss gamma, and no weight can change: the dual rises by gamma C.
@@ -89,27 +100,26 @@ class DualAscent:
             "dual_objective": self.gamma * self.total - self.conjugate,
             "mistakes": self.mistakes,
             "condition_held": self.held,
+            "promised": self.promised,
         }
 
     def counters(self) -> dict[str, Any]:
         """What the certificate adds up."""
-        names = ("mistakes", "total", "conjugate", "held", "dimension")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in _COUNTERS}
 
     def restore(self, counters: dict[str, Any]) -> None:
         """All as it was."""
-        self.mistakes, self.total, self.conjugate = (
-            counters["mistakes"],
-            counters["total"],
-            counters["conjugate"],
-        )
-        self.held, self.dimension = counters["held"], counters["dimension"]
+        for name in _COUNTERS:
+            setattr(self, name, counters[name])
 
 
-def _lemma_holds(x: Vector, entropic: bool) -> bool:
+_COUNTERS = ("mistakes", "total", "conjugate", "promised", "held", "dimension")
+
+
+def _curvature(x: Vector, entropic: bool) -> float:
     if not entropic:
-        return x.squared_norm() <= 0.5
-    return bool(max(x.values.max(initial=0.0), x.unseen.max(initial=0.0)) <= math.sqrt(2.0))
+        return x.squared_norm()
+    return 0.25 * float(max(x.values.max(initial=0.0), x.unseen.max(initial=0.0))) ** 2
 
 
 def _additive(t: Array, x: Vector) -> Response | None:

@@ -17,9 +17,12 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-def lemma(C: float, gamma: float) -> float:
-    """lambda = gamma C - C^2 / 2: what a mistake adds to the dual objective at least, where <x, H x> <= 1/2."""
-    return gamma * C - 0.5 * C * C
+def lemma(C: float, gamma: float, curvature: float = 0.5) -> float:
+    """lambda = gamma C - C^2 / 2: what a mistake adds to the dual objective at least, where <x, H x> <= 1/2.
+
+    For any other `curvature` that <x, H x> does not pass, by the same proof: gamma C - C^2 curvature.
+    """
+    return gamma * C - C * C * curvature
 
 
 def hinge(scores: Array, relevant: Mask, gamma: float) -> float:

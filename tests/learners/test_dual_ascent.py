@@ -1,16 +1,17 @@
-"""The updates against a general solver, the closed forms against their definitions, the exact methods against each other."""
+"""The updates against a general solver, closed forms against definitions, exact methods against each other."""
 
 import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import LinearConstraint, minimize, minimize_scalar
+
 from feedrank.learners.dual_ascent.interior import interior_point
 from feedrank.learners.dual_ascent.responses import Additive, Logistic, Tilted, root
 from feedrank.learners.dual_ascent.tasks import Relevant
 from feedrank.learners.dual_ascent.updates import is_mistake, update_I, update_II, update_III, water_fill
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.optimize import LinearConstraint, minimize, minimize_scalar
 
 KINDS = ("additive", "logistic", "tilted")
 
