@@ -40,6 +40,10 @@ class Refused(ServiceError):
 def describe(error: Exception) -> ServiceError:
     """The service error that stands for any exception; what nobody foresaw is logged and told without details."""
     match error:
+        case Unprocessable(errors=[]):
+            # The contract promises places with every 422; without one, the whole body is the place.
+            error.errors = [{"pointer": "", "detail": error.detail}]
+            return error
         case ServiceError():
             return error
         case InputError():

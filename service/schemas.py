@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 Text = Annotated[str, Field(min_length=1)]
-Identity = Annotated[str, Field(min_length=1, max_length=256)]
+Identity = Annotated[str, Field(min_length=1, max_length=512)]
 LearnerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
@@ -116,7 +116,6 @@ class PredictMany(BaseModel):
 
     model_config = examples({"instances": [{"features": {"flight": 1}}, {"features": {"invoice": 1}}]})
     instances: Annotated[list[PredictOne], Field(min_length=1)]
-    min_version: Count | None = None
 
 
 class PredictBody(RootModel[PredictOne | PredictMany]):

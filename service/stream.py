@@ -119,7 +119,7 @@ class StreamReply(Response):
         out = bytearray()
         for known in replies:
             answer = next(answers) if known is None else known
-            out += orjson.dumps(answer.problem() if isinstance(answer, ServiceError) else answer)
+            out += orjson.dumps(describe(answer).problem() if isinstance(answer, ServiceError) else answer)
             out += b"\n"
         return bytes(out)
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Query, Request
 from starlette.responses import Response
 
 from ..bodies import JSON
-from ..calls import Call, Documented, Name, call, reached, reply
+from ..calls import SHAPE, Call, Documented, Name, call, reached, reply
 from ..errors import Unprocessable
 from ..keys import Key
 from ..schemas import Alias, AliasBody, Events, History, Learner, Learners, Spec
@@ -98,7 +98,7 @@ async def alias(request: Request, name: Name, body: Annotated[JSON, Documented(A
         if field != "learner":
             raise Unprocessable.at(f"/{field}", "unknown field")
     learner = body.get("learner")
-    if not isinstance(learner, str):
+    if not isinstance(learner, str) or SHAPE.fullmatch(learner) is None:
         raise Unprocessable.at("/learner", "must be the name of a learner")
     reached(request, [learner])
     return reply(await request.app.state.host.alias(name, learner))

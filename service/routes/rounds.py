@@ -23,7 +23,7 @@ from ..stream import NDJSON, StreamReply
 
 router = APIRouter(route_class=Call, tags=["rounds"])
 
-IDEMPOTENCY = Header(alias="Idempotency-Key", description="another name for `feedback_id`", max_length=256)
+IDEMPOTENCY = Header(alias="Idempotency-Key", description="another name for `feedback_id`", max_length=512)
 LINES = {"schema": {"type": "string"}, "example": '{"predict": {"features": {"flight": 1}}}\n'}
 
 

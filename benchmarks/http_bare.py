@@ -1,0 +1,53 @@
+"""What the service is compared with: a bare FastAPI endpoint that validates and returns the same bodies."""
+
+from __future__ import annotations
+
+import sys
+
+import uvicorn
+from fastapi import FastAPI
+from pydantic import BaseModel, ConfigDict
+
+
+class Request(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    features: dict[str, float]
+    top: int | None = None
+    explain: bool = False
+    remember: bool = True
+
+
+class Entry(BaseModel):
+    label: str
+    score: float
+
+
+class Reply(BaseModel):
+    prediction_id: str | None = None
+    learner: str
+    version: int
+    ranking: list[Entry]
+    label: str
+    abstained: bool
+    margin: float
+
+
+app = FastAPI()
+RANKING = [{"label": f"folder-{i}", "score": 12.345678901 - i} for i in range(101)]
+
+
+@app.post("/v1/learners/{name}/predict")
+async def predict(name: str, request: Request) -> Reply:
+    """The same ranking for everyone."""
+    return Reply(
+        learner=name,
+        version=1000,
+        ranking=RANKING[: request.top],
+        label=RANKING[0]["label"],
+        abstained=False,
+        margin=1.0,
+    )
+
+
+if __name__ == "__main__":
+    uvicorn.run(app, port=int(sys.argv[1]), log_level="warning", access_log=False, server_header=False)

@@ -1,0 +1,83 @@
+"""A small HTTP/1.1 load generator on bare sockets: `python http_load.py URL FILE SECONDS CONNECTIONS`.
+
+FILE holds one JSON body a line; each connection sends them in turn, one request at a time. Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import uvloop
+
+
+class Connection(asyncio.Protocol):
+    """Sends the next request as soon as the reply to the last one is complete."""
+
+    def __init__(
+        self, requests: list[bytes], first: int, until: float, times: list[float], done: asyncio.Future
+    ) -> None:
+        self.requests, self.turn, self.until, self.times, self.done = requests, first, until, times, done
+        self.buffer = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        self.send()
+
+    def send(self) -> None:
+        self.begun = time.perf_counter()
+        if self.begun >= self.until:
+            self.transport.close()
+            self.done.set_result(None)
+            return
+        self.transport.write(self.requests[self.turn % len(self.requests)])
+        self.turn += 1
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        end = self.buffer.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        head = bytes(self.buffer[:end]).lower()
+        length = int(head.split(b"content-length: ", 1)[1].split(b"\r\n", 1)[0])
+        if len(self.buffer) < end + 4 + length:
+            return
+        if b" 200 " not in head[:16]:
+            self.done.set_exception(RuntimeError(bytes(self.buffer).decode()))
+            self.transport.close()
+            return
+        self.times.append(time.perf_counter() - self.begun)
+        self.buffer.clear()
+        self.send()
+
+
+async def run(url: str, bodies: list[bytes], seconds: float, connections: int) -> dict[str, float]:
+    """Requests a second and the median and 99th percentile of their times."""
+    place = urlsplit(url)
+    head = f"POST {place.path} HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Type: application/json\r\nContent-Length: "
+    requests = [f"{head}{len(body)}\r\n\r\n".encode() + body for body in bodies]
+    loop, times = asyncio.get_running_loop(), []
+    begun = time.perf_counter()
+    ends = []
+    for number in range(connections):
+        done = loop.create_future()
+        await loop.create_connection(
+            lambda first=number * 7, done=done: Connection(requests, first, begun + seconds, times, done),
+            place.hostname,
+            place.port,
+        )
+        ends.append(done)
+    await asyncio.gather(*ends)
+    took = time.perf_counter() - begun
+    times.sort()
+    return {"rate": len(times) / took, "p50": times[len(times) // 2], "p99": times[int(len(times) * 0.99)]}
+
+
+if __name__ == "__main__":
+    _, address, file, period, count = sys.argv
+    lines = [line for line in Path(file).read_bytes().splitlines() if line]
+    print(json.dumps(uvloop.run(run(address, lines, float(period), int(count)))))

@@ -1,0 +1,147 @@
+"""Fixtures of the HTTP tests: the app in process, and the real server in a process of its own. The store is real."""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import httpx
+import pytest
+import uvicorn
+
+from feedrank.service.app import create_app
+from feedrank.service.settings import Settings
+
+PROBLEM = "application/problem+json"
+
+
+@contextlib.contextmanager
+def serving(app):
+    """The app behind a real server in a thread; gives the address."""
+    config = uvicorn.Config(app, port=0, lifespan="on", log_config=None, access_log=False)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.002)
+    assert server.started
+    try:
+        yield "http://{}:{}".format(*server.servers[0].sockets[0].getsockname())
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def make_client(tmp_path):
+    """`make_client(**settings)`: a client of an app over a fresh SQLite file."""
+    with contextlib.ExitStack() as stack:
+
+        def make(**settings):
+            number = len(list(tmp_path.glob("*.db")))
+            app = create_app(Settings(**{"store": f"sqlite:{tmp_path / f'{number}.db'}", **settings}))
+            url = stack.enter_context(serving(app))
+            client = stack.enter_context(httpx.Client(base_url=url, timeout=30, trust_env=False))
+            client.app = app
+            return client
+
+        yield make
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One server with default settings for all tests of a file."""
+    app = create_app(Settings(store=f"sqlite:{tmp_path_factory.mktemp('shared') / 'test.db'}"))
+    with serving(app) as url, httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture
+def client(shared):
+    """A client of a server without learners."""
+    yield shared
+    for entry in shared.get("/v1/learners", params={"limit": 1000}).json()["learners"]:
+        assert shared.delete(f"/v1/learners/{entry['name']}").status_code == 204
+
+
+@pytest.fixture
+def mail(client):
+    """A client whose server has the learner `mail`."""
+    made = client.put("/v1/learners/mail", json={"task": "multiclass", "algorithm": "predtron"})
+    assert made.status_code == 201, made.text
+    return client
+
+
+@pytest.fixture
+def refused():
+    """`refused(reply, status, type)`: check that a reply is the problem document that was due, and return it."""
+
+    def check(reply, status, kind):
+        assert reply.status_code == status, reply.text
+        assert reply.headers["content-type"] == PROBLEM
+        problem = reply.json()
+        assert problem["type"] == kind
+        assert problem["status"] == status
+        assert problem["title"]
+        assert problem["detail"]
+        if status == 422:
+            assert problem["errors"]
+            assert all(set(place) == {"pointer", "detail"} for place in problem["errors"])
+        assert "Traceback" not in reply.text
+        return problem
+
+    return check
+
+
+class Process:
+    """`feedrank serve` as a process; `url` once it is ready."""
+
+    def __init__(self, store, *, environ=None, port=0):
+        command = [sys.executable, "-m", "feedrank.cli", "serve", "--port", str(port), "--store", store]
+        self.process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(environ or {})},
+        )
+        ready, _, _ = select.select([self.process.stdout], [], [], 60)
+        self.line = self.process.stdout.readline() if ready else ""
+        assert "http://" in self.line, (
+            self.process.stderr.read() if self.process.poll() is not None else "slow"
+        )
+        self.url = self.line.split("ready on ")[1].split()[0]
+
+    def client(self, **more):
+        return httpx.Client(base_url=self.url, timeout=30, trust_env=False, **more)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate(timeout=30)
+
+    def stop(self):
+        """SIGTERM; returns (seconds, exit status, standard error)."""
+        begun = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        _, errors = self.process.communicate(timeout=60)
+        return time.monotonic() - begun, self.process.returncode, errors
+
+
+@pytest.fixture
+def start(tmp_path):
+    """`start(**environ)`: a server process over the test's SQLite file; ended with the test."""
+    running = []
+
+    def begin(*, port=0, **environ):
+        process = Process(f"sqlite:{tmp_path / 'process.db'}", environ=environ, port=port)
+        running.append(process)
+        return process
+
+    yield begin
+    for process in running:
+        if process.process.poll() is None:
+            process.kill()

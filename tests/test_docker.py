@@ -1,0 +1,124 @@
+"""The image without an engine: its files hold together, and its steps do what they say."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+DOCKER = ROOT / "docker"
+
+
+@pytest.fixture(scope="module")
+def compose():
+    return yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+
+
+def instructions():
+    text = (DOCKER / "Dockerfile").read_text().replace("\\\n", " ")
+    return [line.split(None, 1) for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def test_dockerfile_passes_the_linter():
+    hadolint = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run([hadolint, DOCKER / "Dockerfile"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_image_is_multi_stage_without_root_and_with_a_healthcheck():
+    names = [name for name, _ in instructions()]
+    last = len(names) - 1 - names[::-1].index("FROM")
+    final = dict(instructions()[last:])
+    assert names.count("FROM") == 2
+    assert final["USER"].split(":")[0].isdigit()
+    assert int(final["USER"].split(":")[0]) > 0
+    assert "health.py" in final["HEALTHCHECK"]
+    assert "pip" not in " ".join(value for _, value in instructions()[last:])
+
+
+def test_everything_copied_is_there_and_not_ignored():
+    ignore = (DOCKER / "Dockerfile.dockerignore").read_text().splitlines()
+    for name, value in instructions():
+        if name == "COPY" and "--from" not in value:
+            for source in value.split()[:-1]:
+                assert (ROOT / source).exists()
+                assert f"!{source}" in ignore
+
+
+def test_compose_is_durable_healthy_and_closed(compose):
+    services = compose["services"]
+    redis = " ".join(services["redis"]["command"])
+    assert "--appendonly yes" in redis
+    assert "--appendfsync always" in redis
+    assert "noeviction" in redis
+    assert services["redis"]["volumes"] == ["redis:/data"]
+    assert "healthcheck" in services["redis"]
+    assert services["service"]["depends_on"]["redis"]["condition"] == "service_healthy"
+    for service in services.values():
+        assert service["cap_drop"] == ["ALL"]
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            assert source in compose["volumes"] or (ROOT / source).exists()
+
+
+def test_two_replicas_behind_a_proxy_are_a_profile(compose):
+    services = compose["services"]
+    members = {name for name, service in services.items() if service.get("profiles") == ["replicas"]}
+    assert members == {"replica-a", "replica-b", "proxy"}
+    config = (DOCKER / "nginx.conf").read_text()
+    assert all(f"server {name}:8000" in config for name in ("replica-a", "replica-b"))
+    assert "proxy_request_buffering off" in config
+    assert config.count("{") == config.count("}")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def test_the_steps_of_the_image_build_and_serve(tmp_path):
+    target, data = tmp_path / "env", tmp_path / "data"
+    data.mkdir()
+    here = Path(sys.executable).parent
+    # The dependencies are those of this environment, so that the test needs no network for them.
+    environ = {**os.environ, "INSTALL_OPTIONS": "--no-deps", "PATH": f"{here}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["sh", DOCKER / "build.sh", ROOT, target], capture_output=True, text=True, env=environ, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (target / "bin" / "pip3").exists()
+    packages = next(here.parent.glob("lib/python*/site-packages"))
+    environ = {
+        **os.environ,
+        "PATH": f"{target / 'bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": str(packages),
+        "FEEDRANK_HOST": "0.0.0.0",
+        "FEEDRANK_PORT": str(free_port()),
+        "FEEDRANK_STORE": f"sqlite:{data / 'feedrank.db'}",
+        "FEEDRANK_KEYS_FILE": str(data / "keys"),
+    }
+    health = [target / "bin" / "python", DOCKER / "health.py"]
+    assert subprocess.run(health, env=environ, capture_output=True, check=False).returncode == 1
+    server = subprocess.Popen(
+        ["sh", DOCKER / "start.sh"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        for _ in range(200):
+            if subprocess.run(health, env=environ, capture_output=True, check=False).returncode == 0:
+                break
+            time.sleep(0.1)
+        else:
+            pytest.fail("never healthy")
+        assert (data / "first-key").read_text().startswith("fr_")
+        assert (data / "first-key").stat().st_mode & 0o077 == 0
+    finally:
+        server.send_signal(signal.SIGTERM)
+        _, errors = server.communicate(timeout=30)
+    assert server.returncode == 0, errors
