@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .errors import OptionError, pointer
 from .instances import Floats
 from .tasks.base import Task, Truth
 from .weights.base import Arrays, Counters, Weights, X
@@ -92,6 +93,8 @@ class FirstOrder:
         self.task.costs = costs  # type: ignore[attr-defined]
 
     def decide(self, x: X, loss: str | None = None) -> Decision:
+        if loss is not None:
+            raise OptionError("only the quadratic surrogate has a decoder to choose", pointer("loss"))
         t = self.weights.scores(x)
         return Decision(self.task.decide(t), t)
 

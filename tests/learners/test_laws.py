@@ -323,3 +323,23 @@ def test_the_full_spec_reads_as_itself(spec):
     full = build(spec).spec
     assert build(full).spec == full
     assert json.loads(json.dumps(full)) == full
+
+
+@every_spec
+def test_options_that_mean_nothing_are_refused(spec):
+    learner = build(spec)
+    events = stream(spec, 12, 5)
+    run(learner, events)
+    instance = events[0][0]
+    wrong = [
+        {"top": 0},
+        {"top": True},
+        {"top": 1.5},
+        {"min_margin": -1},
+        {"min_margin": float("nan")},
+        {"loss": "nonsense"},
+    ]
+    for options in wrong:
+        with pytest.raises(InputError) as caught:
+            learner.predict(instance, **options)
+        assert caught.value.pointer == "/" + next(iter(options))
