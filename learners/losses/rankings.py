@@ -33,14 +33,15 @@ def gains(grades: Grades) -> NDArray[np.float64]:
     """G(y) / 2^max(y) with G(y) = 2^y - 1, so that no grade overflows; NDCG does not see the scale."""
     if not grades.size:
         return grades
-    top = np.maximum.reduce(grades)
+    top = float(np.maximum.reduce(grades))
     if top < 0.01:
         # 2^y - 1 would lose its digits.
         small: NDArray[np.float64] = np.expm1(_LN2 * grades)
         return small
     scaled: NDArray[np.float64] = grades - top
     np.exp2(scaled, scaled)
-    scaled -= np.exp2(-top)
+    # A grade of 0 must gain exactly 0. Both powers are exact where `top` is whole; elsewhere the same routine rounds both.
+    scaled -= 2.0**-top if top.is_integer() else np.exp2(-top)
     return scaled
 
 
