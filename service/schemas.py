@@ -163,6 +163,9 @@ class FeedbackOne(Instance):
     labels: list[Text] | None = None
     relevance: dict[Text, Annotated[float, Field(ge=0)]] | None = None
     clicks: list[Text] | None = None
+    served: dict[str, Any] | None = Field(
+        None, description="beside an instance: what was shown, `label`, `labels` or `ranking`, as clicks are read by it"
+    )
 
 
 class FeedbackMany(BaseModel):

@@ -1,7 +1,7 @@
 """Events: what a log entry says, as bytes and back.
 
-feedback     body {"truth", "instance"?, "feedback_id"?, "prediction_id"?}; the record taken {"instance", "served",
-             "version"} if it answers a prediction
+feedback     body {"truth", "instance"?, "served"?, "feedback_id"?, "prediction_id"?}; the record taken {"instance",
+             "served", "version"} if it answers a prediction
 withdrawal   body {"withdraws": version, "feedback_id" or "prediction_id"}
 """
 
@@ -43,6 +43,8 @@ class Event:
         told: dict[str, Any] = {"withdraws": self.withdraws} if self.withdraws else {"truth": self.truth}
         if self.instance is not None and self.prediction_id is None:
             told["instance"] = self.instance
+            if self.served is not None:
+                told["served"] = self.served
         for name in ("feedback_id", "prediction_id"):
             if (value := getattr(self, name)) is not None:
                 told[name] = value
@@ -55,7 +57,7 @@ class Event:
         return cls(
             told.get("truth"),
             told.get("instance", taken.get("instance")),
-            taken.get("served"),
+            told.get("served", taken.get("served")),
             told.get("withdraws", 0),
             told.get("feedback_id"),
             told.get("prediction_id"),

@@ -17,7 +17,7 @@ from . import tickets
 from .events import Event, digest
 from .memory import Memory
 from .predict import Recent
-from .requests import FEEDBACK, RETRACT, id_of, instance_of, known, many, pointed, truth_of
+from .requests import FEEDBACK, RETRACT, id_of, instance_of, known, many, pointed, served_of, truth_of
 from .resident import Counts, Resident
 from .settings import HostSettings
 
@@ -72,6 +72,9 @@ class Feedback:
             if prediction_id is None:
                 event.instance = instance
                 event.found = instances.read(instance, resident.learner.kind)
+                event.served = served_of(request, resident.learner.task)
+            elif "served" in request:
+                raise Unprocessable.at("/served", "is not taken beside a prediction_id")
             elif instance:
                 raise Unprocessable.at(f"/{next(iter(instance))}", "is not taken beside a prediction_id")
             else:

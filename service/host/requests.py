@@ -15,7 +15,7 @@ INSTANCE = ("features", "items")
 TRUTH = ("label", "labels", "relevance", "clicks")
 OPTIONS = ("top", "explain", "loss", "min_margin")
 PREDICT = frozenset({*INSTANCE, *OPTIONS, "remember", "min_version"})
-FEEDBACK = frozenset({*INSTANCE, *TRUTH, "prediction_id", "feedback_id"})
+FEEDBACK = frozenset({*INSTANCE, *TRUTH, "served", "prediction_id", "feedback_id"})
 RETRACT = ("feedback_id", "prediction_id")
 LONGEST_ID = 512
 
@@ -66,6 +66,25 @@ def instance_of(request: Mapping[str, Any], settings: HostSettings) -> dict[str,
 
 def truth_of(request: Mapping[str, Any]) -> dict[str, Any]:
     return {name: request[name] for name in TRUTH if name in request}
+
+
+def served_of(request: Mapping[str, Any], task: str) -> dict[str, Any] | None:
+    """The decision that was shown, where an instance is sent again: `{"label"}`, `{"labels"}` or `{"ranking"}`."""
+    served = request.get("served")
+    if served is None:
+        return None
+    field = {"multilabel": "labels", "label-ranking": "ranking", "subset-ranking": "ranking"}.get(task, "label")
+    if not isinstance(served, Mapping) or set(served) != {field}:
+        raise Unprocessable.at("/served", f"must be an object with {field!r} only")
+    shown = served[field]
+    if field != "ranking" and shown is None:
+        return dict(served)  # it abstained
+    names = [shown] if field == "label" else shown
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise Unprocessable.at(f"/served/{field}", "must be text" if field == "label" else "must be a list of text")
+    if len(set(names)) < len(names):
+        raise Unprocessable.at(f"/served/{field}", "nothing can be shown twice")
+    return dict(served)
 
 
 def flag(request: Mapping[str, Any], name: str, default: bool) -> bool:
