@@ -9,6 +9,7 @@ from .dual_ascent.tasks import OneRelevant, Relevant
 from .learner import Learner
 from .model import FirstOrder, Lists, Model
 from .problems import weights_of
+from .quadratic.model import Quadratic
 from .surrogates import rates
 from .surrogates.listnet import ListNet
 from .surrogates.minimax import Minimax
@@ -99,4 +100,5 @@ MODELS: dict[str, Callable[[Spec], Model]] = {
     "slam": slam,
     "minimax-perceptron": minimax,
     "listnet": listnet,
+    "quadratic-surrogate": Quadratic,
 }

@@ -39,6 +39,7 @@ class Learner:
         self.labels = Names()
         self._last: tuple[str | None, Words, tuple[X, Unmet, Decision]] | None = None
         self._costs: dict[str, float] | None = spec.get("weights", spec.get("reject_costs"))
+        self._blocks = {name: i for i, block in enumerate(spec.get("blocks") or []) for name in block}
         self._positive = spec.get("complexity") == "entropy"
         self._closed = spec["labels"] if self.task in truths.CLOSED else None
         for name in spec.get("labels", []):
@@ -82,7 +83,7 @@ class Learner:
             abstain=min_margin is not None and margin is not None and margin < min_margin,
         )
         if explain:
-            prediction.contributions = self._explain(found, x, order)
+            prediction.contributions = self._explain(x, order, loss)
         return prediction
 
     @property
@@ -104,8 +105,8 @@ class Learner:
             prediction.abstained = abstain or sigma == REJECT
             prediction.label = None if prediction.abstained else self.labels[sigma]
 
-    def _explain(self, found: Words | Listing, x: X, order: Ints) -> list[dict[str, float]]:
-        parts = self.model.contributions(x)
+    def _explain(self, x: X, order: Ints, loss: str | None) -> list[dict[str, float]]:
+        parts = self.model.contributions(x, loss)
         if parts is None:
             raise OptionError("a score of a kernel is not a sum over features", pointer("explain"))
         names = ["bias" if (name := self.features[row]) == BIAS else name for row in x.rows.tolist()]
@@ -140,7 +141,7 @@ class Learner:
         clicked: Floats | None = None
         if isinstance(found, Listing):
             scored, unmet, decision, y, seen, clicked = self._list_round(found, wanted, served)
-        elif len(self.labels):
+        elif len(self.labels) or self.model.learns_unlabelled:
             scored, unmet, decision = self._look(found)
             y, seen = self._encode(wanted), self._seen(served)
         else:
@@ -228,6 +229,8 @@ class Learner:
         self.model.grow(len(self.features), 1 if single else len(self.labels))
         if self._costs is not None:
             self.model.price([self._costs.get(name, 1.0) for name in self.labels])
+        if self._blocks:
+            self.model.group([self._blocks.get(name, -1) for name in self.labels])
 
     def _meet(self, scored: X, unmet: Unmet) -> X:
         """x with every feature of the instance known."""

@@ -38,11 +38,17 @@ class Surrogate(Protocol):
 class Model(Protocol):
     """What a learner asks of its algorithm. Only `grow`, `learn` and `restore` change it."""
 
+    # Whether an event teaches while no label is known.
+    learns_unlabelled: bool
+
     def grow(self, features: int, labels: int) -> None:
         """Make room for what has joined."""
 
     def price(self, costs: list[float]) -> None:
         """What missing, or rejecting, each label costs; called where the loss has costs."""
+
+    def group(self, blocks: list[int]) -> None:
+        """The block of each label, -1 for one that no block names; called where the loss has blocks."""
 
     def decide(self, x: X, loss: str | None = None) -> Decision:
         """The decision on x; `loss` picks another decoder where the model has several."""
@@ -62,7 +68,7 @@ class Model(Protocol):
         `clicked`, if given, holds the inverse propensity of every clicked item of the list and 0 for the others.
         """
 
-    def contributions(self, x: X) -> Floats | None:
+    def contributions(self, x: X, loss: str | None = None) -> Floats | None:
         """What each active feature adds to each score."""
 
     def certificate(self) -> dict[str, Any]:
@@ -76,6 +82,8 @@ class Model(Protocol):
 
 class FirstOrder:
     """t = scores(x); g = direction(t, y); theta <- theta - eta g x'. `eta` is a number, or a function of the instance."""
+
+    learns_unlabelled = False
 
     def __init__(
         self, task: Task, surrogate: Surrogate, weights: Weights, eta: float | Callable[[X], float]
@@ -91,6 +99,9 @@ class FirstOrder:
 
     def price(self, costs: list[float]) -> None:
         self.task.costs = costs  # type: ignore[attr-defined]
+
+    def group(self, blocks: list[int]) -> None:
+        """No loss of a first-order model has blocks."""
 
     def decide(self, x: X, loss: str | None = None) -> Decision:
         if loss is not None:
@@ -128,7 +139,7 @@ class FirstOrder:
                 total = clicked[c] * g if total is None else total + clicked[c] * g
         return total
 
-    def contributions(self, x: X) -> Floats | None:
+    def contributions(self, x: X, loss: str | None = None) -> Floats | None:
         return self.weights.contributions(x)
 
     def certificate(self) -> dict[str, Any]:

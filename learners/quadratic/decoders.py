@@ -1,9 +1,10 @@
-"""From theta = g(x) to a decision: z = argmin_z <F_z, theta>, Eq. (22), one function a loss, with scores and the margin of Eq. (18).
+"""From theta = g(x) to a decision: z = argmin_z <F_z, theta>, Eq. (22), one function a loss, with scores and the
+margin of Eq. (18).
 
 Scores are gaps of the estimated risk, so that they mean the same for every loss:
 
-    sets       score_j = min_{z without j} risk(z) - min_{z with j} risk(z): above 0 for what is in, and the margin is min_j |score_j|
-    orders     what a ranking sorts by
+    sets       score_j = min_{z without j} risk(z) - min_{z with j} risk(z): above 0 for what is in, and the margin
+    is min_j |score_j| orders     what a ranking sorts by
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = [
     "average_precision",
     "block_zero_one",
     "f_score",
+    "f_sets",
     "hamming",
     "pairwise_disagreement",
     "precision_set",
@@ -37,7 +39,9 @@ Mask = NDArray[np.bool_]
 
 @dataclass(slots=True)
 class Found:
-    """A decision; a score for each label or item; the margin, None where there is no other decision; the objective of a search."""
+    """A decision; a score for each label or item; the margin, None where there is no other decision; the objective
+    of a search.
+    """
 
     sigma: Any
     scores: Floats
@@ -61,12 +65,12 @@ def weighted_zero_one(g: Floats, costs: Floats) -> Found:
 def block_zero_one(g: Floats, groups: Ints) -> Found:
     """risk = sum g - (sum of g over the block): the block with the largest sum, and the likeliest label in it.
 
-    Labels of one block are the same decision to this loss, so the margin is the gap to another block. A label scores its block's sum,
-    less what it lacks to the best of the block.
+    Labels of one block are the same decision to this loss, so the margin is the gap to another block. A label
+    scores its block's sum, less what it lacks to the best of the block.
     """
     if not len(g):
         return Found(-1, g, None)
-    sums = np.bincount(groups, weights=g)
+    sums = np.bincount(groups, weights=g).astype(np.float64)
     leaders = np.full(len(sums), -math.inf)
     np.maximum.at(leaders, groups, g)
     scores = sums[groups] + g - leaders[groups]
@@ -74,7 +78,9 @@ def block_zero_one(g: Floats, groups: Ints) -> Found:
 
 
 def hamming(g: Floats, one: float) -> Found:
-    """Mean Hamming: score_j = (2 g_j - g_1) / m, the sign of the regression on 2 y_j - 1; `one` = g_1 is that on 1."""
+    """Mean Hamming: score_j = (2 g_j - g_1) / m, the sign of the regression on 2 y_j - 1; `one` = g_1 is that on
+    1.
+    """
     scores = (2.0 * g - one) / max(1, len(g))
     return Found(scores > 0.0, scores, float(np.abs(scores).min()) if len(g) else None)
 
@@ -85,23 +91,25 @@ def precision_set(g: Floats, k: int) -> Found:
     sigma = np.zeros(len(g), dtype=bool)
     sigma[order[:k]] = True
     if len(g) <= k:
-        return Found(sigma, np.abs(g) / k, None)
+        return Found(sigma, g / k, None)
     last, first = g[order[k - 1]], g[order[k]]
     return Found(sigma, (g - np.where(sigma, first, last)) / k, float(last - first) / k)
 
 
 def f_score(P: Floats, empty: float) -> Found:
-    """F-score: P[j, s - 1] estimates P(j in y, |y| = s | x), `empty` P(y = 0 | x). The best set of size k is the top k of P W.
+    """F-score: P[j, s - 1] estimates P(j in y, |y| = s | x), `empty` P(y = 0 | x). The best set of size k is the
+    top k of P W.
 
     value(z) = sum_{j in z} (P W)[j, k], W[s, k] = 2 / (s + k), and value(0) = empty, all in O(m^2 (s + log m)).
     """
     m = len(P)
     if not m:
         return Found(np.zeros(0, dtype=bool), np.zeros(0), None, None)
-    best_in, best_out, k, order = _f_marginals(P, empty)
+    into, without, totals, order = _f_marginals(P)
+    k = int(np.concatenate(([empty], totals)).argmax())
     sigma = np.zeros(m, dtype=bool)
     sigma[order[:k, k - 1]] = True
-    scores = best_in - best_out
+    scores = into.max(axis=1) - np.maximum(without.max(axis=1), empty)
     return Found(sigma, scores, float(np.abs(scores).min()))
 
 
@@ -111,29 +119,46 @@ def f_gains(P: Floats) -> Floats:
     return P @ (2.0 / (s[:, None] + k))
 
 
-def _f_marginals(P: Floats, empty: float) -> tuple[Floats, Floats, int, Ints]:
-    """The best value of a set with j and of one without j, the size of the best set, and the order of labels for each size."""
+def _f_marginals(P: Floats) -> tuple[Floats, Floats, Floats, Ints]:
+    """The best value of a set of size k with j and of one without j, the best of size k, and the order of labels
+    for each k.
+    """
     m = len(P)
     gains = f_gains(P)
     order = np.argsort(-gains, axis=0, kind="stable")
     ranked = np.take_along_axis(gains, order, axis=0)
     totals = np.cumsum(ranked, axis=0).diagonal()
-    k = int(np.concatenate(([empty], totals)).argmax())
     places = np.empty_like(order)
     np.put_along_axis(places, order, np.arange(m)[:, None], axis=0)
     inside = places < np.arange(1, m + 1)
     last = ranked.diagonal()
     first = np.append(np.diagonal(ranked, offset=-1), -math.inf)  # no set of m labels leaves one out
-    best_in = (totals + np.where(inside, 0.0, gains - last)).max(axis=1)
-    best_out = np.maximum((totals - np.where(inside, gains - first, 0.0)).max(axis=1), empty)
-    return best_in, best_out, k, order
+    into = totals + np.where(inside, 0.0, gains - last)
+    without = totals - np.where(inside, gains - first, 0.0)
+    return into, without, totals, order
+
+
+def f_sets(P: Floats, empty: float) -> tuple[Mask, Mask]:
+    """For each label j the best set with j and the best one without j, as rows of two masks."""
+    m = len(P)
+    into, without, _, order = _f_marginals(P)
+    found = np.zeros((2, m, m), dtype=bool)
+    for j in range(m):
+        k = int(into[j].argmax()) + 1
+        others = order[:, k - 1][order[:, k - 1] != j]
+        found[0, j, np.append(others[: k - 1], j)] = True
+        if without[j].max() > empty:
+            k = int(without[j].argmax()) + 1
+            found[1, j, order[:, k - 1][order[:, k - 1] != j][:k]] = True
+    return found[0], found[1]
 
 
 def seen_sets(w: Floats, member: Mask, h: Floats) -> Found:
-    """0-1 over sets: risk(z) = g_1 - w_z, where w_z estimates P(y = z | x) for the sets seen (rows of `member`), 0 for all others.
+    """0-1 over sets: risk(z) = g_1 - w_z, where w_z estimates P(y = z | x) for the sets seen (rows of `member`), 0
+    for all others.
 
-    The heaviest set seen, in order of joining, if it weighs more than 0. Else every unseen set is at least as good by Eq. (9), and the
-    one nearest to the Hamming decision, by the scores h, is taken.
+    The heaviest set seen, in order of joining, if it weighs more than 0. Else every unseen set is at least as good
+    by Eq. (9), and the one nearest to the Hamming decision, by the scores h, is taken.
     """
     m = member.shape[1]
     best_in, best_out = seen_marginals(w, member)
@@ -165,7 +190,9 @@ def seen_marginals(w: Floats, member: Mask) -> tuple[Floats, Floats]:
 
 
 def _nearest(h: Floats, taken: set[bytes]) -> Mask:
-    """The set with the least sum of |h| over its differences from {h > 0} that is not taken; by increasing sums from a heap."""
+    """The set with the least sum of |h| over its differences from {h > 0} that is not taken; by increasing sums
+    from a heap.
+    """
     start = h > 0.0
     order = np.argsort(np.abs(h), kind="stable")
     costs = np.abs(h)[order].tolist()
@@ -185,10 +212,11 @@ def _nearest(h: Floats, taken: set[bytes]) -> Mask:
 
 
 def sorted_order(v: Floats, steps: Floats) -> Found:
-    """risk = - sum_j v_j D_{place of j}: by falling v. `steps`[p] = D_p - D_{p+1} >= 0; places of equal D are one decision.
+    """risk = - sum_j v_j D_{place of j}: by falling v. `steps`[p] = D_p - D_{p+1} >= 0; places of equal D are one
+    decision.
 
-    Every other order can be sorted by swaps of neighbours that each lower the risk, the last of them into this order: the margin is the
-    least (v_p - v_{p+1}) (D_p - D_{p+1}).
+    Every other order can be sorted by swaps of neighbours that each lower the risk, the last of them into this
+    order: the margin is the least (v_p - v_{p+1}) (D_p - D_{p+1}).
     """
     order = np.argsort(-v, kind="stable")
     gaps = (v[order[:-1]] - v[order[1:]]) * steps[: max(0, len(v) - 1)]
@@ -198,28 +226,46 @@ def sorted_order(v: Floats, steps: Floats) -> Found:
 
 def pairwise_disagreement(D: Floats, constant: float) -> Found:
     """risk = constant + sum_{j < l} D[j, l] 1[l above j]: minimum feedback arc set on the upper triangle D."""
-    Q = np.triu(D, 1)
-    net = Q.sum(axis=1) - Q.sum(axis=0)
-    return _found(np.zeros(len(D)), Q, np.ones(len(D)), np.argsort(-net, kind="stable"), constant)
+    a, Q, f = disagreement_terms(D)
+    return _found(a, Q, f, Q.sum(axis=1) - Q.sum(axis=0), constant)
+
+
+def disagreement_terms(D: Floats) -> tuple[Floats, Floats, Floats]:
+    """a, Q, f of the search."""
+    return np.zeros(len(D)), np.triu(D, 1), np.ones(len(D))
 
 
 def average_precision(A: Floats, constant: float) -> Found:
-    """risk = constant - sum_p (1/p) (A[j, j] + sum_{l above j} A[j, l]) for j at place p; A symmetric: a quadratic assignment."""
+    """risk = constant - sum_p (1/p) (A[j, j] + sum_{l above j} A[j, l]) for j at place p; A symmetric: a quadratic
+    assignment.
+    """
+    a, Q, f = ap_terms(A)
+    return _found(a, Q, f, a + Q.sum(axis=1), constant)
+
+
+def ap_terms(A: Floats) -> tuple[Floats, Floats, Floats]:
+    """a, Q, f of the search."""
     a = A.diagonal().copy()
-    Q = A - np.diag(a)
-    f = -1.0 / np.arange(1, len(A) + 1)
-    return _found(a, Q, f, np.argsort(-(a + Q.sum(axis=1)), kind="stable"), constant)
+    return a, A - np.diag(a), -1.0 / np.arange(1, len(A) + 1)
 
 
-def _found(a: Floats, Q: Floats, f: Floats, start: Ints, constant: float) -> Found:
-    order, value, gap = search(a, Q, f, start)
+def _found(a: Floats, Q: Floats, f: Floats, start: Floats, constant: float) -> Found:
+    """The search from the order of falling `start`."""
+    order, value, gap = search(a, Q, f, np.argsort(-start, kind="stable"))
+    return Found(order, swap_scores(order, a, Q, f), gap, constant + value)
+
+
+def swap_scores(order: Ints, a: Floats, Q: Floats, f: Floats) -> Floats:
+    """Scores that fall along the order: the last is 0, and each lies above the next by what it costs to swap the
+    two.
+    """
     scores = np.zeros(len(a))
-    scores[order] = np.append(np.cumsum(swaps(order, a, Q, f)[::-1])[::-1], np.zeros(min(1, len(a))))
-    return Found(order, scores, gap, constant + value)
+    scores[order[:-1]] = np.cumsum(swaps(order, a, Q, f)[::-1])[::-1]
+    return scores
 
 
 def swaps(order: Ints, a: Floats, Q: Floats, f: Floats) -> Floats:
-    """What it costs to swap each two neighbours: at least 0 at the optimum, and falling scores are their sums from below."""
+    """What it costs to swap each two neighbours: at least 0 at an optimum."""
     u, v, p = order[:-1], order[1:], np.arange(max(0, len(order) - 1))
     own = held(order, a, Q)
     lifted = own[1:] - Q[v, u]  # of the lower neighbour, without the upper one above it

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..growth import grown
 from ..instances import Floats, Ints
 from ..weights.base import X
 from .resolvent import Resolvent
@@ -42,7 +41,8 @@ def squared_norms(x: X) -> Floats:
 
 def columns_of(x: X, features: int) -> Any:
     """x as columns (features, rows), dense or CSC; features beyond are left out."""
-    rows, values = x.rows, x.values if x.values.ndim == 2 else x.values[None, :]
+    rows = x.rows
+    values: Any = x.values if x.values.ndim == 2 else x.values[None, :]
     if len(rows) and rows.max() >= features:
         known = rows < features
         rows, values = rows[known], values[:, known]
@@ -95,7 +95,9 @@ def _dense(array: Any) -> Floats:
 
 
 class Dual:
-    """The rows, their targets, and K in a `Resolvent`. A target that joins later is 0 on earlier rows: nothing to do."""
+    """The rows, their targets, and K in a `Resolvent`. A target that joins later is 0 on earlier rows: nothing to
+    do.
+    """
 
     def __init__(self, support: Support, psi: Rows, rho: float | None = None) -> None:
         self.support = support

@@ -4,8 +4,9 @@ Both objectives, to be minimised over orders sigma (best first), have the form
 
     sum_p f_p ( a[sigma_p] + sum_{q < p} Q[sigma_p, sigma_q] ):
 
-what an item adds depends on its place and on WHICH items stand above it, not on their order. So a table over subsets is exact in
-O(2^m m), for at most EXACT items; beyond, `insertion`: from a start, one item after the other to its best place until none moves.
+what an item adds depends on its place and on WHICH items stand above it, not on their order. So a table over
+subsets is exact in O(2^m m), for at most EXACT items; beyond, `insertion`: from a start, one item after the other
+to its best place until none moves.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def objective(order: Ints, a: Floats, Q: Floats, f: Floats) -> float:
 
 def held(order: Ints, a: Floats, Q: Floats) -> Floats:
     """a[sigma_p] + sum_{q < p} Q[sigma_p, sigma_q] for each place p."""
-    return a[order] + np.tril(Q[np.ix_(order, order)], -1).sum(axis=1)
+    own: Floats = a[order] + np.tril(Q[np.ix_(order, order)], -1).sum(axis=1)
+    return own
 
 
 def search(a: Floats, Q: Floats, f: Floats, start: Ints) -> tuple[Ints, float, float | None]:
@@ -44,10 +46,10 @@ def exact(a: Floats, Q: Floats, f: Floats) -> tuple[Ints, float, float | None]:
     subsets = np.arange(1 << m)
     size = np.zeros(1 << m, dtype=np.intp)
     above = np.zeros((m, 1 << m))  # sum of Q[j, l] over l in the subset
-    for l in range(m):
-        half = 1 << l
+    for i in range(m):
+        half = 1 << i
         size[half : 2 * half] = size[:half] + 1
-        above[:, half : 2 * half] = above[:, :half] + Q[:, l : l + 1]
+        above[:, half : 2 * half] = above[:, :half] + Q[:, i : i + 1]
     # The two least sums over the orders of each subset: best[0] and, of another order, best[1].
     best = np.full((2, 1 << m), np.inf)
     best[0, 0] = 0.0
@@ -102,7 +104,9 @@ def insertion(a: Floats, Q: Floats, f: Floats, start: Ints) -> tuple[Ints, float
 
 
 def moves(order: Ints, p: int, own: Floats, a: Floats, Q: Floats, f: Floats) -> Floats:
-    """delta[q]: what it adds to the objective to move the item at place p to place q; inf at p. `own` is held(order), O(m)."""
+    """delta[q]: what it adds to the objective to move the item at place p to place q; inf at p. `own` is
+    held(order), O(m).
+    """
     u, others = order[p], np.delete(order, p)
     without = np.delete(own, p)
     without[p:] -= Q[others[p:], u]

@@ -14,8 +14,8 @@ Which form is in use depends on the log alone. With N rows and d features so far
               the coordinates of k(., x) in their span    at the moment of change, when that span holds g
               are features
 
-Nystrom and not random Fourier features, because it changes nothing at the moment of change and adapts to where the data lie.
-Memory is O(D^2 + D targets) whatever the length of the stream.
+Nystrom and not random Fourier features, because it changes nothing at the moment of change and adapts to where the
+data lie. Memory is O(D^2 + D targets) whatever the length of the stream.
 """
 
 from __future__ import annotations
@@ -79,13 +79,17 @@ class Regression:
         return self.r * math.sqrt(self.events)
 
     def predict(self, x: X, columns: Ints) -> Floats:
-        """g (rows of x, targets asked)."""
-        if not self.events:
-            return np.zeros((x.values.shape[0] if x.values.ndim == 2 else 1, len(columns)))
+        """g (rows of x, targets asked); 0 for a target that has not joined."""
+        g = np.zeros((x.values.shape[0] if x.values.ndim == 2 else 1, len(columns)))
+        known = columns < self.targets
+        if not known.any():
+            return g
         if self.primal is not None:
-            return self.primal.predict(self._coordinates(x), columns, self.rho())
-        assert self.dual is not None
-        return self.dual.predict(x, columns, self.targets, self.rho())
+            g[:, known] = self.primal.predict(self._coordinates(x), columns[known], self.rho())
+        else:
+            assert self.dual is not None
+            g[:, known] = self.dual.predict(x, columns[known], self.targets, self.rho())
+        return g
 
     def learn(self, x: X, columns: Ints, values: Floats) -> None:
         """One event: its rows (one, or the items of a list) with targets `values` (rows, columns); 0 elsewhere."""
@@ -113,12 +117,14 @@ class Regression:
         self.primal.learn(self._coordinates(x), columns, values, self.rho())
 
     def _settle(self, x: X, before: int) -> None:
-        """Choose the form for the event x, `before` which there were so many rows. A change needs a count to double."""
+        """Choose the form for the event x, `before` which there were so many rows. A change needs a count to
+        double.
+        """
         N, d, D = self.rows, self.features, self.budget
         if self.dual is not None:
             if not self.linear and N > D:
                 self._to_landmarks(x, before)
-            elif self.linear and (N >= 2 * d or N > D):
+            elif self.linear and (2 * d <= N or N > D):
                 self._to_features()
         elif self.linear and N <= D and (d >= 2 * N or d > D):
             self.dual, self.primal = Dual(self.support, self.psi, self.rho()), None
@@ -159,7 +165,7 @@ class Regression:
             return self.basis @ self.support.cross(x)
         if size == self.features or not len(x.rows) or x.rows.max() < size:
             dense = columns_of(x, size)
-            return dense.toarray() if not isinstance(dense, np.ndarray) else dense  # type: ignore[no-any-return]
+            return dense.toarray() if not isinstance(dense, np.ndarray) else dense
         full = columns_of(x, self.features)
         if not isinstance(full, np.ndarray):
             full = full.toarray()
@@ -182,7 +188,9 @@ class Regression:
         return at.astype(np.intp), sign
 
     def contributions(self, x: X, T: Floats) -> Floats | None:
-        """x_f W[f, c] for the functionals T (c, targets): (active features, c), or (rows, active features) of a list, c = 1."""
+        """x_f W[f, c] for the functionals T (c, targets): (active features, c), or (rows, active features) of a
+        list, c = 1.
+        """
         if not self.linear:
             return None
         if not self.events:
@@ -192,11 +200,13 @@ class Regression:
         else:
             assert self.primal is not None
             at, sign = self._places(x.rows)
-            W = self._at(self.primal.weights(T, self.rho()), np.where(x.rows < self.features, at, self.features), sign)
+            W = self._at(
+                self.primal.weights(T, self.rho()), np.where(x.rows < self.features, at, self.features), sign
+            )
         if x.values.ndim == 1:
             return x.values[:, None] * W
         values = x.values if isinstance(x.values, np.ndarray) else x.values.toarray()
-        return values * W[:, 0]  # type: ignore[no-any-return]
+        return values * W[:, 0]
 
     @staticmethod
     def _at(W: Floats, at: Ints, sign: Floats) -> Floats:

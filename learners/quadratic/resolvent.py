@@ -1,12 +1,14 @@
 """(M + rho I)^{-1} for a symmetric M that grows and a ridge that moves, in O(k^2) a round.
 
-P = (M + rho_0 I)^{-1} is kept at a reference ridge rho_0 and updated exactly as M changes. At another ridge rho = rho_0 + delta,
+P = (M + rho_0 I)^{-1} is kept at a reference ridge rho_0 and updated exactly as M changes. At another ridge rho =
+rho_0 + delta,
 
     (M + rho I)^{-1} f = (I + delta P)^{-1} P f,
 
-and since ||P|| <= 1 / rho_0, all eigenvalues of I + delta P lie within |delta| / rho_0 of 1: conjugate gradients take about six
-steps. P is factored anew when rho leaves a window around rho_0, which with rho = r sqrt(n) happens as n grows by a quarter.
-A round is bound by memory, so only the lower triangles of M and P are kept up to date and read.
+and since ||P|| <= 1 / rho_0, all eigenvalues of I + delta P lie within |delta| / rho_0 of 1: conjugate gradients
+take about six steps. P is factored anew when rho leaves a window around rho_0, which with rho = r sqrt(n) happens
+as n grows by a quarter. A round is bound by memory, so only the lower triangles of M and P are kept up to date and
+read.
 """
 
 from __future__ import annotations
@@ -175,11 +177,8 @@ class Resolvent:
 
 def _times(A: Floats, F: Floats) -> Floats:
     """A F, from the lower triangle of A (the upper one of its transpose, as BLAS sees it)."""
-    if F.ndim == 1:
-        return blas.dsymv(1.0, A.T, F)
-    if F.shape[1] == 1:
-        return blas.dsymv(1.0, A.T, F[:, 0])[:, None]
-    return blas.dsymm(1.0, A.T, F)
+    product: Floats = blas.dsymm(1.0, A.T, F) if F.shape[1] > 1 else blas.dsymv(1.0, A.T, F[:, 0])[:, None]
+    return product
 
 
 def _add(A: Floats, a: float, F: Floats) -> None:

@@ -45,7 +45,9 @@ class Primal:
         return F.T @ self.resolvent.solve(rho, np.ascontiguousarray(self.B[columns].T))
 
     def learn(self, F: Floats, columns: Ints, values: Floats, rho: float) -> None:
-        """The columns of F join, with targets `values` (one row a column of F) in `columns`; then the ridge is rho."""
+        """The columns of F join, with targets `values` (one row a column of F) in `columns`; then the ridge is
+        rho.
+        """
         F = self.resolvent.pad(F)
         self.B[columns] += values.T @ F.T
         self.resolvent.add(F, rho)

@@ -46,13 +46,14 @@ class Rows:
 
     def keep(self, count: int) -> None:
         """The first rows only."""
-        self.restore({name: array for name, array in self.arrays(count).items()})
+        self.restore(self.arrays(count))
 
     def matrix(self, columns: int) -> Any:
         """All rows as CSR."""
         used = int(self._starts[self.count])
         return sparse.csr_array(
-            (self._values[:used], self._indices[:used], self._starts[: self.count + 1]), shape=(self.count, columns)
+            (self._values[:used], self._indices[:used], self._starts[: self.count + 1]),
+            shape=(self.count, columns),
         )
 
     def arrays(self, count: int | None = None) -> dict[str, Any]:
@@ -65,7 +66,9 @@ class Rows:
         }
 
     def restore(self, arrays: dict[str, Any]) -> None:
-        self._starts, self._indices, self._values = (arrays[name].copy() for name in ("starts", "indices", "values"))
+        self._starts, self._indices, self._values = (
+            arrays[name].copy() for name in ("starts", "indices", "values")
+        )
         self.count = len(self._starts) - 1
 
     def nbytes(self) -> int:
