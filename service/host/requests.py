@@ -73,7 +73,9 @@ def served_of(request: Mapping[str, Any], task: str) -> dict[str, Any] | None:
     served = request.get("served")
     if served is None:
         return None
-    field = {"multilabel": "labels", "label-ranking": "ranking", "subset-ranking": "ranking"}.get(task, "label")
+    field = {"multilabel": "labels", "label-ranking": "ranking", "subset-ranking": "ranking"}.get(
+        task, "label"
+    )
     if not isinstance(served, Mapping) or set(served) != {field}:
         raise Unprocessable.at("/served", f"must be an object with {field!r} only")
     shown = served[field]
@@ -81,7 +83,9 @@ def served_of(request: Mapping[str, Any], task: str) -> dict[str, Any] | None:
         return dict(served)  # it abstained
     names = [shown] if field == "label" else shown
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise Unprocessable.at(f"/served/{field}", "must be text" if field == "label" else "must be a list of text")
+        raise Unprocessable.at(
+            f"/served/{field}", "must be text" if field == "label" else "must be a list of text"
+        )
     if len(set(names)) < len(names):
         raise Unprocessable.at(f"/served/{field}", "nothing can be shown twice")
     return dict(served)

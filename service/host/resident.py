@@ -35,7 +35,7 @@ from .work import Worker
 log = logging.getLogger(__name__)
 PAGE = 256  # entries read at once
 SMALL = 64  # events that are cheaper to apply again than to save
-WRITTEN = 16_384  # bytes of snapshot that an event may cost: very large learners are saved less often
+WRITTEN = 4_096  # bytes of snapshot that an event may cost: very large learners are saved less often
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class Resident:
         # While an append is on its way, an event may be applied from the log before its own request gets to it.
         if event.named or self.appending:
             self.outcomes[version] = outcome
-        if version % SMALL == 0:
+        if version % (SMALL if self.bytes < 2**20 else 16 * SMALL) == 0:
             self.bytes = fold.learner.nbytes()
         if version % max(self._settings.snapshot_every, self.bytes // WRITTEN) == 0:
             await self.checkpoint()

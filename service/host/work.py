@@ -52,4 +52,5 @@ class Worker:
         return result
 
     def _learn(self, kind: str, size: int, rate: float, took: float) -> None:
-        self._rates[kind] = 0.8 * rate + 0.2 * took / max(size, 1)
+        # One that took unusually long (a pause of the machine, arrays that grew) must not send the next ones to threads.
+        self._rates[kind] = 0.8 * rate + 0.2 * min(took / max(size, 1), 4 * rate)

@@ -22,6 +22,7 @@ Waiting = tuple[Operation, bool, "asyncio.Future[Any]"]
 Result = tuple[Any, Exception | None]
 
 MOST = 1024  # operations in one transaction
+TURNS = 2  # of the loop, before a batch is closed: requests that are ready now share its sync
 
 
 class GroupCommit:
@@ -58,6 +59,8 @@ class GroupCommit:
             await self._wake.wait()
             self._wake.clear()
             while self._waiting:
+                for _ in range(TURNS):
+                    await asyncio.sleep(0)
                 batch, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
                 results = await self._transact(batch)
                 for (_, _, future), (value, error) in zip(batch, results, strict=True):

@@ -18,6 +18,7 @@ from ..errors import StoreUnavailable
 
 Argument = str | bytes | int | float
 MOST = 256  # commands in one pipeline
+TURNS = 2  # of the loop, before a pipeline is sent: requests that are ready now share its round trip
 
 
 class Script:
@@ -79,7 +80,10 @@ class Pipes:
 
     async def _drain(self, node: str) -> None:
         try:
-            while waiting := self._waiting.get(node):
+            while self._waiting.get(node):
+                for _ in range(TURNS):
+                    await asyncio.sleep(0)
+                waiting = self._waiting[node]
                 batch, self._waiting[node] = waiting[:MOST], waiting[MOST:]
                 commands = [command for command, _ in batch]
                 try:
