@@ -164,7 +164,8 @@ class FeedbackOne(Instance):
     relevance: dict[Text, Annotated[float, Field(ge=0)]] | None = None
     clicks: list[Text] | None = None
     served: dict[str, Any] | None = Field(
-        None, description="beside an instance: what was shown, `label`, `labels` or `ranking`, as clicks are read by it"
+        None,
+        description="beside an instance: what was shown, `label`, `labels` or `ranking`, as clicks are read by it",
     )
 
 
