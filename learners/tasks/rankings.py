@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ..losses import rankings as losses
@@ -13,7 +14,9 @@ from .searches import Order, assignment, by_score, merge
 
 __all__ = ["AP", "NDCG", "Precision", "Ranking", "places"]
 
-# Below this many items the assignment solver is faster than a merge.
+Mask = NDArray[np.bool_]
+
+# Up to this many items the assignment solver is faster than a merge.
 SMALL = 24
 
 
@@ -99,15 +102,20 @@ class Ranking:
         gaps = -np.diff(np.sort(t)[::-1])
         return float(gaps[: self.cutoff].min())
 
-    def _merged(self, relevant: NDArray[np.bool_], t: Array, bonus: Array) -> Order:
+    def _merged(self, relevant: Mask, t: Array, bonus: Array) -> Order:
         order = by_score(t)
         upper = relevant[order]
         return merge(order[upper], order[~upper], t, self.F(t.size), bonus)
 
-
-def _by_place(values: Array, R: int) -> Array:
-    """bonus[a, b] = values of the place a + b (from 0), for `merge`."""
-    return np.lib.stride_tricks.sliding_window_view(values, values.size - R + 1)
+    def _two_classes(self, relevant: Mask, t: Array, bonus: Array) -> Order:
+        """argmax of sum_i F(p_i) t_i + sum over relevant i of bonus(p_i)."""
+        R = int(np.count_nonzero(relevant))
+        if R in (0, t.size):
+            return by_score(t)
+        if t.size <= SMALL:
+            value = np.multiply.outer(t, self.F(t.size)) + np.multiply.outer(relevant, bonus)
+            return assignment(value, t)
+        return self._merged(relevant, t, sliding_window_view(bonus, t.size - R + 1))
 
 
 class NDCG(Ranking):
@@ -127,11 +135,13 @@ class NDCG(Ranking):
         if ideal <= 0.0:
             return by_score(t)
         low, high = gain.min(), gain.max()
-        if m > SMALL and not ((gain > low) & (gain < high)).any():
-            relevant = gain > low
-            R = int(relevant.sum())
-            return self._merged(relevant, t, _by_place(D * ((low - high) / ideal), R)) if R else by_score(t)
-        return assignment(np.multiply.outer(t, self.F(m)) - np.multiply.outer(gain / ideal, D))
+        relevant = gain > low
+        if not (gain[relevant] < high).any():
+            return self._two_classes(relevant, t, D * ((low - high) / ideal))
+        if t.min() == t.max():  # as in the first round: the worst order, whatever the places
+            return np.argsort(gain, kind="stable")
+        value = np.multiply.outer(t, self.F(m)) - np.multiply.outer(gain / ideal, D)
+        return assignment(value, t, gain)
 
 
 class Precision(Ranking):
@@ -170,13 +180,7 @@ class Precision(Ranking):
         return self._with_hits(fewer, y, t)
 
     def augmented(self, y: Array, t: Array) -> Order:
-        relevant = y > 0.0
-        R = int(np.count_nonzero(relevant))
-        if R in (0, t.size):
-            return by_score(t)
-        return self._merged(
-            relevant, t, _by_place(np.where(np.arange(t.size) < self.k, -1.0 / self.k, 0.0), R)
-        )
+        return self._two_classes(y > 0.0, t, np.where(np.arange(t.size) < self.k, -1.0 / self.k, 0.0))
 
 
 class AP(Ranking):

@@ -1,16 +1,20 @@
 """Every search of every task against brute force over all decisions of small problems."""
 
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
 from feedrank.learners.losses import subsets
+from feedrank.learners.losses.rankings import discounts, gains
+from feedrank.learners.surrogates.predtron import Predtron
 from feedrank.learners.tasks.classes import REJECT, Binary, Multiclass, Ordinal, Reject
 from feedrank.learners.tasks.multilabel import ErrorSetSize, Hamming, Multilabel, SubsetZeroOne
 from feedrank.learners.tasks.rankings import AP, NDCG, Precision
+from feedrank.learners.tasks.searches import merge
 
 score = st.one_of(st.integers(-2, 2).map(float), st.floats(-4, 4, allow_nan=False).map(lambda v: round(v, 3)))
 
@@ -118,3 +122,99 @@ def test_rankings(small, data):
         ):
             check(task, orders(m), t, y)
         check(AP(None, position, exponent), orders(m), t, y)
+
+
+def objective(task, t, y, sigma):
+    return task.loss(sigma, y) + task.rep(sigma, t.size) @ t
+
+
+@pytest.mark.parametrize("m", [40, 220])
+def test_cheaper_searches_equal_the_assignment(m):
+    """Merges, and prices for long lists, against the plain assignment of Lemma 3; merges of both kinds occur."""
+    rng = np.random.default_rng(m)
+    for trial in range(24):
+        position = ["linear", "reciprocal", "power"][trial % 3]
+        t = rng.standard_normal(m) * 10.0 ** rng.integers(-3, 2)
+        k = [None, 5][trial % 2]
+        task = NDCG(k, position, 2.0)
+        for top in (1, 4):
+            y = rng.integers(0, top + 1, m).astype(float)
+            gain = gains(y)
+            D = discounts(m) * (np.arange(m) < (k or m))
+            value = np.outer(t, task.F(m)) - np.outer(gain / (np.sort(gain)[::-1] @ D), D)
+            best = 1.0 + value[linear_sum_assignment(value, maximize=True)].sum()
+            assert objective(task, t, y, task.augmented(y, t)) == pytest.approx(best, abs=1e-9)
+
+
+def test_merge_where_the_rows_disagree():
+    """With f = 1/i the rows' own maxima need not rise: the answer then comes from the recursion."""
+    disagreed = 0
+    rng = np.random.default_rng(0)
+    for _ in range(120):
+        m, R = 5, 3
+        t = np.sort(rng.standard_normal(m))[::-1] * rng.choice([0.1, 1.0])
+        upper = np.sort(rng.permutation(m)[:R])
+        lower = np.setdiff1d(np.arange(m), upper)
+        bonus, F = rng.standard_normal((R, m - R + 1)), 1.0 / np.arange(1, m + 1)
+
+        def value(order, upper=upper, t=t, bonus=bonus, F=F):
+            above = [a - i for i, a in enumerate(np.flatnonzero(np.isin(order, upper)))]
+            return F @ t[order] + sum(bonus[i, b] for i, b in enumerate(above))
+
+        def is_merge(order, upper=upper, lower=lower):
+            return all(np.all(np.diff(order[np.isin(order, part)]) > 0) for part in (upper, lower))
+
+        values = {tuple(o): value(o) for o in orders(m) if is_merge(o)}
+        found = merge(upper, lower, t, F, bonus)
+        assert values[tuple(found)] == pytest.approx(max(values.values()))
+        single = [max(range(m - R + 1), key=lambda b, a=a: bonus[a, b]) for a in range(R)]
+        disagreed += any(later < earlier for earlier, later in pairwise(single))
+    assert disagreed > 30
+
+
+@pytest.mark.parametrize(
+    ("task", "m"), [(Hamming(), 10_000), (SubsetZeroOne(), 10_000), (ErrorSetSize(), 1000)]
+)
+def test_many_labels_are_within_reach(task, m):
+    rng = np.random.default_rng(2)
+    t, y = rng.standard_normal(m), rng.random(m) < 0.3
+    assert task.judge(t, y) > 0
+    gap = objective(task, t, y, task.augmented(y, t)) - objective(task, t, y, task.decide(t))
+    assert gap >= -1e-9
+
+
+def test_lists_of_any_shape():
+    for task in (NDCG(), NDCG(3), Precision(3), AP()):
+        assert task.judge(np.array([0.0]), np.array([2.0])) == 0.0  # one item
+        assert task.judge(np.array([1.0, 2.0]), np.array([3.0, 3.0])) == 0.0  # equal grades
+        assert task.judge(np.array([1.0, 2.0]), np.zeros(2)) == 0.0  # nothing relevant
+        assert task.judge(np.empty(0), np.empty(0)) == 0.0
+        y = np.array([0.0, 31.0, 2000.0, 1e100])
+        for t in (np.zeros(4), np.array([4.0, 3.0, 2.0, 1.0])):
+            sigma = task.augmented(y, t)
+            assert sorted(sigma.tolist()) == [0, 1, 2, 3]
+            assert np.isfinite(task.loss(sigma, y))
+    assert NDCG().margin(np.array([1.0])) is None
+    assert NDCG(1).margin(np.array([1.0, 0.25, 0.2])) == 0.75
+    assert NDCG().margin(np.array([0.2, 1.0, 0.25])) == pytest.approx(0.05)
+
+
+def test_a_zero_score_is_wrong_for_the_error_set_size_only():
+    y = np.array([True, False, False])
+    assert ErrorSetSize().judge(np.zeros(3), y) == 2.0
+    assert ErrorSetSize().loss(ErrorSetSize().decide(np.zeros(3)), y) == 0.0
+    assert Hamming().judge(np.zeros(3), y) == 1.0
+    # The first step then raises what is relevant and lowers what is not.
+    g = Predtron(ErrorSetSize()).direction(np.zeros(3), y)
+    assert (g < 0).tolist() == [True, False, False]
+    assert (g > 0).tolist() == [False, True, True]
+
+
+def test_margins_of_classes():
+    assert Binary().margin(np.array([-1.5])) == 3.0
+    assert Multiclass().margin(np.array([1.0, 4.0, 2.5])) == 1.5
+    assert Multiclass().margin(np.array([1.0])) is None
+    assert Multiclass().decide(np.empty(0)) == REJECT
+    assert Reject().margin(np.array([3.0, -1.0])) == pytest.approx(3.0 - 2.0 / np.sqrt(2))
+    assert Hamming().margin(np.array([3.0, -0.5])) == 0.5
+    assert Hamming().margin(np.empty(0)) is None
