@@ -36,12 +36,12 @@ class Feedback:
     async def __call__(self, name: str, request: Mapping[str, Any], key: str | None) -> JSON:
         async with self._memory.use(name) as resident:
             if not (isinstance(request, Mapping) and "events" in request):
-                event, draft = await self._read(resident, request, key, "")
+                event, draft = await self.read(resident, request, key, "")
                 (result,) = await self._learn(resident, [event], [draft])
                 return result
             asked = many(request, "events", self._settings.max_batch)
             pairs = [
-                await self._read(resident, one, None if key is None else f"{key}/{i}", f"/events/{i}")
+                await self.read(resident, one, None if key is None else f"{key}/{i}", f"/events/{i}")
                 for i, one in enumerate(asked)
             ]
             events, drafts = zip(*pairs, strict=True)
@@ -49,7 +49,7 @@ class Feedback:
 
     # Reading
 
-    async def _read(
+    async def read(
         self, resident: Resident, request: Any, key: str | None, where: str
     ) -> tuple[Event, Draft]:
         """What is to be appended, checked so that it can be applied."""
@@ -133,23 +133,22 @@ class Feedback:
     ) -> list[JSON]:
         resident.users += 1
         try:
-            placed = await self._append(resident, events, drafts)
+            placed = await self.append(resident, events, drafts)
             await resident.advance(max(place.version for place in placed))
-            results = [
-                {
-                    "version": place.version,
-                    **(event.outcome or await resident.outcome(place.version)),
-                    "duplicate": not place.fresh,
-                }
-                for event, place in zip(events, placed, strict=True)
+            return [
+                await self.tell(resident, event, place) for event, place in zip(events, placed, strict=True)
             ]
         finally:
             resident.users -= 1
-        for result in results:
-            self._count(result)
-        return results
 
-    async def _append(
+    async def tell(self, resident: Resident, event: Event, place: Placed) -> JSON:
+        """The reply for an applied event; counts it."""
+        outcome = event.outcome or await resident.outcome(place.version)
+        result = {"version": place.version, **outcome, "duplicate": not place.fresh}
+        self._count(result)
+        return result
+
+    async def append(
         self, resident: Resident, events: Sequence[Event], drafts: Sequence[Draft]
     ) -> list[Placed]:
         """Append, and put the fresh events where `advance` finds them."""
@@ -203,7 +202,7 @@ class Feedback:
     async def _withdraw(self, resident: Resident, event: Event, draft: Draft) -> JSON:
         resident.users += 1
         try:
-            (place,) = await self._append(resident, [event], [draft])
+            (place,) = await self.append(resident, [event], [draft])
             await resident.advance(place.version)
         except Trimmed:
             raise Conflict("the log no longer reaches back to this event: it cannot be withdrawn") from None

@@ -7,7 +7,7 @@ asked or taught; the reply carries the learner's own name.
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from feedrank import learners
 from feedrank.learners.errors import SnapshotError
 
-from ..errors import Conflict, Gone, StorageFull, Unprocessable
+from ..errors import Conflict, Gone, ServiceError, StorageFull, Unprocessable
 from ..store import Snapshot, Store, Trimmed, open_store
 from .catalogue import Catalogue
 from .curve import Curve
@@ -26,6 +26,7 @@ from .memory import Memory
 from .predict import Predict, Recent
 from .requests import pointed
 from .resident import Counts
+from .rounds import Line, Rounds
 from .settings import HostSettings
 
 JSON = dict[str, Any]
@@ -45,6 +46,7 @@ class Host:
         recent = Recent()
         self._predict = Predict(store, self._memory, settings, self._counts, recent)
         self._feedback = Feedback(store, self._memory, settings, self._counts, recent)
+        self._rounds = Rounds(self._memory, settings, self._predict, self._feedback)
 
     @classmethod
     @asynccontextmanager
@@ -123,6 +125,10 @@ class Host:
         In a batch, `key` stands for the whole batch: event i takes the id `key/i` if it has no id of its own.
         """
         return await self._feedback(name, request, key)
+
+    async def rounds(self, name: str, lines: Sequence[Line]) -> builtins.list[JSON | ServiceError]:
+        """The replies to many `("predict" | "feedback", request)` in order, those of the single calls; errors in place."""
+        return await self._rounds(name, lines)
 
     async def retract(self, name: str, request: Mapping[str, Any]) -> JSON:
         """Withdraw the event of `{"feedback_id"}` or `{"prediction_id"}`: `{"version", "withdrawn", "duplicate"}`.

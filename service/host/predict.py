@@ -65,20 +65,24 @@ class Predict:
             if isinstance(request, Mapping) and "instances" in request:
                 asked = many(request, "instances", self._settings.max_batch)
                 told = [
-                    await self._one(resident, one, records, f"/instances/{i}") for i, one in enumerate(asked)
+                    await self.one(resident, one, records, f"/instances/{i}") for i, one in enumerate(asked)
                 ]
                 reply: JSON = {"predictions": told}
             else:
-                reply = await self._one(resident, request, records, "")
-            if records:
-                try:
-                    await self._store.remember(resident.listed.log, records, self._settings.prediction_ttl)
-                except StoreUnavailable:
-                    self._counts.store_errors += 1
-                    raise
+                reply = await self.one(resident, request, records, "")
+            await self.keep(resident, records)
             return reply
 
-    async def _one(self, resident: Resident, request: Any, records: dict[str, bytes], where: str) -> JSON:
+    async def keep(self, resident: Resident, records: dict[str, bytes]) -> None:
+        """Have the store remember these predictions."""
+        if records:
+            try:
+                await self._store.remember(resident.listed.log, records, self._settings.prediction_ttl)
+            except StoreUnavailable:
+                self._counts.store_errors += 1
+                raise
+
+    async def one(self, resident: Resident, request: Any, records: dict[str, bytes], where: str) -> JSON:
         """The reply; if it is to be remembered, its record joins `records`."""
         with pointed(where):
             known(request, PREDICT)

@@ -68,7 +68,7 @@ class Resident:
         self.bytes = fold.learner.nbytes()
         self.pending: dict[int, Event] = {}
         self.outcomes: dict[int, dict[str, Any]] = {}
-        self._order = asyncio.Lock()
+        self.order = asyncio.Lock()
         self._moved = asyncio.Event()
         self._saving: asyncio.Task[None] | None = None
 
@@ -84,22 +84,25 @@ class Resident:
 
     async def advance(self, to: int) -> None:
         """Apply the log up to `to`, from what is at hand or else from the store."""
+        if self.version < to:
+            async with self.order:
+                await self.forward(to)
+
+    async def forward(self, to: int) -> None:
+        """The same for one who holds `order`."""
         self.known = max(self.known, to)
-        if self.version >= to:
-            return
-        async with self._order:
-            while self.version < to:
-                event = self.pending.pop(self.version + 1, None)
-                try:
-                    if event is None:
-                        await self._read()
-                    elif event.withdraws:
-                        await self._rebuild(self.version + 1, event.withdraws)
-                    else:
-                        await self._apply(event)
-                except Trimmed:
-                    await self._reload()
-                self._signal()
+        while self.version < to:
+            event = self.pending.pop(self.version + 1, None)
+            try:
+                if event is None:
+                    await self._read()
+                elif event.withdraws:
+                    await self._rebuild(self.version + 1, event.withdraws)
+                else:
+                    await self._apply(event)
+            except Trimmed:
+                await self._reload()
+            self._signal()
 
     async def _read(self) -> None:
         entries = await self._store.read(self.listed.log, self.version, PAGE)
@@ -210,7 +213,7 @@ class Resident:
 
     async def _resume(self) -> None:
         """Give up this fold for the one that the store holds."""
-        async with self._order:
+        async with self.order:
             to = self.version
             self.fold = await load_fold(self._store, self.listed)
             self.saved = self.fold.version
@@ -230,7 +233,7 @@ class Resident:
         """Save if at least so many events would have to be applied again, and wait for it."""
         if self._saving is not None:
             await self._saving
-        async with self._order:
+        async with self.order:
             if self.version - self.saved >= least:
                 await self.checkpoint()
         if self._saving is not None:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import pytest
 
+from feedrank.service.host import Host, HostSettings
 from feedrank.service.store import Store, open_store
 
 
@@ -91,6 +92,20 @@ def with_store(store_url: str) -> Callable[[Callable[[Store], Awaitable[T]]], T]
         async def main() -> T:
             async with opened(store_url) as store:
                 return await body(store)
+
+        return asyncio.run(main())
+
+    return run
+
+
+@pytest.fixture
+def with_host(store_url: str) -> Callable[..., T]:
+    """Run `body(host)` on a Host over the store of this test; call it again to start anew on the same store."""
+
+    def run(body: Callable[[Host], Awaitable[T]], **settings: object) -> T:
+        async def main() -> T:
+            async with Host.open(store_url, HostSettings(**settings)) as host:  # type: ignore[arg-type]
+                return await body(host)
 
         return asyncio.run(main())
 

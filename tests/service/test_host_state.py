@@ -1,0 +1,366 @@
+"""A learner is a fold of its log: whatever is loaded, saved, withdrawn, trimmed or let go, it is that fold to the bit."""
+
+import asyncio
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from feedrank import learners
+from feedrank.service import errors
+from feedrank.service.host import Host, HostSettings
+from feedrank.service.host.curve import MOST, Curve
+from feedrank.service.host.events import Event
+from feedrank.service.store import Draft, Snapshot
+
+SPEC = {"task": "multiclass", "algorithm": "predtron"}
+LABELS = ["a", "b", "c"]
+
+
+def event(i, **more):
+    return {"features": {f"w{i % 7}": 1.0, f"v{i % 5}": 0.5, "x": 2.0}, "label": LABELS[i % 3], **more}
+
+
+async def teach(host, name, count, start=0):
+    return [await host.feedback(name, event(i, feedback_id=f"f{i}")) for i in range(start, start + count)]
+
+
+def folded(numbers, version):
+    """What a learner must be that learned from these events alone: its bytes at `version`."""
+    learner = learners.build(SPEC)
+    for i in numbers:
+        learner.learn({"features": event(i)["features"]}, {"label": event(i)["label"]})
+    learner.version = version
+    return learners.dump(learner)
+
+
+async def settle(host):
+    """Wait for snapshots that are on their way."""
+    for resident in list(host._memory._residents.values()):
+        if resident._saving is not None:
+            await resident._saving
+
+
+class Crash(Exception):
+    """Leaves a Host without its goodbye."""
+
+
+async def crash(host):
+    """End as a kill does: nothing is saved that was not."""
+    host._memory._residents.clear()
+
+
+# Loading
+
+
+@pytest.mark.parametrize("every", [1, 3, 1000])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_restart_gives_the_same_bits_and_the_same_replies(with_host, every, clean):
+    async def before(host):
+        await host.create("a", SPEC)
+        replies = await teach(host, "a", 10)
+        if not clean:
+            await settle(host)
+            await crash(host)
+        return replies
+
+    async def after(host):
+        assert await host.export("a") == folded(range(10), 10)
+        assert await teach(host, "a", 10) == [{**reply, "duplicate": True} for reply in replies]
+        assert (await host.history("a"))["points"][-1]["rounds"] == 10
+        await teach(host, "a", 5, start=10)
+        assert await host.export("a") == folded(range(15), 15)
+
+    replies = with_host(before, snapshot_every=every)
+    with_host(after, snapshot_every=every)
+
+
+def test_a_damaged_snapshot_is_passed_over_while_the_log_reaches_back(with_host):
+    async def before(host):
+        await host.create("a", SPEC)
+        await teach(host, "a", 10)
+        log = (await host._catalogue.find("a")).log
+        for version, data in ((8, b"not a snapshot"), (9, b"FEEDFOLD" + bytes(100))):
+            await host.store.save(log, Snapshot(version, "digest", data), {}, keep=9, floor=1)
+        await crash(host)
+
+    async def after(host):
+        assert await host.export("a") == folded(range(10), 10)
+
+    with_host(before)
+    with_host(after)
+
+
+def test_a_learner_with_neither_snapshot_nor_log_says_so(with_host):
+    async def before(host):
+        await host.create("a", SPEC)
+        await teach(host, "a", 10)
+        log = (await host._catalogue.find("a")).log
+        await host.store.save(log, Snapshot(9, "digest", b"damaged"), {}, keep=1, floor=9)
+        await crash(host)
+
+    async def after(host):
+        with pytest.raises(errors.StoreUnavailable, match="no snapshot"):
+            await host.info("a")
+
+    with_host(before)
+    with_host(after)
+
+
+def test_an_event_that_cannot_be_applied_is_skipped_and_nothing_is_poisoned(with_host):
+    async def body(host):
+        await host.create("a", SPEC)
+        await teach(host, "a", 3)
+        log = (await host._catalogue.find("a")).log
+        bad = Event({"label": 7}, {"features": ["x"]})  # as no version that checks would have written
+        await host.store.append(log, [Draft(bad.body())])
+        await teach(host, "a", 3, start=3)
+        assert (await host.info("a"))["version"] == 7
+        assert host.stats()["skipped_events"] == 1
+        assert await host.export("a") == folded(range(6), 7)
+
+    with_host(body)
+
+
+def test_many_learners_share_a_small_memory(with_host):
+    async def body(host):
+        for i in range(30):
+            await host.create(f"n{i}", SPEC)
+        for round in range(3):
+            for i in range(30):
+                await host.feedback(f"n{i}", event(round + i))
+        assert host.stats()["loaded_learners"] <= 6
+        assert host.stats()["loaded_bytes"] <= 100_000
+        for i in range(30):
+            assert await host.export(f"n{i}") == folded([i, i + 1, i + 2], 3)
+
+    with_host(body, memory=100_000)
+
+
+def test_concurrent_first_uses_load_once(with_host):
+    async def before(host):
+        await host.create("a", SPEC)
+        await teach(host, "a", 5)
+
+    async def after(host):
+        told = await asyncio.gather(*(host.feedback("a", event(i)) for i in range(50)))
+        assert sorted(r["version"] for r in told) == list(range(6, 56))
+        assert host.stats()["loaded_learners"] == 1
+        entries = (await host.events("a", after=5))["events"]
+        learner = learners.build(SPEC)
+        for i in range(5):
+            learner.learn({"features": event(i)["features"]}, {"label": event(i)["label"]})
+        for entry in entries:
+            learner.learn(entry["instance"], entry["truth"])
+        assert await host.export("a") == learners.dump(learner)
+
+    with_host(before)
+    with_host(after)
+
+
+def test_a_request_that_is_given_up_is_still_applied(with_host):
+    async def body(host):
+        await host.create("a", SPEC)
+        (resident,) = host._memory._residents.values()
+        task = asyncio.create_task(host.feedback("a", event(0)))
+        while not resident.appending:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        told = await host.predict("a", {"features": ["x"], "min_version": 1})
+        assert told["version"] == 1
+        assert await host.export("a") == folded([0], 1)
+
+    with_host(body)
+
+
+# Withdrawing
+
+
+@pytest.mark.parametrize("every", [1, 4, 1000])
+def test_a_withdrawn_event_never_happened(with_host, every):
+    async def body(host):
+        await host.create("a", SPEC)
+        replies = await teach(host, "a", 10)
+        told = await host.predict("a", {"features": event(10)["features"]})
+        await host.feedback("a", {"prediction_id": told["prediction_id"], "label": event(10)["label"]})
+        await settle(host)
+        assert await host.retract("a", {"feedback_id": "f4"}) == {
+            "version": 12,
+            "withdrawn": 5,
+            "duplicate": False,
+        }
+        assert await host.export("a") == folded([i for i in range(11) if i != 4], 12)
+        assert await host.retract("a", {"feedback_id": "f4"}) == {
+            "version": 12,
+            "withdrawn": 5,
+            "duplicate": True,
+        }
+        await host.retract("a", {"prediction_id": told["prediction_id"]})
+        await host.retract("a", {"feedback_id": "f0"})
+        await teach(host, "a", 2, start=11)
+        numbers = [i for i in range(13) if i not in (0, 4, 10)]
+        assert await host.export("a") == folded(numbers, 16)
+        assert (await host.info("a"))["progress"]["rounds"] == 10
+        assert (await host.history("a"))["points"][-1]["rounds"] == 10
+        # Its id stays known, and the reply is the first one.
+        assert await host.feedback("a", event(4, feedback_id="f4")) == {**replies[4], "duplicate": True}
+        with pytest.raises(errors.Conflict):
+            await host.feedback("a", {**event(4), "feedback_id": "f4", "label": "other"})
+        with pytest.raises(errors.NotFound):
+            await host.retract("a", {"feedback_id": "unknown"})
+        shown = (await host.events("a"))["events"]
+        assert [e["version"] for e in shown if e.get("withdrawn")] == [1, 5, 11]
+        assert [e["withdraws"] for e in shown if e["kind"] == "withdrawal"] == [5, 11, 1]
+        return numbers, replies
+
+    async def after(host):
+        assert await host.export("a") == folded(numbers, 16)
+        assert await teach(host, "a", 10) == [{**reply, "duplicate": True} for reply in replies]
+
+    numbers, replies = with_host(body, snapshot_every=every)
+    with_host(after, snapshot_every=every)
+
+
+def test_what_the_log_no_longer_holds_cannot_be_withdrawn(with_host):
+    async def body(host):
+        await host.create("a", SPEC)
+        await teach(host, "a", 20)
+        await settle(host)
+        head = await host.store.head((await host._catalogue.find("a")).log)
+        assert head.snapshots == (15, 20)
+        assert head.floor == 16
+        for i in (0, 14):
+            with pytest.raises(errors.Conflict):
+                await host.retract("a", {"feedback_id": f"f{i}"})
+        await host.retract("a", {"feedback_id": "f15"})
+        assert await host.export("a") == folded([i for i in range(20) if i != 15], 21)
+        assert (await host.feedback("a", event(0, feedback_id="f0")))["duplicate"]  # ids outlive the log
+        page = await host.events("a")
+        assert (page["floor"], page["events"][0]["version"]) == (16, 16)
+
+    with_host(body, snapshot_every=5, retention_events=2)
+
+
+def test_retention_by_age_keeps_what_is_young(with_host):
+    async def body(host):
+        await host.create("a", SPEC)
+        for start in (0, 4, 8, 12):
+            if start == 8:
+                await asyncio.sleep(0.3)
+            await teach(host, "a", 4, start=start)
+            await settle(host)
+        assert (await host.events("a"))["floor"] == 9
+        assert (await host.events("a"))["events"][0]["at"] > time.time() - 5
+
+    with_host(body, snapshot_every=4, snapshots_kept=2, retention_age=0.25)
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("learn"), st.integers(0, 30)),
+        st.tuples(st.just("withdraw"), st.integers(0, 30)),
+        st.tuples(st.just("restart"), st.booleans()),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=steps, every=st.sampled_from([1, 2, 5, 1000]))
+def test_any_history_folds_to_the_events_that_stand(tmp_path_factory, steps, every):
+    """Learn, withdraw, stop and crash in any order: the learner is the fold of what was not withdrawn."""
+    url = f"sqlite:{tmp_path_factory.mktemp('any') / 'a.db'}"
+    standing, withdrawn, version = [], set(), 0
+    todo = [*steps, ("restart", False)]
+
+    async def main():
+        nonlocal version
+        async with Host.open(url, HostSettings(snapshot_every=every)) as host:
+            await host.create("a", SPEC)
+            while todo:
+                step, value = todo.pop(0)
+                if step == "restart":
+                    assert await host.export("a") == folded(standing, version)
+                    if value:
+                        await settle(host)
+                        await crash(host)
+                    return
+                if step == "learn":
+                    new = value not in standing and value not in withdrawn
+                    reply = await host.feedback("a", event(value, feedback_id=f"f{value}"))
+                    assert reply["duplicate"] is not new
+                    standing.extend([value] * new)
+                elif value in standing:
+                    new = True
+                    await host.retract("a", {"feedback_id": f"f{value}"})
+                    standing.remove(value)
+                    withdrawn.add(value)
+                else:
+                    continue
+                version += new
+                assert (await host.info("a"))["version"] == version
+
+    while todo:
+        asyncio.run(main())
+
+
+# The curve
+
+
+@given(st.lists(st.floats(0, 1, allow_nan=False), min_size=1, max_size=3000), st.integers(0, 3000))
+def test_the_curve_is_bounded_evenly_spaced_and_exact(losses, cut):
+    curve, total = Curve(), 0.0
+    totals = {}
+    for rounds, loss in enumerate(losses, start=1):
+        total += loss
+        totals[rounds] = total
+        curve.count(rounds, total)
+        if rounds == cut:
+            curve = Curve.load(curve.dump())  # saving in between changes nothing
+    assert len(curve.points) <= MOST
+    assert len(curve.points) >= min(len(losses), MOST // 2 - 1)
+    assert curve.points == [(r, totals[r]) for r in range(curve.stride, len(losses) + 1, curve.stride)]
+    told = curve.to_json()
+    assert told[-1]["cumulative_loss"] == pytest.approx(
+        sum(p["window_loss"] for p in told) * curve.stride, abs=1e-9
+    )
+
+
+# Carrying
+
+
+def test_a_learner_travels_as_one_file(with_host):
+    async def body(host):
+        await host.create("a", SPEC)
+        await teach(host, "a", 10)
+        await host.retract("a", {"feedback_id": "f3"})
+        data = await host.export("a")
+        assert learners.load(data).version == 11
+        info = await host.restore("b", data)
+        assert (info["name"], info["version"]) == ("b", 11)
+        assert await host.export("b") == data
+        with pytest.raises(errors.Conflict):
+            await host.restore("a", data)
+        for damaged in (b"", data[:-1], data[:50] + b"\0" + data[51:], b"FEEDRANK" + bytes(100)):
+            with pytest.raises(errors.Unprocessable):
+                await host.restore("c", damaged)
+        with pytest.raises(errors.NotFound):
+            await host.info("c")
+        for name in ("a", "b"):
+            await teach(host, name, 5, start=10)
+        assert await host.export("a") == await host.export("b")
+        with pytest.raises(errors.NotFound):  # the log of b starts with b
+            await host.retract("b", {"feedback_id": "f1"})
+        await host.restore("empty", learners.dump(learners.build(SPEC)))
+        assert (await host.info("empty"))["version"] == 0
+        await crash(host)
+
+    async def after(host):
+        assert (await host.info("b"))["version"] == 16
+        assert await host.export("a") == await host.export("b")
+
+    with_host(body)
+    with_host(after)
