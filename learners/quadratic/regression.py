@@ -266,5 +266,5 @@ class Regression:
         resolvent = self._resolvent()
         held = resolvent.M.nbytes + resolvent.P.nbytes + self.support.rows.nbytes() + self.psi.nbytes()
         if self.primal is not None:
-            held += self.primal.B.nbytes
+            held += 8 * self.primal.targets * resolvent.padded
         return held + (0 if self.basis is None else self.basis.nbytes)

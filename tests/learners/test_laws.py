@@ -13,6 +13,7 @@ from feedrank.learners import InputError, SnapshotError, build, dump, fingerprin
 
 LABELS = {"labels": ["low", "high"]}
 PREDTRON = {"algorithm": "predtron"}
+QUADRATIC = {"algorithm": "quadratic-surrogate"}
 THEORY = {"learning_rate": "theory", "R": 2}
 
 SPECS = [
@@ -115,6 +116,23 @@ SPECS = [
     {"task": "subset-ranking", "algorithm": "slam", "measure": "ap"},
     {"task": "subset-ranking", "algorithm": "minimax-perceptron"},
     {"task": "subset-ranking", "algorithm": "listnet", "normalize": "unit"},
+    {"task": "multiclass", **QUADRATIC},
+    {"task": "multiclass", **QUADRATIC, "loss": "weighted", "weights": {"a": 2.5}, "bias": True},
+    {"task": "multiclass", **QUADRATIC, "loss": "block-zero-one", "blocks": [["a", "b"]], "weighting": "idf"},
+    {"task": "multiclass", **QUADRATIC, "kernel": "gaussian", "budget": 8},
+    {"task": "multiclass", **QUADRATIC, "budget": 6},
+    {"task": "multilabel", **QUADRATIC},
+    {"task": "multilabel", **QUADRATIC, "loss": "hamming", "normalize": "unit", "bias": True},
+    {"task": "multilabel", **QUADRATIC, "loss": "f-score", "kernel": "gaussian"},
+    {"task": "multilabel", **QUADRATIC, "loss": "precision", "cutoff": 2},
+    {"task": "multilabel", **QUADRATIC, "loss": "block-zero-one", "blocks": [["a", "b"], ["c"]]},
+    {"task": "label-ranking", **QUADRATIC, "cutoff": 3},
+    {"task": "label-ranking", **QUADRATIC, "loss": "ap", "bias": True},
+    {"task": "label-ranking", **QUADRATIC, "loss": "pairwise-disagreement", "regularization": 0.1},
+    {"task": "subset-ranking", **QUADRATIC, "normalize": "list"},
+    {"task": "subset-ranking", **QUADRATIC, "loss": "precision", "cutoff": 2, "budget": 10},
+    {"task": "subset-ranking", **QUADRATIC, "loss": "ap", "kernel": "gaussian", "budget": 10},
+    {"task": "subset-ranking", **QUADRATIC, "loss": "pairwise-disagreement", "bias": True},
 ]
 
 every_spec = pytest.mark.parametrize("spec", SPECS, ids=lambda s: "-".join(str(v) for v in s.values())[:60])
