@@ -169,7 +169,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="short runs, to see that it works")
     quick = parser.parse_args().quick
-    seconds, turns, rounds = (0.5, 1, 2_000) if quick else (3.0, 5, 100_000)
+    seconds, turns, rounds = (2.0, 3, 2_000) if quick else (3.0, 5, 100_000)
     chance = random.Random(7)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

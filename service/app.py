@@ -59,7 +59,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for kind in (ServiceError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _refuse)
     keyring = Keyring(chosen.keys_file) if chosen.keys_file else None
-    app.add_middleware(Edge, settings=chosen, metrics=app.state.metrics, keyring=keyring)
+    app.add_middleware(
+        Edge, settings=chosen, metrics=app.state.metrics, keyring=keyring, express=rounds.express()
+    )
     if chosen.origins:
         app.add_middleware(
             CORSMiddleware,

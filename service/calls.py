@@ -70,10 +70,13 @@ def call(
     }
 
 
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
 class Call(APIRoute):
     """A route that asks for its scope first and skips FastAPI's own parsing where there is a body."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Handler:
         scope = (self.openapi_extra or {}).get("x-scope", "any")
         taken = inspect.signature(self.endpoint).parameters
         inner = super().get_route_handler()
@@ -91,7 +94,7 @@ class Call(APIRoute):
         return handler
 
 
-def _with_json(endpoint: Callable[..., Any]) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+def _with_json(endpoint: Callable[..., Any]) -> Handler:
     async def handler(request: Request) -> Response:
         names = checked(request.path_params)
         data = await read_body(request.scope, request.receive, request.app.state.settings.max_body)
@@ -101,7 +104,7 @@ def _with_json(endpoint: Callable[..., Any]) -> Callable[[Request], Coroutine[An
     return handler
 
 
-def _with_bytes(endpoint: Callable[..., Any]) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+def _with_bytes(endpoint: Callable[..., Any]) -> Handler:
     async def handler(request: Request) -> Response:
         names = checked(request.path_params)
         data = await read_body(request.scope, request.receive, request.app.state.settings.max_snapshot)

@@ -11,8 +11,13 @@ import typer
 from .keys import SCOPES, KeysError, add_key, read_keys, revoke_key
 from .settings import Settings, SettingsError
 
-serve = typer.Typer(add_completion=False)
-keys = typer.Typer(add_completion=False, no_args_is_help=True, help="Add, list and revoke keys.")
+serve = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+keys = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Add, list and revoke keys.",
+)
 
 File = Annotated[str, typer.Option("--file", envvar="FEEDRANK_KEYS_FILE", help="the file of hashed keys")]
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Request
 from starlette.responses import Response
 
 from ..bodies import JSON
-from ..calls import Call, Documented, Name, call, reply
+from ..calls import Call, Documented, Handler, Name, call, reply
 from ..schemas import (
     FeedbackBody,
     Outcome,
@@ -66,3 +66,13 @@ async def stream(request: Request, name: Name) -> Response:
 async def retract(request: Request, name: Name, body: Annotated[JSON, Documented(RetractBody)]) -> Response:
     """Withdraw an event: the learner becomes what it would be without it."""
     return reply(await request.app.state.host.retract(name, body))
+
+
+def express() -> dict[str, Handler]:
+    """The handlers of predict and feedback by the last part of their path, for the edge to call without the router."""
+    routes = [route for route in router.routes if isinstance(route, Call)]
+    return {
+        route.path.rsplit("/", 1)[1]: route.get_route_handler()
+        for route in routes
+        if route.endpoint in (predict, feedback)
+    }

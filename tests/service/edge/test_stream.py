@@ -71,7 +71,7 @@ def test_each_reply_is_that_of_the_single_call(mail):
     single = [mail.post(f"{twin}/{name}", json=body).json() for name, body in calls]
 
     def named(value):
-        return json.loads(json.dumps(value).replace('"twin"', '"mail"'))
+        return json.loads(json.dumps(value).replace("twin", "mail"))
 
     assert streamed == [named(value) for value in single]
 
