@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import lru_cache
 
 import numpy as np
@@ -31,7 +32,7 @@ def places(m: int, position: str = "linear", exponent: float = 1.1) -> Array:
     return F
 
 
-class Ranking:
+class Ranking(ABC):
     """What the ranking losses share. A subclass gives L, the grades as L reads them, and the augmented order."""
 
     def __init__(self, cutoff: int | None = None, position: str = "linear", exponent: float = 1.1) -> None:
@@ -45,8 +46,11 @@ class Ranking:
     def decide(self, t: Array) -> Order:
         return by_score(t)
 
-    def loss(self, sigma: Order, y: Array) -> float:
-        raise TypeError("a ranking needs a loss: take NDCG, Precision or AP")
+    @abstractmethod
+    def loss(self, sigma: Order, y: Array) -> float: ...
+
+    @abstractmethod
+    def augmented(self, y: Array, t: Array) -> Order: ...
 
     def judge(self, t: Array, y: Array) -> float:
         return self.loss(by_score(t), y)
