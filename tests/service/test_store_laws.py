@@ -266,7 +266,7 @@ def test_documents_change_by_compare_and_set(with_store):
 
 def test_documents_are_paged_by_name(with_store):
     async def body(store):
-        names = sorted(f"n{i:02d}" for i in range(25)) + ["x.y-z_0"]
+        names = [*sorted(f"n{i:02d}" for i in range(25)), "x.y-z_0"]
         for name in reversed(names):
             await store.put("kind", name, name.encode(), 0)
         await store.put("other", "a", b"", 0)

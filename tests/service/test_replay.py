@@ -1,0 +1,90 @@
+"""Replaying and verifying logs."""
+
+import pytest
+
+from feedrank import learners
+from feedrank.service import errors
+from feedrank.service.replay import replay, verify
+from feedrank.service.store import Draft, Snapshot
+
+SPEC = {"task": "multiclass", "algorithm": "predtron"}
+
+
+def event(i):
+    return {"features": {f"w{i % 7}": 1.0, "x": 2.0}, "label": "abc"[i % 3], "feedback_id": f"f{i}"}
+
+
+async def history(host):
+    await host.create("a", SPEC)
+    for i in range(30):
+        await host.feedback("a", event(i))
+    await host.retract("a", {"feedback_id": "f26"})
+    for i in range(30, 40):
+        await host.feedback("a", event(i))
+    for resident in host._memory._residents.values():
+        await resident._saving
+
+
+def test_a_replay_gives_the_learner_and_what_another_would_have_been(with_host):
+    async def body(host):
+        await history(host)
+        seen = []
+        told = await replay(
+            host.store,
+            "a",
+            spec={"task": "multiclass"},
+            progress=lambda done, total: seen.append((done, total)),
+        )
+        assert (told.first, told.last, told.refused) == (1, 41, 0)
+        assert learners.dump(told.own.learner) == await host.export("a")
+        assert told.own.curve.to_json() == (await host.history("a"))["points"]
+        assert told.other.learner.progress.rounds == 39
+        assert told.other.learner.spec["algorithm"] != "predtron"
+        assert seen[-1] == (41, 41)
+        until = await replay(host.store, "a", until=30)
+        assert until.own.learner.progress.rounds == 30
+        foreign = await replay(host.store, "a", spec={"task": "multilabel"})
+        assert foreign.refused == 39
+        with pytest.raises(errors.Unprocessable):
+            await replay(host.store, "a", spec={"task": "none"})
+        with pytest.raises(errors.NotFound):
+            await replay(host.store, "b")
+
+    with_host(body, snapshot_every=7)
+
+
+@pytest.mark.parametrize("retention", [None, 5])
+def test_a_sound_store_verifies(with_host, retention):
+    async def body(host):
+        await history(host)
+        await host.create("empty", SPEC)
+        await host.restore("copy", await host.export("a"))
+        reports = {report.name: report for report in await verify(host.store)}
+        assert {name: report.problems for name, report in reports.items()} == {
+            "a": [],
+            "copy": [],
+            "empty": [],
+        }
+        assert reports["a"].snapshots == 2
+        assert reports["a"].version == 41
+
+    with_host(body, snapshot_every=4, retention_events=retention)
+
+
+def test_what_is_wrong_is_found(with_host):
+    async def body(host):
+        await history(host)
+        log = (await host._catalogue.find("a")).log
+        await host.create("b", SPEC)
+        await host.feedback("b", event(1))
+        data = (await host.store.snapshot(log, 40)).data
+        other = (await host._catalogue.find("b")).log
+        await host.store.append(other, [Draft(b'{"truth": {"label": 7}, "instance": {"features": ["x"]}}')])
+        await host.store.save(other, Snapshot(2, "wrong", data), {}, keep=2, floor=1)
+        (report,) = await verify(host.store, ["b"])
+        assert ["digest" in problem for problem in report.problems] == [True, False]
+        assert "event 2 cannot be applied" in report.problems[1]
+        (report,) = await verify(host.store, ["a"])
+        assert report.problems == []
+
+    with_host(body, snapshot_every=4)
