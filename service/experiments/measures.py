@@ -117,7 +117,8 @@ def _judge(name: str, cutoff: int | None, specs: Sequence[Mapping[str, Any]]) ->
 def value(measure: Measure, served: Mapping[str, Any], feedback: Mapping[str, Any]) -> float | None:
     """The value of one round; None if the feedback does not tell.
 
-    `served` holds `ranking` (names, best first) and the decision `label` or `labels`; `feedback` the truth and `reward`.
+    `served` holds the decision, `label`, `labels` or `ranking` (names, best first), the `items` of a list, and how many
+    labels were `known`; `feedback` the truth and `reward`.
     """
     if measure.name == REWARD:
         return feedback.get("reward")
@@ -157,20 +158,25 @@ def _loss(measure: Measure, served: Mapping[str, Any], feedback: Mapping[str, An
     if not truth:
         return None
     spec = dict(measure.judge)
-    names = list(served["ranking"])
+    decision = {key: served[key] for key in ("label", "labels", "ranking") if key in served}
     instance: dict[str, Any] = {"features": {}}
     if spec["task"] == "subset-ranking":
         # What was not shown stands behind what was.
-        names += [name for name in served["items"] if name not in set(names)]
+        shown = set(served["ranking"])
+        names = [*served["ranking"], *(name for name in served["items"] if name not in shown)]
         instance = {"items": [{"id": name, "features": {}} for name in names]}
     elif "labels" not in spec:
-        spec["labels"] = names
-    decision = {key: served[key] for key in ("label", "labels") if key in served} or {"ranking": names}
+        spec["labels"] = [name for name in _names(decision) if name is not None]
     lost = build(spec).learn(instance, truth, served=decision).served_loss
-    return None if lost is None else min(1.0, lost / _largest(spec, names, truth))
+    return None if lost is None else min(1.0, lost / _largest(spec, served, truth))
 
 
-def _largest(spec: Mapping[str, Any], names: Sequence[str], truth: Mapping[str, Any]) -> float:
+def _names(decision: Mapping[str, Any]) -> list[str | None]:
+    ((field_, value_),) = decision.items()
+    return [value_] if field_ == "label" else list(value_ or ())
+
+
+def _largest(spec: Mapping[str, Any], served: Mapping[str, Any], truth: Mapping[str, Any]) -> float:
     """The largest loss that the round could have had."""
     loss = spec.get("loss")
     if loss == "absolute":
@@ -179,6 +185,7 @@ def _largest(spec: Mapping[str, Any], names: Sequence[str], truth: Mapping[str, 
         costs: Mapping[str, float] = spec.get("weights" if loss == "weighted" else "reject_costs", {})
         return max([1.0, *costs.values()])
     if loss in ("hamming", "error-set-size") and spec["algorithm"] == "predtron":
-        labels, relevant = len(set(names) | set(truth["labels"])), len(set(truth["labels"]))
-        return max(1.0, labels if loss == "hamming" else relevant * (labels - relevant))
+        relevant: set[str] = set(truth["labels"])
+        labels: int = max(served["known"], len(relevant.union(served["labels"])))
+        return float(max(1, labels if loss == "hamming" else len(relevant) * (labels - len(relevant))))
     return 1.0
