@@ -70,6 +70,13 @@ def _is(field: str, *values: Any) -> Condition:
     return lambda spec: spec.get(field) in values
 
 
+def _scale(spec: Spec) -> tuple[float, float]:
+    """C and gamma of dual ascent. Entropic scores are averages of x: with x scaled down, gamma shrinks and C grows."""
+    if spec["complexity"] == "squared-norm":
+        return 1.0, 1.0
+    return (10.0, 0.0005) if spec["normalize"] == "unit" else (1.0, 0.005)
+
+
 def _kernels(*kernels: str) -> dict[str, Parameter]:
     return {
         "kernel": Parameter(choice(*kernels), kernels[0]),
@@ -134,10 +141,10 @@ ALGORITHMS: dict[str, tuple[tuple[str, ...], dict[str, Parameter]]] = {
         {
             "update": Parameter(choice("I", "II", "III"), "I"),
             "complexity": Parameter(choice("squared-norm", "entropy"), "squared-norm"),
-            "C": Parameter(number(above=0), lambda s: 1.0),
-            "gamma": Parameter(number(above=0), lambda s: 1.0 if s["complexity"] == "squared-norm" else 0.5),
+            "C": Parameter(number(above=0), lambda s: _scale(s)[0]),
+            "gamma": Parameter(number(above=0), lambda s: _scale(s)[1]),
             "dimension": Parameter(
-                integer(least=1), 10_000, _is("complexity", "entropy"), "goes with complexity: entropy"
+                integer(least=1), 50_000, _is("complexity", "entropy"), "goes with complexity: entropy"
             ),
         },
     ),

@@ -14,6 +14,8 @@ by a. That is what gives the closed forms of Section 4, and an exact update III.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -124,41 +126,53 @@ class Logistic:
 
 
 class Tilted:
-    """Entropy for any non-negative x: `p` is (active features, labels), exp(theta) / Z."""
+    """Entropy for any non-negative x; `columns(labels)` gives p = exp(theta) / Z of some: (active features, labels)."""
 
-    def __init__(self, p: Array, values: Array) -> None:
-        self.p = p
+    def __init__(self, scores: Array, values: Array, columns: Callable[[NDArray[np.intp]], Array]) -> None:
+        self.scores = scores
         self.values = values
-        self.scores = values @ p
+        self.columns = columns
+        self.powers = np.array([np.ones(len(values)), values, values * values])
+        self.largest = float(values.max(initial=0.0))
+
+    @cached_property
+    def p(self) -> Array:
+        return self.columns(np.arange(len(self.scores)))
+
+    @cached_property
+    def rest(self) -> Array:
+        """The mass on features that are not active: it keeps its weight whatever the step."""
+        rest: Array = np.maximum(1.0 - self.p.sum(axis=0), 0.0)
+        return rest
+
+    def only(self, labels: NDArray[np.intp]) -> Tilted:
+        """The same for some of the labels."""
+        p = self.columns(labels)
+        return Tilted(self.scores[labels], self.values, lambda some: p[:, some])
+
+    def moments(self, alpha: Array) -> tuple[Array, Array, Array]:
+        """log E_p[e^(a x)], and the mean and variance of x under p e^(a x), all by label."""
+        # The largest exponent of a label is taken out, so that no alpha overflows.
+        top = self.largest * np.maximum(alpha, 0.0)
+        total, first, second = self.powers @ (self.p * np.exp(np.multiply.outer(self.values, alpha) - top))
+        total = total + self.rest * np.exp(-top)
+        mean = first / total
+        return np.log(total) + top, mean, np.maximum(second / total - mean * mean, 0.0)
 
     def at(self, alpha: Array) -> tuple[Array, Array]:
-        return self._moments(self.p, alpha)
-
-    def _moments(self, p: Array, alpha: Array) -> tuple[Array, Array]:
-        lift, top = self._lift(alpha)
-        # The features that are not active keep their mass, 1 - sum p; all of it is scaled by exp(-top).
-        mass = p * lift
-        total = mass.sum(axis=0) + np.maximum(1.0 - p.sum(axis=0), 0.0) * np.exp(-top)
-        mean = (self.values @ mass) / total
-        square = (self.values**2 @ mass) / total
-        return mean, np.maximum(square - mean * mean, 0.0)
-
-    def _lift(self, alpha: Array) -> tuple[Array, Array]:
-        """exp(alpha x - top), top >= 0 the largest exponent of a label: no overflow for any alpha."""
-        tilt = np.multiply.outer(self.values, alpha)
-        top = np.maximum(tilt.max(axis=0, initial=0.0), 0.0)
-        return np.exp(tilt - top), top
+        _, mean, variance = self.moments(alpha)
+        return mean, variance
 
     def growth(self, alpha: Array) -> float:
-        return float(np.log1p((self.p * np.expm1(np.multiply.outer(self.values, alpha))).sum(axis=0)).sum())
+        moved = alpha.nonzero()[0]
+        return float(self.only(moved).moments(alpha[moved])[0].sum())
 
     def pair(self, r: int, s: int, gamma: float, most: float) -> float:
         """A safeguarded Newton search: the margin grows with tau."""
-        p = self.p[:, [r, s]]
-        sign = np.array([1.0, -1.0])
+        two, sign = self.only(np.array([r, s])), np.array([1.0, -1.0])
 
         def margin(tau: float) -> tuple[float, float]:
-            mean, variance = self._moments(p, tau * sign)
+            mean, variance = two.at(tau * sign)
             return float(mean[0] - mean[1]) - gamma, float(variance[0] + variance[1])
 
         return root(margin, 0.0, most)

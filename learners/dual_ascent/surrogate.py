@@ -134,4 +134,4 @@ def _entropic(t: Array, x: Vector, weights: Entropic) -> Response | None:
         return None
     if lowest == highest or not ((values > 0.0) & (values < highest)).any():
         return Logistic(t, highest)
-    return Tilted(weights.probabilities(x), values)
+    return Tilted(t, values, lambda labels: weights.probabilities(x, labels))

@@ -17,10 +17,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .interior import interior_point
-from .responses import Array, Leveled, Response, Tilted, root
+from .filling import newton_fill, water_fill
+from .responses import Array, Response, Tilted
 
-__all__ = ["UPDATES", "is_mistake", "update_I", "update_II", "update_III", "water_fill", "worst_pair"]
+__all__ = ["UPDATES", "is_mistake", "update_I", "update_II", "update_III", "worst_pair"]
 
 Mask = NDArray[np.bool_]
 Update = Callable[[Response, Mask, float, float], Array | None]
@@ -55,13 +55,13 @@ def update_II(response: Response, relevant: Mask, C: float, gamma: float) -> Arr
 
 
 def update_III(response: Response, relevant: Mask, C: float, gamma: float) -> Array | None:
-    """The optimum of Eq. (11): exact where labels share a curve, else by the interior point method."""
+    """The optimum of Eq. (11): exact where labels share a curve, else by Newton's method."""
     r, s = worst_pair(response.scores, relevant)
     if response.scores[r] - response.scores[s] >= gamma:
         return None
-    if not isinstance(response, Tilted):
-        return water_fill(response, relevant, C, gamma)  # type: ignore[arg-type]
-    return interior_point(response, relevant, C, gamma).alpha
+    if isinstance(response, Tilted):
+        return newton_fill(response, relevant, C, gamma)
+    return water_fill(response, relevant, C, gamma)  # type: ignore[arg-type]
 
 
 UPDATES: dict[str, Update] = {"I": update_I, "II": update_II, "III": update_III}
@@ -71,61 +71,3 @@ def _on_pair(response: Response, r: int, s: int, tau: float) -> Array:
     alpha = np.zeros(len(response.scores))
     alpha[r], alpha[s] = tau, -tau
     return alpha
-
-
-class _Side:
-    """Pouring an amount S over one side: it lifts the lowest levels to a common one, U(S). Sorting makes it exact.
-
-    With levels l_1 <= l_2 <= ... and P_i = l_1 + ... + l_i, label i + 1 is reached at S = i l_{i+1} - P_i, and
-    U(S) = (S + P_i) / i while i labels are under water.
-    """
-
-    def __init__(self, levels: Array) -> None:
-        self.levels = np.sort(levels)
-        self.sums = self.levels.cumsum()
-        self.joins = np.arange(1.0, len(levels)) * self.levels[1:] - self.sums[:-1]
-
-    def level(self, amount: float) -> tuple[float, int]:
-        """U(S) and the number of labels under water."""
-        i = int(self.joins.searchsorted(amount, side="right"))
-        return (amount + float(self.sums[i])) / (i + 1), i + 1
-
-
-def water_fill(response: Leveled, relevant: Mask, C: float, gamma: float) -> Array:
-    """Update III in O(k log k): lift the lowest relevant labels to one level, press the highest others down to another.
-
-    By the KKT conditions of (11) the labels that change on one side end at one score, and either the two scores are gamma
-    apart or the amount moved is C. The gap between the two grows with the amount, so: pour C; if that is too much, find
-    the stretch between two labels joining in which the gap passes gamma (bisection), and solve inside it.
-    """
-    levels = response.levels
-    up, down = _Side(levels[relevant]), _Side(-levels[~relevant])
-
-    def gap(amount: float) -> float:
-        return response.value(up.level(amount)[0]) - response.value(-down.level(amount)[0]) - gamma
-
-    amount = C
-    if gap(C) > 0.0:
-        joins = np.concatenate((up.joins, down.joins))
-        joins = np.sort(joins[(joins > 0.0) & (joins < C)])
-        first, last = 0, len(joins)
-        while first < last:
-            middle = (first + last) // 2
-            if gap(float(joins[middle])) < 0.0:
-                first = middle + 1
-            else:
-                last = middle
-        low = float(joins[first - 1]) if first else 0.0
-        high = float(joins[first]) if first < len(joins) else C
-        _, i = up.level(low)
-        _, j = down.level(low)
-        lifted, pressed = float(up.sums[i - 1]), float(down.sums[j - 1])
-
-        def inside(amount: float) -> tuple[float, float]:
-            u, v = (amount + lifted) / i, -(amount + pressed) / j
-            slope = response.slope(u) / i + response.slope(v) / j
-            return response.value(u) - response.value(v) - gamma, slope
-
-        amount = root(inside, low, high)
-    top, bottom = up.level(amount)[0], -down.level(amount)[0]
-    return np.where(relevant, np.maximum(top - levels, 0.0), np.minimum(bottom - levels, 0.0))

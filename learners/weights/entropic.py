@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..growth import columns_for, grown
-from ..instances import Floats, Matrix, Vector
+from ..instances import Floats, Ints, Matrix, Vector
 from .base import Arrays, Counters, X
 
 __all__ = ["Entropic"]
@@ -50,12 +50,13 @@ class Entropic:
             self.dimension = features
         self.log_z[old:] = np.log(self.dimension)
 
-    def probabilities(self, x: Vector) -> Floats:
+    def probabilities(self, x: Vector, labels: Ints) -> Floats:
         """p_rj = exp(theta_rj) / Z_r: (features of x, labels), those that were never met at the end."""
-        p: Floats = np.exp(self.theta.take(x.rows, axis=0) - self.log_z)
+        log_z = self.log_z[labels]
+        p: Floats = np.exp(self.theta[x.rows[:, None], labels] - log_z)
         if len(x.unseen):
-            p = np.vstack((p, np.broadcast_to(np.exp(-self.log_z), (len(x.unseen), p.shape[1]))))
-        return p[:, : self.labels]
+            p = np.vstack((p, np.broadcast_to(np.exp(-log_z), (len(x.unseen), len(labels)))))
+        return p
 
     def scores(self, x: X) -> Floats:
         """t = W x; a feature never met weighs 1 / Z_r."""
@@ -103,7 +104,8 @@ class Entropic:
     def contributions(self, x: X) -> Floats:
         """values * W in the active rows, then for the features never met."""
         vector = _vector(x)
-        return self.probabilities(vector) * np.concatenate((vector.values, vector.unseen))[:, None]
+        p = self.probabilities(vector, np.arange(self.labels))
+        return p * np.concatenate((vector.values, vector.unseen))[:, None]
 
     def arrays(self) -> Arrays:
         """theta, log Z and its error bound, trimmed."""
