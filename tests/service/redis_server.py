@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 import shutil
 import signal
 import socket
@@ -22,9 +23,16 @@ def binary() -> str:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A free port whose neighbour ten thousand above, the bus of a cluster's node, is free as well."""
+    while True:
+        port = random.randrange(20_000, 50_000)
+        with socket.socket() as one, socket.socket() as two:
+            try:
+                one.bind(("127.0.0.1", port))
+                two.bind(("127.0.0.1", port + 10_000))
+            except OSError:
+                continue
+            return port
 
 
 class RedisServer:

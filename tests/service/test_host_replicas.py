@@ -1,0 +1,239 @@
+"""Many processes on one Redis: one order, equal weights to the bit, and nobody leads. Each Host stands for a process."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+from feedrank import learners
+from feedrank.service import errors
+from feedrank.service.host import Host, HostSettings
+from feedrank.service.store import Draft, Snapshot
+
+SPEC = {"task": "multiclass", "algorithm": "predtron"}
+
+
+def event(i, **more):
+    return {"features": {f"w{i % 7}": 1.0, f"v{i % 5}": 0.5, "x": 2.0}, "label": "abc"[i % 3], **more}
+
+
+async def eventually(test, seconds=5.0):
+    """Until `test()` is true: what a replica hears, it hears soon."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not await test():
+        assert asyncio.get_running_loop().time() < deadline, "it did not happen"
+        await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+def replicas(redis_server):
+    """Run `body(hosts...)` with several Hosts on one empty Redis."""
+    redis_server.ask(b"FLUSHALL")
+
+    def run(body, count=2, url=redis_server.url, **settings):
+        async def main():
+            async with AsyncExitStack() as stack:
+                hosts = [
+                    await stack.enter_async_context(Host.open(url, HostSettings(**settings)))
+                    for _ in range(count)
+                ]
+                await body(*hosts)
+
+        asyncio.run(main())
+
+    return run
+
+
+async def both_equal(one, two, name="a"):
+    versions = (await one.info(name))["version"], (await two.info(name))["version"]
+    newest = max(versions)
+    for host in (one, two):
+        await host.predict(name, {"features": ["x"], "remember": False, "min_version": newest})
+    assert await one.export(name) == await two.export(name)
+    return newest
+
+
+async def concurrent(one, two, count):
+    """Feedback to both at once, every tenth event to each of the two."""
+    await one.create("a", SPEC)
+    sent = []
+    for i in range(count):
+        for host in (one, two) if i % 10 == 0 else ((one, two)[i % 2],):
+            sent.append(host.feedback("a", event(i, feedback_id=f"f{i}")))
+    replies = await asyncio.gather(*sent)
+    assert sum(not reply["duplicate"] for reply in replies) == count
+    assert sorted(reply["version"] for reply in replies if not reply["duplicate"]) == list(
+        range(1, count + 1)
+    )
+    assert await both_equal(one, two) == count
+    fold = learners.build(SPEC)
+    after = 0
+    while after is not None:
+        page = await two.events("a", after=after, limit=1000)
+        for entry in page["events"]:
+            fold.learn(entry["instance"], entry["truth"])
+        after = page["next"]
+    assert learners.dump(fold) == await one.export("a")
+
+
+def test_two_replicas_apply_each_event_once_in_one_order(replicas):
+    replicas(lambda one, two: concurrent(one, two, 300), snapshot_every=50)
+
+
+@pytest.mark.slow
+def test_two_replicas_and_two_thousand_events(replicas):
+    replicas(lambda one, two: concurrent(one, two, 2000), snapshot_every=100)
+
+
+def test_a_replica_follows_without_being_asked(replicas):
+    async def body(one, two):
+        await one.create("a", SPEC)
+        assert (await two.info("a"))["version"] == 0  # loaded there
+        for i in range(5):
+            await one.feedback("a", event(i))
+
+        async def followed():
+            return (await two.predict("a", {"features": ["x"], "remember": False}))["version"] == 5
+
+        await eventually(followed)
+        assert two.stats()["log_lag"] == 0
+        await one.feedback("a", event(6, feedback_id="again"))
+        told = await two.predict("a", {"features": ["x"], "remember": False, "min_version": 6})
+        assert told["version"] == 6
+        assert (await two.feedback("a", event(6, feedback_id="again")))["duplicate"]
+
+    replicas(body)
+
+
+def test_a_prediction_of_one_is_answered_at_the_other(replicas):
+    async def body(one, two):
+        await one.create("a", SPEC)
+        told = await one.predict("a", {"features": {"x": 1.0}})
+        first = await two.feedback("a", {"prediction_id": told["prediction_id"], "label": "b"})
+        again = await one.feedback("a", {"prediction_id": told["prediction_id"], "label": "b"})
+        assert again == {**first, "duplicate": True}
+        with pytest.raises(errors.Conflict):
+            await one.feedback("a", {"prediction_id": told["prediction_id"], "label": "c"})
+
+    replicas(body)
+
+
+def test_names_change_for_all(replicas):
+    async def body(one, two):
+        await one.create("a", SPEC)
+        await one.create("b", SPEC)
+        await one.alias("live", "a")
+        assert (await two.predict("live", {"features": ["x"]}))["learner"] == "a"
+        await one.alias("live", "b")
+
+        async def switched():
+            return (await two.predict("live", {"features": ["x"]}))["learner"] == "b"
+
+        await eventually(switched)
+        await two.feedback("a", event(1))
+        await one.delete("a")
+        with pytest.raises(errors.NotFound):  # a feedback is never taken by what is gone
+            await two.feedback("a", event(2))
+        await one.create("a", SPEC)
+
+        async def fresh():
+            try:
+                return (await two.info("a"))["version"] == 0
+            except errors.NotFound:
+                return False
+
+        await eventually(fresh)
+
+    replicas(body)
+
+
+def test_a_withdrawal_reaches_every_replica(replicas):
+    async def body(one, two):
+        await one.create("a", SPEC)
+        for i in range(20):
+            await (one, two)[i % 2].feedback("a", event(i, feedback_id=f"f{i}"))
+        await asyncio.gather(
+            one.retract("a", {"feedback_id": "f3"}),
+            two.retract("a", {"feedback_id": "f3"}),
+            two.retract("a", {"feedback_id": "f15"}),
+            one.feedback("a", event(20)),
+        )
+        assert await both_equal(one, two) == 23
+        assert (await one.info("a"))["progress"]["rounds"] == 19
+
+    replicas(body, snapshot_every=4)
+
+
+def test_a_replica_behind_the_trimmed_part_loads_the_snapshot(replicas):
+    async def body(one, two):
+        await one.create("a", SPEC)
+        await two.info("a")
+        (behind,) = two._memory._residents.values()
+        behind.following = True  # it hears of nothing
+        for i in range(40):
+            await one.feedback("a", event(i))
+            await asyncio.sleep(0.001)
+        (ahead,) = one._memory._residents.values()
+        await ahead._saving
+        assert (await one.events("a"))["floor"] > 1
+        assert behind.version == 0
+        behind.following = False
+        assert await both_equal(one, two) == 40
+
+    replicas(body, snapshot_every=5, snapshots_kept=1, retention_events=2)
+
+
+def test_a_replica_that_disagrees_is_found_counted_and_mended(replicas):
+    async def body(one, two):
+        await one.create("a", SPEC)
+        for i in range(5):
+            await one.feedback("a", event(i))
+        await two.info("a")
+        (resident,) = two._memory._residents.values()
+        resident.learner.learn({"features": ["cosmic", "ray"]}, {"label": "a"})
+        resident.learner.version = 5
+        for i in range(5, 10):
+            await one.feedback("a", event(i))
+        assert await one.export("a") != await two.export("a") or two.stats()["divergences"]
+
+        async def mended():
+            await two.predict("a", {"features": ["x"], "remember": False, "min_version": 10})
+            return one.stats()["divergences"] + two.stats()["divergences"] == 1
+
+        await eventually(mended)
+        for resident in (*one._memory._residents.values(), *two._memory._residents.values()):
+            if resident._saving is not None:
+                await resident._saving
+        assert await both_equal(one, two) == 10
+
+    replicas(body, snapshot_every=10)
+
+
+def test_a_cluster_of_three_holds_everything(redis_cluster, replicas):
+    """Logs, documents and records of any names, wherever their slots are."""
+
+    async def body(one, two):
+        names = ["a", "b", "c", "d", "e"]
+        for name in names:
+            await one.create(name, SPEC)
+            await asyncio.gather(
+                *((one, two)[i % 2].feedback(name, event(i, feedback_id=f"f{i}")) for i in range(24))
+            )
+            await two.retract(name, {"feedback_id": "f3"})
+            told = await one.predict(name, {"features": ["x"]})
+            await two.feedback(name, {"prediction_id": told["prediction_id"], "label": "a"})
+            assert await both_equal(one, two, name) == 26
+        assert [(one["name"], one["version"]) for one in (await two.list())["learners"]] == [
+            (n, 26) for n in names
+        ]
+        for i in range(20):
+            log = f"experiment-{i}"
+            await one.store.append(log, [Draft(b"x", ids=("i",), digest="d")])
+            assert (await two.store.append(log, [Draft(b"x", ids=("i",), digest="d")]))[0].fresh is False
+            await one.store.save(log, Snapshot(1, "d", b"data"), {1: b"o"}, keep=1, floor=1)
+            assert (await two.store.snapshot(log, 1)).data == b"data"
+            await one.store.drop(log)
+        await one.delete("a")
+        await two.ready()
+
+    replicas(body, url=redis_cluster, snapshot_every=5)
