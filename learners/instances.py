@@ -61,11 +61,11 @@ class Matrix:
 
     def product(self, block: Floats) -> Floats:
         """t = X w, where `block` holds the active rows of w as a column."""
-        return self.values @ block[:, 0]  # type: ignore[no-any-return]
+        return self.values.dot(block[:, 0])  # type: ignore[no-any-return]
 
     def gradient(self, g: Floats) -> Floats:
         """The step in the active rows: X' g, as a column."""
-        return (self.values.T @ g)[:, None]  # type: ignore[no-any-return]
+        return self.values.T.dot(g)[:, None]  # type: ignore[no-any-return]
 
     def squared_norms(self) -> Floats:
         """||x_i||^2 of every item, unseen features included."""

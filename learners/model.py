@@ -19,13 +19,13 @@ from .weights.base import Arrays, Counters, Weights, X
 class Decision:
     """sigma in the task's form; one score a label or item; the value of the objective where a search found sigma.
 
-    `loss` is what it costs, once a model that looks at it again has judged it.
+    `judged` is what judging it found out and learning from it needs again.
     """
 
     sigma: Any
     scores: Floats
     objective: float | None = None
-    loss: float | None = None
+    judged: Any = None
 
 
 class Surrogate(Protocol):
@@ -162,13 +162,28 @@ class FirstOrder:
         return self.weights.nbytes()
 
 
+class ListSurrogate(Surrogate, Protocol):
+    """A surrogate of orders that judges and learns in one go."""
+
+    def judge(self, order: Any, y: Floats) -> tuple[Any, ...]:
+        """The loss of an order, and behind it what finding it out leaves for the direction."""
+
+    def direction(
+        self, t: Floats, y: Truth, x: X, weights: Weights, order: Any = None, judged: Any = None
+    ) -> Floats | None:
+        """g in score space; `order` is that of the scores and `judged` what `judge` says of it, where known."""
+
+
 class Lists(FirstOrder):
     """FirstOrder where a decision is an order: judged and learned from as it was decided, sorted and judged once."""
 
+    surrogate: ListSurrogate
+
     def judge(self, decision: Decision, y: Truth) -> float:
-        decision.loss = self.task.loss(decision.sigma, y)
-        return decision.loss
+        decision.judged = self.surrogate.judge(decision.sigma, y)
+        return float(decision.judged[0])
 
     def direction(self, decision: Decision, y: Truth, scored: X) -> Floats | None:
-        order, loss = decision.sigma, decision.loss
-        return self.surrogate.direction(decision.scores, y, scored, self.weights, order, loss)  # type: ignore[call-arg]
+        return self.surrogate.direction(
+            decision.scores, y, scored, self.weights, decision.sigma, decision.judged
+        )

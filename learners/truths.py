@@ -120,7 +120,8 @@ def _listed(value: Any, members: Sequence[str] | None) -> Truth:
     if value.ndim != 1 or value.dtype.kind not in "fiu" or len(value) != len(members or ()):
         raise TruthError("an array of grades must hold one number an item", pointer("relevance"))
     listed: Floats = np.asarray(value, dtype=np.float64)
-    if not (np.minimum.reduce(listed) >= 0 and np.maximum.reduce(listed) <= LARGEST):  # false for NaN as well
+    # argmin is several times as fast as min; both stop at a NaN, for which this is false.
+    if not (listed[listed.argmin()] >= 0 and listed[listed.argmax()] <= LARGEST):
         raise TruthError("a grade must be a finite number of at least 0", pointer("relevance"))
     return Truth({}, listed=listed)
 

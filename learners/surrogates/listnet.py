@@ -5,16 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from ..instances import Floats
+from ..instances import Floats, Ints, ones
+from ..losses.rankings import ndcg_loss
 from .rates import Rate, constant
 
 _NO_WEIGHTS: Floats = np.empty(0)
 
 
-def softmax(s: Floats) -> Floats:
-    """exp(s_i) / sum_j exp(s_j), shifted by the largest so that no score or grade overflows."""
-    e: Floats = np.exp(s - s.max())
-    e /= e.sum()
+def scaled_softmax(s: Floats, scale: float) -> Floats:
+    """scale * exp(s_i) / sum_j exp(s_j), shifted by the largest so that no score or grade overflows."""
+    e: Floats = s - s[s.argmax()]
+    np.exp(e, e)
+    e *= scale / float(e.dot(ones(len(e))))
     return e
 
 
@@ -29,6 +31,10 @@ class ListNet:
     def __init__(self, rate: Rate | None = None) -> None:
         self.rate = rate or constant(1.0)
 
+    def judge(self, order: Ints, y: Floats) -> tuple[float]:
+        """1 - NDCG of the whole list."""
+        return (ndcg_loss(order, y),)
+
     def direction(
         self,
         t: Floats,
@@ -36,12 +42,12 @@ class ListNet:
         x: Any = None,
         weights: object = None,
         order: object = None,
-        loss: object = None,
+        judged: object = None,
     ) -> Floats | None:
         """g times the learning rate, or None."""
-        if y.max() == y.min():
+        if y[y.argmax()] == y[y.argmin()]:
             return None
-        g = softmax(t)
-        g -= softmax(y)
-        g *= self.rate(x, _NO_WEIGHTS)
+        rate = self.rate(x, _NO_WEIGHTS)
+        g = scaled_softmax(t, rate)
+        g -= scaled_softmax(y, rate)
         return g

@@ -3,7 +3,8 @@
 import numpy as np
 
 from ..instances import Floats, Ints
-from .slam import judge, ranked, rivals
+from ..losses.rankings import ap_loss, ndcg_loss
+from .slam import ranked, rivals
 
 
 class Minimax:
@@ -14,8 +15,11 @@ class Minimax:
     """
 
     def __init__(self, measure: str = "ndcg", cutoff: int | None = None) -> None:
-        self.binary = measure == "ap"
-        self.judge = judge(measure, cutoff)
+        self.binary, self.cutoff = measure == "ap", cutoff
+
+    def judge(self, order: Ints, y: Floats) -> tuple[float]:
+        """RML(order, y) = 1 - NDCG_k or 1 - AP."""
+        return (ap_loss(order, y) if self.binary else ndcg_loss(order, y, self.cutoff),)
 
     def direction(
         self,
@@ -24,18 +28,20 @@ class Minimax:
         x: object = None,
         weights: object = None,
         order: Ints | None = None,
-        loss: float | None = None,
+        judged: tuple[float] | None = None,
     ) -> Floats | None:
-        """e_j - e_i, or None. `order` is that of the scores and `loss` its own, where known already."""
+        """e_j - e_i, or None. `order` and `judged` are those of the scores, where known already."""
         order = ranked(t) if order is None else order
-        if (self.judge(order, y) if loss is None else loss) <= 0.0:
+        (loss,) = judged or self.judge(order, y)
+        if loss <= 0.0:
             return None
-        if self.binary:
-            y = (y > 0.0).astype(np.float64)
-        places, rival = rivals(y, order)
-        better = places[: len(rival)]
+        grades = y[order]
+        falling = -(grades > 0.0).astype(np.float64) if self.binary else -grades
+        by = falling.argsort(kind="stable")
+        rival = order[rivals(falling, by)]
+        better = order[by[: len(rival)]]
         gap = t[rival] - t[better]
-        worst = (gap == gap.max()).nonzero()[0]
+        worst = (gap == gap[gap.argmax()]).nonzero()[0]
         pair = worst[better[worst].argmin()]
         g = np.zeros(len(t))
         g[better[pair]] = -1.0

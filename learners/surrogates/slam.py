@@ -2,46 +2,36 @@
 
     phi(t, y) = sum_i v_i max(0, max_{j: y_j < y_i} (Delta + t_j - t_i)),   a bound on 1 - NDCG_k or 1 - AP
 
-Items are placed by grade, equal grades by score, equal scores by index; v_i goes with the place of item i.
-Only the top scorer among strictly lower grades can attain the inner maximum, and it is one item a level:
-O(m log m) in all.
+Items are placed by grade, equal grades by score, equal scores by index; v_i goes with the place of item i. Only
+the top scorer among strictly lower grades can attain the inner maximum, so all of it takes O(m log m).
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..instances import Floats, Ints
-from ..losses.rankings import ap_loss, discounts, gains, ndcg_loss
+from ..losses.rankings import ap_loss, discounts, gains
 from .rates import Rate, constant
 
-Judge = Callable[[Ints, Floats], float]
-
-
-def judge(measure: str, cutoff: int | None = None) -> Judge:
-    """RML(order, y): the loss that makes a round a mistake, 1 - NDCG_k or 1 - AP."""
-    if measure == "ap":
-        return ap_loss
-    return lambda order, y: ndcg_loss(order, y, cutoff)
+# RML; the gains along the order, negated; the positions by place; v by place, before its division by Z.
+Judged = tuple[float, Floats, Ints, Floats]
 
 
 def ranked(t: Floats) -> Ints:
     """The decision on scores: best first, ties to the item listed first."""
-    return np.argsort(-t, kind="stable")
+    return (-t).argsort(kind="stable")
 
 
-def rivals(grades: Floats, order: Ints) -> tuple[Ints, Ints]:
-    """The items by place, and for all above the lowest grade the top scorer among strictly lower grades.
+def rivals(falling: Floats, by: Ints) -> Ints:
+    """For each place above the lowest grade, the position of the top scorer among strictly lower grades.
 
-    Along the order, the first item of a grade below y is where the running minimum of the grades falls below y.
+    `falling` are the grades along the order, negated, and `by` sorts them. The first item of a grade below y stands where
+    the running minimum of the grades falls below y.
     """
-    falling = -grades[order]
-    by = falling.argsort(kind="stable")
     lowest = np.maximum.accumulate(falling)
     levels = falling[by]
-    levels = levels[: levels.searchsorted(lowest[-1])]
-    return order[by], order[lowest.searchsorted(levels, "right")]
+    return lowest.searchsorted(levels[: levels.searchsorted(lowest[-1])], "right")
 
 
 class Slam:
@@ -58,8 +48,22 @@ class Slam:
     ) -> None:
         self.cutoff, self.margin = cutoff, margin
         self.binary = measure == "ap"
-        self.judge = judge(measure, cutoff)
         self.rate = rate or constant(1.0)
+
+    def judge(self, order: Ints, y: Floats) -> Judged:
+        """RML(order, y) = 1 - NDCG_k or 1 - AP, as in `losses.rankings`, and what the direction needs again."""
+        gain: Floats = (y[order] > 0.0).astype(np.float64) if self.binary else gains(y)[order]
+        falling = -gain
+        by = falling.argsort(kind="stable")
+        best = gain[by[: self.cutoff]]
+        if self.binary:
+            loss = ap_loss(order, y)
+        else:
+            D = discounts(len(best))
+            ideal = float(best.dot(D))
+            loss = max(0.0, float((best - gain[: self.cutoff]).dot(D)) / ideal) if ideal > 0.0 else 0.0
+            best *= D
+        return loss, falling, by, best
 
     def direction(
         self,
@@ -68,21 +72,16 @@ class Slam:
         x: Any = None,
         weights: object = None,
         order: Ints | None = None,
-        loss: float | None = None,
+        judged: Judged | None = None,
     ) -> Floats | None:
-        """g times the learning rate, or None. `order` is that of the scores and `loss` its own, where known already."""
+        """g times the learning rate, or None. `order` and `judged` are those of the scores, where known already."""
         order = ranked(t) if order is None else order
-        if (self.judge(order, y) if loss is None else loss) <= 0.0:
+        loss, falling, by, v = judged or self.judge(order, y)
+        if loss <= 0.0:
             return None
-        if self.binary:
-            y = (y > 0.0).astype(np.float64)
-        places, rival = rivals(y, order)
-        v = gains(y)[places[: self.cutoff]]
-        if not self.binary:
-            v *= discounts(len(v))
-        v /= np.add.reduce(v)
-        rival = rival[: self.cutoff]
-        better = places[: len(rival)]
+        v = v / np.add.reduce(v)
+        rival = order[rivals(falling, by)[: self.cutoff]]
+        better = order[by[: len(rival)]]
         active = v[: len(rival)] * (t[rival] - t[better] > -self.margin)
         g: Any = np.bincount(rival, active, len(t))
         g[better] -= active

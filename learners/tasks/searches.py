@@ -23,7 +23,7 @@ LONG = 150
 
 def by_score(t: Array) -> Order:
     """The order of falling scores; ties to the lower index."""
-    return np.argsort(-t, kind="stable")
+    return (-t).argsort(kind="stable")
 
 
 def assignment(value: Array, *keys: Array) -> Order:

@@ -43,7 +43,7 @@ class Linear:
     def step(self, x: X, g: Floats, eta: float) -> None:
         """Subtract eta * gradient in the active rows."""
         if isinstance(x, Matrix):
-            self._flat[x.rows] -= eta * x.gradient(g)[:, 0]
+            self._flat[x.rows] -= x.gradient(g if eta == 1.0 else eta * g)[:, 0]
             return
         columns = g.nonzero()[0]
         width = self.theta.shape[1]
