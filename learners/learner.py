@@ -83,7 +83,7 @@ class Learner:
             abstain=min_margin is not None and margin is not None and margin < min_margin,
         )
         if explain:
-            prediction.contributions = self._explain(x, order, loss)
+            prediction.contributions = self._explain(found, x, order, loss)
         return prediction
 
     @property
@@ -105,11 +105,14 @@ class Learner:
             prediction.abstained = abstain or sigma == REJECT
             prediction.label = None if prediction.abstained else self.labels[sigma]
 
-    def _explain(self, x: X, order: Ints, loss: str | None) -> list[dict[str, float]]:
+    def _explain(self, found: Words | Listing, x: X, order: Ints, loss: str | None) -> list[dict[str, float]]:
         parts = self.model.contributions(x, loss)
         if parts is None:
             raise OptionError("a score of a kernel is not a sum over features", pointer("explain"))
         names = ["bias" if (name := self.features[row]) == BIAS else name for row in x.rows.tolist()]
+        if len(parts) > len(names) and isinstance(found, Words):
+            # Entropic weights score features that were never met too; they stand behind the known ones.
+            names += [name for name in found.names if name not in self.features]
         if self.task == "binary" and parts.shape[1] == 1:
             parts = np.hstack([-parts, parts])
         columns = parts if isinstance(x, Matrix) else parts.T

@@ -14,6 +14,7 @@ from feedrank.learners import InputError, SnapshotError, build, dump, fingerprin
 LABELS = {"labels": ["low", "high"]}
 PREDTRON = {"algorithm": "predtron"}
 QUADRATIC = {"algorithm": "quadratic-surrogate"}
+ASCENT = {"algorithm": "dual-ascent"}
 THEORY = {"learning_rate": "theory", "R": 2}
 
 SPECS = [
@@ -106,6 +107,19 @@ SPECS = [
         "cutoff": 2,
     },
     {"task": "subset-ranking", **PREDTRON, "kernel": "polynomial", "normalize": "unit", "position": "power"},
+    {"task": "multiclass", **ASCENT, "bias": True},
+    {"task": "multiclass", **ASCENT, "update": "II", "complexity": "entropy", "dimension": 5},
+    {
+        "task": "multiclass",
+        **ASCENT,
+        "update": "III",
+        "complexity": "entropy",
+        "weighting": "idf",
+        "normalize": "unit",
+    },
+    {"task": "label-ranking", **ASCENT, "complexity": "entropy", "dimension": 3, "bias": True},
+    {"task": "label-ranking", **ASCENT, "update": "II", "normalize": "unit"},
+    {"task": "label-ranking", **ASCENT, "update": "III", "complexity": "entropy", "C": 40, "gamma": 0.9},
     {"task": "label-ranking", "algorithm": "slam"},
     {"task": "label-ranking", "algorithm": "minimax-perceptron"},
     {"task": "label-ranking", "algorithm": "listnet"},
