@@ -75,4 +75,5 @@ def _body(text: str) -> dict[str, float]:
     if len(values) > MAX_WORDS:
         values = dict(list(values.items())[:MAX_WORDS])
     scale = BODY / sqrt(sum(value * value for value in values.values()) or 1.0)
-    return {f"body:{word}": round(value * scale, 4) for word, value in values.items()}
+    scaled = {value: round(value * scale, 4) for value in set(values.values())}
+    return {f"body:{word}": scaled[value] for word, value in values.items()}

@@ -86,7 +86,7 @@ def read(raw: bytes) -> Message:
             plain.append(text)
     return Message(
         id=key(headers),
-        date=_date(headers.get("date", "")),
+        date=date_of(headers),
         subject=_decoded(headers.get("subject", "")),
         sender=_addresses(sender),
         sender_name=_ADDRESS.sub(" ", sender).strip(" <>\"'"),
@@ -249,7 +249,9 @@ def _list_id(headers: Headers) -> str:
     ]
 
 
-def _date(value: str) -> datetime | None:
+def date_of(headers: Headers) -> datetime | None:
+    """The Date header in UTC, if it is one."""
+    value = headers.get("date", "")
     if not value:
         return None
     try:

@@ -14,12 +14,9 @@ _HIDDEN = re.compile(r"<(script|style|head)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z
 _BREAK = re.compile(r"<(?:br|p|div|tr|li|h\d|/p|/div|/tr|/li|/h\d)\b[^<>]*>", re.IGNORECASE)
 _BLOCKQUOTE = re.compile(r"<blockquote\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-# A line that says that what follows was written before: `> text`, `-----Original Message-----`, `Anna wrote:`.
-_QUOTE = re.compile(
-    r"^(?:>|[ \t]*-{2,}[ \t]*(?:original message|forwarded)"
-    r"|[^\n]{0,200}\b(?:wrote|writes|schrieb|écrit|escribió|scrisse)[ \t]?:[ \t]*$)",
-    re.IGNORECASE | re.MULTILINE,
-)
+# Lines that say that what follows was written before: `> text`, `-----Original Message-----`; `Anna wrote:`.
+_QUOTE = re.compile(r"^(?:>|[ \t]*--+[ \t]*(?:original message|forwarded))", re.IGNORECASE | re.MULTILINE)
+_WROTE = re.compile(r"\b(?:wrote|writes|schrieb|écrit|escribió|scrisse)[ \t]?:[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 
 
 def words(text: str) -> list[str]:
@@ -48,5 +45,9 @@ def plain(html: str) -> str:
 
 def parts(text: str) -> tuple[str, str]:
     """What is new in a text, and what it quotes: everything from the first sign of a quotation on."""
-    sign = _QUOTE.search(text)
-    return (text[: sign.start()], text[sign.start() :]) if sign else (text, "")
+    starts = [len(text)]
+    if sign := _QUOTE.search(text):
+        starts.append(sign.start())
+    if sign := _WROTE.search(text):
+        starts.append(text.rfind("\n", 0, sign.start()) + 1)
+    return text[: min(starts)], text[min(starts) :]

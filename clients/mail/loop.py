@@ -1,0 +1,77 @@
+"""Watching for good: look, wait for the server to say something, look again; reconnect when the line is cut."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from imapclient import IMAPClient
+from imapclient.exceptions import IMAPClientError, LoginError
+
+from ..client import Client
+from ..errors import NoReply, Unavailable
+from .account import Account, connect
+from .state import State
+from .watch import Settings, Watcher
+
+__all__ = ["watch"]
+
+LONGEST_PAUSE = 300.0
+SLICE = 1.0
+"""Seconds of waiting after which `stop` is looked at."""
+
+
+def watch(
+    account: Account,
+    client: Client,
+    state: State,
+    settings: Settings,
+    report: Callable[[str], None],
+    *,
+    poll: float = 60.0,
+    stop: threading.Event | None = None,
+) -> None:
+    """Watch until `stop` is set. `poll` seconds after the last look there is another, whatever the server says.
+
+    IDLE tells of changes in the inbox only; a correction from folder to folder is found by the poll.
+    """
+    ended = stop or threading.Event()
+    connected, failures = False, 0
+    while not ended.is_set():
+        try:
+            with connect(account) as imap:
+                connected = True
+                watcher = Watcher(imap, client, state, settings, report)
+                while not ended.is_set():
+                    watcher.look()
+                    failures = 0
+                    _wait(imap, state, settings.inbox, poll, ended)
+        except (IMAPClientError, OSError, NoReply, Unavailable) as error:
+            if isinstance(error, LoginError) and not connected:
+                raise
+            failures += 1
+            pause = min(poll, 0.5 * 2.0**failures, LONGEST_PAUSE)
+            report(f"{error or type(error).__name__}; again in {pause:.0f} s")
+            ended.wait(pause)
+
+
+def _wait(imap: IMAPClient, state: State, inbox: str, poll: float, ended: threading.Event) -> None:
+    until = time.monotonic() + poll
+    if not imap.has_capability("IDLE"):
+        ended.wait(poll)
+        return
+    selected = imap.select_folder(inbox, readonly=True)
+    known = state.folders().get(inbox)
+    if known and (selected[b"EXISTS"], selected.get(b"UIDNEXT", known.uidnext)) != (
+        known.messages,
+        known.uidnext,
+    ):
+        return  # it came between the look and now, and IDLE would not tell of it
+    imap.idle()
+    try:
+        while not ended.is_set() and (rest := until - time.monotonic()) > 0:
+            if imap.idle_check(timeout=min(rest, SLICE)):
+                break
+    finally:
+        imap.idle_done()

@@ -1,0 +1,145 @@
+"""Mailboxes to train from: Maildir, mbox, a directory of messages. A source is listed first, then read in date order.
+
+Listing reads headers only, because all dates must be known before the first message is learned.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from .message import date_of, key, read_headers
+
+__all__ = ["Found", "SourceError", "find", "in_file", "in_order"]
+
+HEAD = 1 << 14
+"""Bytes read for the headers; what stands behind them is not needed to put messages in order."""
+MAX_BYTES = 1 << 20
+"""Bytes read of one message: more only holds attachments."""
+_MAILDIR = ("cur", "new")
+_START = re.compile(rb"(?:\A|\n\r?\n)(From [^\r\n]+\r?\n)(?=[!-9;-~]+:)")
+_OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class SourceError(Exception):
+    """There is no mailbox in that place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A message of a source that has not been read yet."""
+
+    folder: str
+    key: str
+    date: datetime
+    load: Callable[[], bytes]
+
+
+def in_order(found: Iterable[Found]) -> list[Found]:
+    """By date, then by id: the same order from every source."""
+    return sorted(found, key=lambda one: (one.date, one.key, one.folder))
+
+
+def find(path: str | Path) -> Iterator[Found]:
+    """The messages below `path`, whatever kind of mailbox it is."""
+    root = Path(path)
+    if root.is_file():
+        yield from _mbox(root, root.stem or root.name)
+    elif not root.is_dir():
+        raise SourceError(f"{root} is neither a directory nor a file")
+    elif _is_maildir(root) or any(map(_is_maildir, _directories(root))):
+        yield from _maildirs(root)
+    else:
+        yield from _tree(root)
+
+
+def _is_maildir(path: Path) -> bool:
+    return all((path / part).is_dir() for part in _MAILDIR)
+
+
+def _directories(root: Path) -> list[Path]:
+    return sorted(entry for entry in root.iterdir() if entry.is_dir())
+
+
+def _maildirs(root: Path) -> Iterator[Found]:
+    """Maildir++ (`.Work.Travel` beside `cur`) and Maildirs in plain directories."""
+    for place, directories, _ in os.walk(root):
+        directories.sort()
+        here = Path(place)
+        if not _is_maildir(here):
+            continue
+        directories[:] = [name for name in directories if name not in (*_MAILDIR, "tmp")]
+        name = "/".join(here.relative_to(root).parts)
+        folder = _unescaped(name[1:].replace(".", "/")) if name.startswith(".") else _unescaped(name)
+        for part in _MAILDIR:
+            for entry in os.scandir(here / part):
+                if entry.is_file() and not entry.name.startswith("."):
+                    yield in_file(entry.path, folder or "INBOX")
+
+
+def _tree(root: Path) -> Iterator[Found]:
+    """One message a file, or one mbox a file; the directory is the folder."""
+    for place, directories, names in os.walk(root):
+        directories.sort()
+        folder = "/".join(Path(place).relative_to(root).parts)
+        for name in sorted(names):
+            path = Path(place) / name
+            if name.startswith(".") or not path.is_file():
+                continue
+            if _is_mbox(path):
+                yield from _mbox(path, "/".join(part for part in (folder, path.stem) if part))
+            else:
+                yield in_file(str(path), folder or "INBOX")
+
+
+def _is_mbox(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(5) == b"From "
+
+
+def in_file(path: str, folder: str) -> Found:
+    """The message in a file."""
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+    return _found(folder, head, partial(_read, path))
+
+
+def _read(path: str, start: int = 0, size: int = MAX_BYTES) -> bytes:
+    with open(path, "rb") as file:
+        file.seek(start)
+        return file.read(min(size, MAX_BYTES))
+
+
+def _mbox(path: Path, folder: str) -> Iterator[Found]:
+    if not path.stat().st_size:
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        starts = [match.start(1) for match in _START.finditer(data)]
+        for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
+            head = data[start : min(end, start + HEAD)]
+            yield _found(folder, head, partial(_read, str(path), start, end - start))
+
+
+def _found(folder: str, head: bytes, load: Callable[[], bytes]) -> Found:
+    headers = read_headers(head)
+    return Found(folder, key(headers), date_of(headers) or _OLDEST, load)
+
+
+def _unescaped(name: str) -> str:
+    """A Maildir's folder name out of IMAP's modified UTF-7, which mail servers write on disk."""
+    return re.sub(r"&([A-Za-z0-9+,]*)-", _shift, name)
+
+
+def _shift(hit: re.Match[str]) -> str:
+    if not hit.group(1):
+        return "&"
+    try:
+        return f"+{hit.group(1).replace(',', '/')}-".encode("ascii").decode("utf-7")
+    except UnicodeDecodeError:  # a name with an ampersand that is no shift
+        return hit.group(0)
