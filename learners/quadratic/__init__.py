@@ -1,1 +1,6 @@
-"""The quadratic surrogate: ridge regression on psi(y), and a decoder for each loss."""
+"""The quadratic surrogate: ridge regression on psi(y), online, and a decoder for each loss."""
+
+from .finite import Answer, Finite
+from .regression import Regression
+
+__all__ = ["Answer", "Finite", "Regression"]

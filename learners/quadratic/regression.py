@@ -238,6 +238,7 @@ class Regression:
             "support_features": self.support.features,
             "size": resolvent.size,
             "rho": resolvent.rho,
+            "floor": resolvent.floor,
         }
 
     def _resolvent(self) -> Resolvent:
@@ -254,7 +255,9 @@ class Regression:
         self.support.features = counters["support_features"]
         self.psi = Rows()
         self.psi.restore({k: arrays[f"psi_{k}"] for k in ("starts", "indices", "values")})
-        resolvent = Resolvent.restored(counters["size"], counters["rho"], arrays["M"], arrays["P"])
+        resolvent = Resolvent.restored(
+            counters["size"], counters["rho"], counters["floor"], arrays["M"], arrays["P"]
+        )
         self.basis = arrays["basis"].copy() if "basis" in arrays else None
         if "B" in arrays:
             self.primal, self.dual = Primal(resolvent, arrays["B"].copy()), None

@@ -24,7 +24,7 @@ __all__ = ["Resolvent"]
 # rho / rho_0 stays within [1/WINDOW, WINDOW]: a quarter more events move sqrt(n) by WINDOW^2.
 WINDOW = 1.25**0.25
 # Conjugate gradients stop here; a pass is repeated on what M says is left, until it is below REFINED.
-STEP, REFINED, STEPS, PASSES = 1e-12, 1e-12, 60, 4
+STEP, REFINED, STEPS, PASSES = 1e-13, 1e-11, 60, 4
 
 
 class Resolvent:
@@ -33,6 +33,8 @@ class Resolvent:
     def __init__(self) -> None:
         self.size = 0
         self.rho = 0.0
+        # 0, unless the ridge is lost in the rounding of M: then it is raised to this.
+        self.floor = 0.0
         self.M: Floats = np.zeros((0, 0))
         self.P: Floats = np.zeros((0, 0))
 
@@ -46,11 +48,11 @@ class Resolvent:
         return new
 
     @classmethod
-    def restored(cls, size: int, rho: float, M: Floats, P: Floats) -> Resolvent:
+    def restored(cls, size: int, rho: float, floor: float, M: Floats, P: Floats) -> Resolvent:
         """From the lower triangles of M and P."""
         new = cls()
         new._room(size)
-        new.rho = rho
+        new.rho, new.floor = rho, floor
         triangle = np.tri(size, dtype=bool)
         new.M[:size, :size][triangle] = M
         new.P[:size, :size][triangle] = P
@@ -73,12 +75,12 @@ class Resolvent:
         scale = np.abs(F).max(axis=0, initial=0.0)
         safe = np.where(scale > 0, scale, 1.0)
         rest = F / safe
-        target = np.sqrt((rest * rest).sum(axis=0))
+        rho = max(rho, self.floor)
         V = np.zeros_like(rest)
         for _ in range(PASSES):
             V += self._pass(rho - self.rho, _times(self.P, rest))
             rest = F / safe - _times(self.M, V) - rho * V
-            if (np.sqrt((rest * rest).sum(axis=0)) <= REFINED * target).all():
+            if np.abs(rest).max(initial=0.0) <= REFINED:
                 break
         return V * safe
 
@@ -147,7 +149,7 @@ class Resolvent:
         _add(self.P, 1.0, solve_triangular(root, U.T, lower=True).T)
 
     def _near(self, rho: float) -> bool:
-        return self.rho / WINDOW <= rho <= self.rho * WINDOW
+        return self.rho / WINDOW <= max(rho, self.floor) <= self.rho * WINDOW
 
     def _room(self, size: int) -> None:
         padded = columns_for(size) + 8  # off the powers of two, whose columns share cache lines
@@ -160,19 +162,22 @@ class Resolvent:
 
     def _factor(self, rho: float) -> None:
         """P anew, at a reference ridge ahead of rho, so that the window is used to its end."""
-        self.rho = rho * WINDOW
+        self.rho, self.floor = rho * WINDOW, 0.0
         k = self.size
         if not k:
             return
         M = np.tril(self.M[:k, :k])
-        root, failed = lapack.dpotrf(M + self.rho * np.eye(k), lower=1)
-        if not failed:
-            half, failed = lapack.dpotri(root, lower=1)
-        if failed or not np.isfinite(half).all():
-            # The ridge is below the rounding of M: the nearest matrix that is not indefinite takes its place.
-            values, Q = eigh(M, lower=True)
-            half = (Q / (np.maximum(values, 0.0) + self.rho)) @ Q.T
-        self.P[:k, :k] = np.tril(half)
+        A = M + self.rho * np.eye(k)
+        root, failed = lapack.dpotrf(A, lower=1)
+        # What is left of each diagonal entry, whatever the scales of the features, must stand above rounding.
+        rounding = k * np.finfo(np.float64).eps
+        if not failed and (root.diagonal() ** 2 > rounding * A.diagonal()).all():
+            self.P[:k, :k] = np.tril(lapack.dpotri(root, lower=1)[0])
+            return
+        values, Q = eigh(M, lower=True)
+        self.floor = max(rho, rounding * float(values[-1]))
+        self.rho = self.floor * WINDOW
+        self.P[:k, :k] = np.tril((Q / (np.maximum(values, 0.0) + self.rho)) @ Q.T)
 
 
 def _times(A: Floats, F: Floats) -> Floats:
