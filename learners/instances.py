@@ -9,6 +9,7 @@ Reading is pure and depends on nothing but the input: what one process accepts, 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from numbers import Real
 from typing import Any
 
@@ -201,11 +202,39 @@ def read_items(items: Any) -> Listing:
             raise InstanceError("is required", pointer("items", i, missing))
     ids = [item["id"] for item in items]
     _unique(ids)
+    alike = _alike([item["features"] for item in items])
+    if alike is not None:
+        return Listing(ids, *alike)
     rows = [read_features(item["features"], pointer("items", i, "features")) for i, item in enumerate(items)]
     first = rows[0].names
-    if all(row.names is first and row.values is not None for row in rows):
+    if all(row.names is first and row.values is not None for row in rows):  # arrays of one length
         return Listing(ids, first, np.array([row.values for row in rows]))
     return _gather(ids, rows)
+
+
+def _alike(features: list[Any]) -> tuple[Sequence[str], Floats] | None:
+    """The names and the matrix of items that all have the same features in the same order, in a few passes.
+
+    None where they have not, or something is wrong with them: then they are read one by one, which says where.
+    """
+    first = features[0]
+    if type(first) is dict:
+        names: Sequence[str] = list(first)
+        if not all(type(row) is dict and list(row) == names for row in features):
+            return None
+        _check_names(names, pointer("items", 0, "features"))
+        rows = [list(row.values()) for row in features]
+    elif type(first) is list and all(type(row) is list and len(row) == len(first) for row in features):
+        names, rows = numbered(len(first)), features
+    else:
+        return None
+    if not names or not _PLAIN.issuperset(map(type, chain.from_iterable(rows))):
+        return None
+    try:
+        matrix = np.array(rows, dtype=np.float64)
+    except OverflowError:
+        return None
+    return (names, matrix) if np.abs(matrix).max() <= LARGEST else None
 
 
 def _gather(ids: Sequence[str], rows: Sequence[Words]) -> Listing:

@@ -175,6 +175,7 @@ def _list_columns(values: Any) -> Any:
             return _list_columns(values.toarray())
         high = np.asarray(values.max(axis=0).todense()).ravel()
         return sparse.csr_array(values @ sparse.diags_array(1 / np.where(high > 0, high, 1)))
-    low = values.min(axis=0)
-    spread = values.max(axis=0) - low
-    return (values - low) / np.where(spread > 0, spread, 1)
+    scaled = values - values.min(axis=0)
+    spread = scaled.max(axis=0)
+    scaled /= np.where(spread > 0, spread, 1)
+    return scaled

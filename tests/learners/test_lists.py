@@ -4,10 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
-from feedrank.learners import SpecError, TruthError, build, dump
-from feedrank.learners.instances import Listing
+from feedrank.learners import InstanceError, SpecError, TruthError, build, dump
+from feedrank.learners.instances import Listing, read_items
 from feedrank.learners.theory import lists as theory
 
 ALGORITHMS = ["slam", "minimax-perceptron", "listnet"]
@@ -152,3 +154,30 @@ def test_grades_as_an_array_are_the_grades_by_name():
     ):
         with pytest.raises(TruthError):
             listed.learn(listing(X), {"relevance": wrong})
+
+
+rows = st.lists(
+    st.tuples(st.floats(-5, 5), st.integers(-3, 3)).map(lambda pair: {"a": pair[0], "b": pair[1]}),
+    min_size=2,
+    max_size=5,
+)
+
+
+@given(rows)
+def test_features_written_in_another_order_make_the_same_list(features):
+    turned = [features[0], *({"b": row["b"], "a": row["a"]} for row in features[1:])]
+    plain = [list(row.values()) for row in features]
+    read = [
+        read_items([{"id": str(i), "features": row} for i, row in enumerate(version)])
+        for version in (features, turned, plain)
+    ]
+    assert read[0].names == read[1].names == ["a", "b"]
+    assert all(np.array_equal(one.values, read[0].values) for one in read)
+
+
+@pytest.mark.parametrize("bad", ["1", True, None, float("nan"), 1e101, 10**400])
+def test_a_bad_number_is_pointed_at_in_lists_that_are_read_in_one_go(bad):
+    for features, place in (({"a": 1.0, "b": bad}, "b"), ([1.0, bad], "1")):
+        with pytest.raises(InstanceError) as refused:
+            read_items([{"id": "x", "features": type(features)(features)}, {"id": "y", "features": features}])
+        assert refused.value.pointer == f"/items/0/features/{place}"
