@@ -64,7 +64,7 @@ class Learner:
             return Prediction(self.task, [], None, abstained=True)
         x, unmet, decision = self._look(found, loss)
         if isinstance(found, Words):
-            self._last = (loss, Words(list(found.names), found.values), (x, unmet, decision))
+            self._last = (loss, Words(tuple(found.names), found.values), (x, unmet, decision))
         scores = self._shown(decision.scores)
         names: Any = found.ids if isinstance(found, Listing) else self.labels
         order = decision.sigma if self._ranks else np.argsort(-scores, kind="stable")
@@ -295,7 +295,7 @@ _NOTHING = Decision(None, np.empty(0))
 
 
 def _same(one: Words, other: Words | Listing) -> bool:
-    if isinstance(other, Listing) or one.names != other.names:
+    if isinstance(other, Listing) or one.names != tuple(other.names):
         return False
     if one.values is None or other.values is None:
         return one.values is other.values
