@@ -87,7 +87,7 @@ class Feedback:
 
     async def _recall(self, resident: Resident, id: str, event: Event) -> None:
         """Give the event the instance and the decision of its prediction; neither if the prediction is used up."""
-        held = self._recent.get(id)
+        held = self._recent.get(resident.listed.log, id)
         if held is not None:
             event.found, event.served = held
             return
@@ -172,7 +172,7 @@ class Feedback:
             if place.fresh and place.version > resident.version:
                 resident.pending[place.version] = event
             if event.prediction_id is not None:
-                self._recent.drop(event.prediction_id)
+                self._recent.drop(resident.listed.log, event.prediction_id)
         return placed
 
     # Withdrawing

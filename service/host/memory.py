@@ -159,8 +159,11 @@ class Memory:
         """Save what is in memory and wait for all that runs."""
         self._listener.cancel()
         await asyncio.gather(self._listener, return_exceptions=True)
-        await asyncio.gather(*(resident.close(least=1) for resident in self._residents.values()))
+        for resident in self._residents.values():
+            self.spawn(resident.close(least=1))
         while self._background:
-            await asyncio.gather(*self._background)
+            for result in await asyncio.gather(*self._background, return_exceptions=True):
+                if isinstance(result, BaseException):
+                    log.error("something in the background failed", exc_info=result)
         self._residents.clear()
         self._executor.shutdown()

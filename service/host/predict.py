@@ -32,20 +32,20 @@ class Recent:
         self._held: OrderedDict[str, tuple[Any, JSON, int]] = OrderedDict()
         self._bytes = 0
 
-    def put(self, id: str, found: Any, served: JSON, size: int) -> None:
-        self._held[id] = (found, served, size)
+    def put(self, log: str, id: str, found: Any, served: JSON, size: int) -> None:
+        self._held[log + id] = (found, served, size)
         self._bytes += size
         while len(self._held) > self.MOST or self._bytes > self.BYTES:
             _, (_, _, gone) = self._held.popitem(last=False)
             self._bytes -= gone
 
-    def get(self, id: str) -> tuple[Any, JSON] | None:
+    def get(self, log: str, id: str) -> tuple[Any, JSON] | None:
         """Instance and decision."""
-        held = self._held.get(id)
+        held = self._held.get(log + id)
         return None if held is None else held[:2]
 
-    def drop(self, id: str) -> None:
-        held = self._held.pop(id, None)
+    def drop(self, log: str, id: str) -> None:
+        held = self._held.pop(log + id, None)
         if held is not None:
             self._bytes -= held[2]
 
@@ -108,5 +108,5 @@ class Predict:
             record = encode({"instance": instance, "served": served, "version": version})
         id = tickets.make(resident.listed.log, time.time())
         records[id] = record
-        self._recent.put(id, found, served, len(record))
+        self._recent.put(resident.listed.log, id, found, served, len(record))
         return {"prediction_id": id, **reply}

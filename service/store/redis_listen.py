@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from redis.exceptions import RedisError
-
 from . import keys
+from .redis_pipes import FAILURES
 
 Change = tuple[str, str, int]
 PAUSE = 0.25  # seconds between attempts to connect again
@@ -32,7 +31,7 @@ class Listener:
                     await channel.subscribe(keys.CHANGES)
                     async for change in self._messages(channel):
                         yield change
-            except (RedisError, OSError):
+            except FAILURES:
                 await asyncio.sleep(PAUSE)
             finally:
                 if client is not None:

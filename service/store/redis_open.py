@@ -9,13 +9,13 @@ from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, RedisError, ResponseError
+from redis.exceptions import AuthenticationError, ResponseError
 
 from ..errors import StoreRefused
 from . import keys
 from .redis import SCRIPTS, RedisStore
 from .redis_listen import Listener
-from .redis_pipes import Pipes
+from .redis_pipes import FAILURES, Pipes
 
 LAYOUT = 1
 OLDEST = (6, 2)
@@ -43,7 +43,7 @@ async def open_redis(url: str) -> RedisStore:
     except BaseException as error:
         if client is not None:
             await client.aclose()
-        if isinstance(error, RedisError | OSError | ValueError):
+        if isinstance(error, (*FAILURES, ValueError)):
             raise StoreRefused(f"cannot use {shown}: {hint(error)}") from None
         raise
 
@@ -91,12 +91,11 @@ async def examine(client: Any, shown: str) -> tuple[str, ...]:
         if tuple(map(int, version.split(".")[:2])) < OLDEST:
             raise StoreRefused(f"{shown} is Redis {version}; {OLDEST[0]}.{OLDEST[1]} or later is needed")
         if not info.get("aof_enabled"):
-            notices.append("Redis runs without appendonly: what it has not yet saved is lost if it stops")
+            lost = "all" if await unsaved(client) else "what it has not yet saved"
+            notices.append(f"Redis runs without appendonly: {lost} is lost if it stops; set appendonly yes")
         policy = info.get("maxmemory_policy", "noeviction")
         if policy != "noeviction":
             notices.append(f"Redis has maxmemory-policy {policy} and may evict data: set it to noeviction")
-    if await unsaved(client):
-        notices.append("Redis saves nothing to disk (appendonly no, save ''): all is lost if it stops")
     layout = await client.get(keys.FORMAT)
     if layout is None:
         await client.set(keys.FORMAT, LAYOUT, nx=True)
@@ -108,10 +107,10 @@ async def examine(client: Any, shown: str) -> tuple[str, ...]:
 
 
 async def unsaved(client: Any) -> bool:
-    """Whether nothing reaches the disk; False where the server does not tell."""
+    """Whether no snapshots are saved either; False where the server does not tell."""
     try:
-        found = await client.config_get("appendonly", "save")
+        found = await client.config_get("save")
     except ResponseError:  # hosted servers often forbid CONFIG
         return False
     settings = found if "save" in found else next(iter(found.values()))
-    return settings.get("appendonly") == "no" and not settings.get("save")
+    return not settings.get("save")

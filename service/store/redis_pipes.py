@@ -12,11 +12,12 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from ..errors import StoreUnavailable
 
 Argument = str | bytes | int | float
+FAILURES = (RedisError, RedisClusterException, OSError)
 MOST = 256  # commands in one pipeline
 TURNS = 2  # of the loop, before a pipeline is sent: requests that are ready now share its round trip
 
@@ -59,7 +60,7 @@ class Pipes:
         """A command on a connection of its own, so that a large value does not hold up small ones."""
         try:
             return await self.client.execute_command(*command)
-        except (RedisError, OSError) as error:
+        except FAILURES as error:
             raise unavailable(error) from None
 
     async def close(self) -> None:
@@ -74,7 +75,7 @@ class Pipes:
         try:
             await self.client.initialize()
             node = self.client.get_node_from_key(key)
-        except (RedisError, OSError) as error:
+        except FAILURES as error:
             raise unavailable(error) from None
         return "" if node is None else str(node.name)
 
@@ -88,12 +89,12 @@ class Pipes:
                 commands = [command for command, _ in batch]
                 try:
                     replies = await self._send(commands)
-                except (RedisError, OSError) as error:
+                except FAILURES as error:
                     replies = [error] * len(batch)
                 for (_, future), reply in zip(batch, replies, strict=True):
                     if future.done():  # the request was given up
                         continue
-                    if isinstance(reply, RedisError | OSError):
+                    if isinstance(reply, FAILURES):
                         future.set_exception(unavailable(reply))
                     else:
                         future.set_result(reply)
@@ -114,7 +115,7 @@ class Pipes:
         if len(commands) == 1:
             try:
                 return [await self.client.execute_command(*commands[0])]
-            except RedisError as error:
+            except FAILURES as error:
                 return [error]
         pipeline = self.client.pipeline() if self._cluster else self.client.pipeline(transaction=False)
         for command in commands:

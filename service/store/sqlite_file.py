@@ -37,7 +37,10 @@ MIGRATIONS = (
     CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO counters VALUES ('revision', 0), ('check', 0);
     """,
-    "CREATE INDEX records_by_expiry ON records (expires);",
+    """
+    CREATE INDEX records_by_expiry ON records (expires);
+    CREATE INDEX logs_closed ON logs (id) WHERE closed = 1;
+    """,
 )
 SCHEMA = len(MIGRATIONS)
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TypeVar
 
 import pytest
@@ -51,15 +52,16 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def redis_cluster(tmp_path: Path) -> Iterator[str]:
-    """The URL of a Redis Cluster of three nodes."""
+def redis_cluster(tmp_path: Path) -> Iterator[SimpleNamespace]:
+    """A Redis Cluster of three nodes: its `url` and its `servers`."""
     servers = []
     try:
         for i in range(3):
             (tmp_path / str(i)).mkdir()
             servers.append(RedisServer(tmp_path / str(i), "--cluster-enabled", "yes"))
         _neighbour("redis_cluster").join(servers)
-        yield "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in servers)
+        url = "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in servers)
+        yield SimpleNamespace(url=url, servers=servers)
     finally:
         for server in servers:
             server.kill()

@@ -236,4 +236,4 @@ def test_a_cluster_of_three_holds_everything(redis_cluster, replicas):
         await one.delete("a")
         await two.ready()
 
-    replicas(body, url=redis_cluster, snapshot_every=5)
+    replicas(body, url=redis_cluster.url, snapshot_every=5)

@@ -1,0 +1,262 @@
+"""SQLite files that are full, read-only, in use, foreign, newer or damaged."""
+
+import asyncio
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from feedrank.service import errors
+from feedrank.service.host import Host, HostSettings
+from feedrank.service.store import Draft, open_store
+from feedrank.service.store.sqlite_file import APPLICATION, MIGRATIONS, SCHEMA
+
+SPEC = {"task": "multiclass", "algorithm": "predtron"}
+
+
+def event(i):
+    return {
+        "features": {f"word{i}-{j}": 1.0 for j in range(200)},
+        "label": "abc"[i % 3],
+        "feedback_id": f"f{i}",
+    }
+
+
+@contextmanager
+def small_pages(host):
+    """No page more for the database: SQLITE_FULL, as on a full disk."""
+    writer = host.store._writer._connection
+    (pages,) = writer.execute("PRAGMA page_count").fetchone()
+    writer.execute(f"PRAGMA max_page_count = {pages}")
+    yield
+    writer.execute("PRAGMA max_page_count = 1000000000")
+
+
+@contextmanager
+def small_files(host):
+    """No file of this process may grow: the kernel refuses the write itself."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    wal = Path(f"{host.store.path}-wal").stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (wal + 8192, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextmanager
+def read_only(host):
+    """The file refuses every write."""
+    host.store._writer._connection.execute("PRAGMA query_only = ON")
+    yield
+    host.store._writer._connection.execute("PRAGMA query_only = OFF")
+
+
+@pytest.mark.parametrize("fault", [small_pages, small_files, read_only])
+def test_what_cannot_be_written_is_not_acknowledged_and_service_recovers(tmp_path, fault):
+    url = f"sqlite:{tmp_path / 'a.db'}"
+    told = {}
+
+    async def fill(host, start, count):
+        """Send until a refusal; what was acknowledged stays in `told`."""
+        for i in range(start, start + count):
+            told[i] = await host.feedback("a", event(i))
+
+    async def main():
+        async with Host.open(url, HostSettings(snapshot_every=10)) as host:
+            await host.create("a", SPEC)
+            await fill(host, 0, 5)
+            with fault(host):
+                with pytest.raises(errors.StoreUnavailable) as caught:
+                    await fill(host, 5, 1000)
+                assert caught.value.headers["Retry-After"]
+                refused = len(told)
+                assert (await host.predict("a", {"features": ["x"], "remember": False}))["version"] == refused
+                sent = (host.feedback("a", event(2000 + i)) for i in range(20))
+                many = await asyncio.gather(*sent, return_exceptions=True)
+                assert any(isinstance(one, errors.StoreUnavailable) for one in many)
+                told.update({2000 + i: one for i, one in enumerate(many) if isinstance(one, dict)})
+                if fault is read_only:
+                    with pytest.raises(errors.StoreUnavailable):
+                        await host.ready()
+            await host.ready()
+            await fill(host, refused, 10)
+            assert host.stats()["store_errors"] >= 2
+            return await host.export("a")
+
+    async def after():
+        async with Host.open(url) as host:
+            assert await host.export("a") == exported
+            assert (await host.info("a"))["version"] == len(told)
+            for i, reply in told.items():
+                assert await host.feedback("a", event(i)) == {**reply, "duplicate": True}
+
+    exported = asyncio.run(main())
+    asyncio.run(after())
+
+
+def test_one_poisoned_write_does_not_take_the_others_with_it(tmp_path):
+    async def main():
+        store = await open_store(f"sqlite:{tmp_path / 'a.db'}")
+
+        def poison(db):
+            db.execute("INSERT INTO entries (key, at, body) VALUES (1, 0, NULL)")
+
+        sent = [store.append("log", [Draft(b"%d" % i)]) for i in range(10)]
+        sent.insert(5, store._writer.run(poison))
+        results = await asyncio.gather(*sent, return_exceptions=True)
+        assert isinstance(results.pop(5), errors.StoreUnavailable)
+        assert [placed.version for (placed,) in results] == list(range(1, 11))
+        await store.close()
+
+    asyncio.run(main())
+
+
+# Opening
+
+
+def refusal(url):
+    async def main():
+        store = await open_store(url)
+        await store.close()
+
+    with pytest.raises(errors.StoreRefused) as caught:
+        asyncio.run(main())
+    assert "\n" not in caught.value.detail
+    return caught.value.detail
+
+
+def make(path):
+    async def main():
+        store = await open_store(f"sqlite:{path}")
+        await store.append("log", [Draft(b"x")])
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_second_process_is_refused_and_told_who_has_the_file(tmp_path):
+    async def main():
+        store = await open_store(f"sqlite:{tmp_path / 'a.db'}")
+        code = (
+            "import asyncio, sys; from feedrank.service.store import open_store\n"
+            "try: asyncio.run(open_store(sys.argv[1]))\n"
+            "except Exception as error: print(type(error).__name__, error)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, f"sqlite:{tmp_path / 'a.db'}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.startswith("StoreRefused")
+        assert f"in use by process {os.getpid()}" in done.stdout
+        await store.append("log", [Draft(b"x")])
+        await store.close()
+
+    asyncio.run(main())
+    make(tmp_path / "b.db")
+    make(tmp_path / "b.db")  # the lock goes with its owner
+
+
+def foreign(path):
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE theirs (x)")
+    db.close()
+
+
+def newer(path):
+    make(path)
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+    db.close()
+
+
+def text(path):
+    path.write_text("a letter to my aunt, " * 50)
+
+
+def short(path):
+    path.write_bytes(b"SQLite format 3\0")
+
+
+def damaged(path):
+    make(path)
+    data = bytearray(path.read_bytes())
+    data[100:4096] = b"\xff" * 3996
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (foreign, "another program"),
+        (newer, "newer feedrank"),
+        (text, "not a database of feedrank"),
+        (short, "not a database of feedrank"),
+        (damaged, "damaged"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_untouched(tmp_path, spoil, said):
+    path = tmp_path / "a.db"
+    spoil(path)
+    before = path.read_bytes()
+    assert said in refusal(f"sqlite:{path}")
+    assert path.read_bytes() == before
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path):
+    assert "is a directory" in refusal(f"sqlite:{tmp_path}")
+    assert "No such file" in refusal(f"sqlite:{tmp_path / 'none' / 'a.db'}")
+
+
+def test_a_read_only_file_is_refused():
+    folder = Path(tempfile.mkdtemp())
+    try:
+        make(folder / "a.db")
+        (folder / "a.db").chmod(0o444)
+        (folder / "a.db-lock").chmod(0o666)
+        folder.chmod(0o777)
+        root = os.geteuid() == 0
+        if root:
+            os.seteuid(65534)  # nobody: root may write what is read-only
+        try:
+            assert "readonly" in refusal(f"sqlite:{folder / 'a.db'}")
+        finally:
+            if root:
+                os.seteuid(0)
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("url", ["", "sqlite:", "mysql://x", "redis", "a.db"])
+def test_a_url_of_no_store_is_refused(url):
+    assert "sqlite:PATH" in refusal(url)
+
+
+def test_an_older_schema_is_brought_up_to_date(tmp_path):
+    path = tmp_path / "a.db"
+    db = sqlite3.connect(path)
+    db.executescript(f"PRAGMA application_id = {APPLICATION}; {MIGRATIONS[0]}; PRAGMA user_version = 1;")
+    db.execute("INSERT INTO documents VALUES ('kind', 'name', 1, x'41')")
+    db.commit()
+    db.close()
+
+    async def main():
+        store = await open_store(f"sqlite:{path}")
+        assert (await store.get("kind", "name")).value == b"A"
+        await store.append("log", [Draft(b"x")])
+        await store.close()
+
+    asyncio.run(main())
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    db.close()
