@@ -22,6 +22,7 @@ COMMANDS = {
         "service",
         "check that snapshots are the fold of the log",
     ),
+    "experiment": ("feedrank.service.experiments.commands", "app", "service", "check experiments: aa"),
     "mail": ("feedrank.clients.mail_cli", "app", "mail", "sort mail into folders, learning from every move"),
     "rank": ("feedrank.clients.rank_cli", "app", "clients", "rank and label from the command line"),
     "search": ("feedrank.clients.search_cli", "app", "clients", "rank search results, learning from clicks"),
@@ -45,7 +46,7 @@ def main() -> None:
 
 def usage() -> str:
     """The list of commands."""
-    rows = "\n".join(f"  {name:<8}{text}" for name, (_, _, _, text) in COMMANDS.items())
+    rows = "\n".join(f"  {name:<12}{text}" for name, (_, _, _, text) in COMMANDS.items())
     return f"usage: feedrank COMMAND [OPTIONS]\n\n{rows}\n\n`feedrank COMMAND --help` says more."
 
 

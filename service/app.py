@@ -10,6 +10,8 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
@@ -18,12 +20,13 @@ from feedrank import __version__
 
 from .edge import Edge
 from .errors import ServiceError
+from .experiments import routes as experiments
 from .host import Host, HostSettings
 from .keys import Keyring, read_keys
 from .metrics import Metrics
 from .problems import respond
 from .routes import health, learners, rounds
-from .schemas import Problem
+from .schemas import Problem, StreamLine
 from .settings import Settings
 
 DESCRIPTION = "Ranking and labelling that learns from every piece of feedback, at once and durably."
@@ -54,7 +57,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = chosen
     app.state.metrics = Metrics()
     # The busiest calls come first, because routes are tried in order.
-    for module in (rounds, learners, health):
+    for module in (rounds, learners, experiments, health):
         app.include_router(module.router)
     for kind in (ServiceError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _refuse)
@@ -95,16 +98,23 @@ async def _refuse(_: Request, error: Exception) -> Response:
 
 
 def _document(app: FastAPI) -> dict[str, Any]:
-    """OpenAPI with what FastAPI cannot know: the problem document and the scheme of keys."""
+    """OpenAPI with what FastAPI cannot know: the problem document and, where keys are configured, their scheme."""
     if app.openapi_schema is None:
         document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
         parts = document.setdefault("components", {})
-        problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-        parts["schemas"].update(problem.pop("$defs"), Problem=problem)
-        parts["securitySchemes"] = {
-            "key": {"type": "http", "scheme": "bearer", "description": "with keys only"}
-        }
+        named: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+            (Problem, "validation"),
+            (StreamLine, "validation"),
+        ]
+        _, definitions = models_json_schema(named, ref_template="#/components/schemas/{model}")
+        parts["schemas"].update(definitions["$defs"])
+        if app.state.settings.keys_file:
+            parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+            for calls in document["paths"].values():
+                for call in calls.values():
+                    if "x-scope" in call:
+                        call["security"] = [{"key": []}]
         app.openapi_schema = document
     return app.openapi_schema

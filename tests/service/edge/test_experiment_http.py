@@ -1,0 +1,108 @@
+"""Experiments over HTTP, with nothing but the contract's page in hand."""
+
+import random
+
+import pytest
+
+
+@pytest.fixture
+def arms(client):
+    """A server with two arms that differ only in what they were taught, and a third."""
+    for name in ("good", "bad", "other"):
+        made = client.put(f"/v1/learners/{name}", json={"task": "multiclass", "algorithm": "predtron"})
+        assert made.status_code == 201
+    teach = [{"features": [f"w{i}"], "label": f"l{i}"} for i in range(4)]
+    assert client.post("/v1/learners/good/feedback", json={"events": teach}).status_code == 200
+    yield client
+    for entry in client.get("/v1/experiments").json()["experiments"]:
+        assert client.delete(f"/v1/experiments/{entry['name']}").status_code == 204
+
+
+def play(client, rounds, unit):
+    """Rounds on words that the good arm knows; the arms learn nothing new, since only the one that served learns."""
+    rng = random.Random(0)
+    for i in range(rounds):
+        k = rng.randrange(4)
+        told = client.post(
+            "/v1/experiments/e/predict", json={"features": [f"w{k}"], "unit": unit(i), "remember": True}
+        ).json()
+        reward = float(told["label"] == f"l{k}")
+        done = client.post(
+            "/v1/experiments/e/feedback", json={"prediction_id": told["prediction_id"], "reward": reward}
+        )
+        assert done.status_code == 200
+        assert done.json()["duplicate"] is False
+
+
+def test_the_better_arm_is_named_and_promoted(arms):
+    plan = {"arms": ["bad", "good"], "method": "split", "measure": "reward", "confidence": 0.95}
+    made = arms.put("/v1/experiments/e", json=plan)
+    assert made.status_code == 201
+    assert made.json()["verdict"] == "undecided"
+    assert arms.put("/v1/experiments/e", json=plan).status_code == 200
+    assert arms.put("/v1/experiments/e", json={**plan, "confidence": 0.9}).status_code == 409
+    assert arms.post("/v1/experiments/e/promote", json={"alias": "search"}).status_code == 409
+    play(arms, 60, lambda i: f"user-{i}")
+    told = arms.get("/v1/experiments/e").json()
+    assert told["verdict"] == "good"
+    assert told["arms"]["good"]["mean"] == 1.0
+    assert told["arms"]["good"]["units"] + told["arms"]["bad"]["units"] == 60
+    (difference,) = told["differences"]
+    assert -1 <= difference["lower"] <= difference["difference"] <= difference["upper"] < 0
+    promoted = arms.post("/v1/experiments/e/promote", json={"alias": "search"})
+    assert promoted.status_code == 200
+    assert promoted.json()["status"] == "stopped"
+    assert arms.get("/v1/learners/search").json()["name"] == "good"
+    assert arms.post("/v1/experiments/e/resume").status_code == 409
+    assert arms.delete("/v1/learners/search").status_code == 204
+
+
+def test_feedback_counts_once(arms):
+    arms.put("/v1/experiments/e", json={"arms": ["bad", "good"]})
+    told = arms.post("/v1/experiments/e/predict", json={"features": ["w1"], "unit": "u"}).json()
+    event = {"prediction_id": told["prediction_id"], "label": "l1"}
+    first, second = (arms.post("/v1/experiments/e/feedback", json=event).json() for _ in range(2))
+    assert (first["duplicate"], second["duplicate"]) == (False, True)
+    assert first["loss"] == second["loss"]
+    assert arms.post("/v1/experiments/e/feedback", json={**event, "label": "l2"}).status_code == 409
+    assert arms.get("/v1/learners/bad").json()["version"] == 1
+    assert arms.get("/v1/learners/good").json()["version"] == 5
+    assert arms.get("/v1/experiments/e").json()["version"] == 1
+    again = {"features": ["w1"], "label": "l1"}
+    for expected in (False, True):
+        done = arms.post("/v1/experiments/e/feedback", json=again, headers={"Idempotency-Key": "k"})
+        assert done.json()["duplicate"] is expected
+
+
+def test_pausing_serves_the_first_arm(arms):
+    arms.put("/v1/experiments/e", json={"arms": ["bad", "good"]})
+    assert arms.post("/v1/experiments/e/pause").json()["status"] == "paused"
+    served = {
+        arms.post("/v1/experiments/e/predict", json={"features": ["w1"], "unit": str(i)}).json()["learner"]
+        for i in range(10)
+    }
+    assert served == {"bad"}
+    assert arms.post("/v1/experiments/e/resume").json()["status"] == "running"
+    assert arms.post("/v1/experiments/e/stop").json()["status"] == "stopped"
+
+
+def test_problems(arms, refused):
+    def unfit(reply, pointer):
+        assert refused(reply, 422, "unprocessable")["errors"][0]["pointer"] == pointer
+
+    refused(arms.get("/v1/experiments/none"), 404, "not-found")
+    refused(arms.delete("/v1/experiments/none"), 404, "not-found")
+    refused(arms.post("/v1/experiments/none/predict", json={"features": []}), 404, "not-found")
+    for wrong, pointer in (
+        ({"arms": ["bad"]}, "/arms"),
+        ({"arms": ["bad", "nobody"]}, "/arms/1"),
+        ({"arms": ["bad", "good"], "method": "interleave"}, "/method"),
+        ({"arms": ["bad", "good"], "mode": 1}, "/mode"),
+    ):
+        unfit(arms.put("/v1/experiments/e", json=wrong), pointer)
+    arms.put("/v1/experiments/e", json={"arms": ["bad", "good"]})
+    unfit(arms.post("/v1/experiments/e/predict", json={"features": {"a": "b"}}), "/features/a")
+    unfit(arms.post("/v1/experiments/e/promote", json={"arm": "good"}), "/alias")
+    told = arms.post("/v1/experiments/e/feedback", json={"prediction_id": "x", "label": "l1"})
+    refused(told, 404, "not-found")
+    refused(arms.post("/v1/experiments/e/jump"), 404, "not-found")
