@@ -24,7 +24,7 @@ from .experiments import routes as experiments
 from .host import Host, HostSettings
 from .keys import Keyring, read_keys
 from .metrics import Metrics
-from .problems import respond
+from .problems import MethodNotAllowed, respond
 from .routes import health, learners, rounds
 from .schemas import Problem, StreamLine
 from .settings import Settings
@@ -93,7 +93,9 @@ def host_settings(settings: Settings) -> HostSettings:
     )
 
 
-async def _refuse(_: Request, error: Exception) -> Response:
+async def _refuse(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        return respond(MethodNotAllowed.at(request.url.path, request.app.openapi()["paths"]))
     return respond(error)
 
 

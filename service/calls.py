@@ -60,7 +60,7 @@ def call(
         code: {"description": TITLES[code], "content": content} for code in sorted({*errors, *ALWAYS})
     }
     responses.update(also or {})
-    extra = {"security": [{"key": []}], "x-scope": scope, **more.pop("openapi_extra", {})}
+    extra = {"x-scope": scope, **more.pop("openapi_extra", {})}
     return {
         "responses": responses,
         "status_code": status,

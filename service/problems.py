@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,18 @@ class MalformedJson(Unprocessable):
 class MethodNotAllowed(ServiceError):
     status, type, title = 405, "method-not-allowed", "The address does not take this method"
 
+    @classmethod
+    def at(cls, path: str, documented: Mapping[str, Mapping[str, Any]]) -> MethodNotAllowed:
+        """Names all methods of the address: the router only knows those of the first route that fits."""
+        taken = {
+            method.upper()
+            for template, calls in documented.items()
+            if re.fullmatch(re.sub(r"{\w+}", "[^/]+", template), path)
+            for method in calls
+        }
+        allowed = ", ".join(sorted(taken or {"GET"}))
+        return cls(f"use {allowed}", headers={"Allow": allowed})
+
 
 class Refused(ServiceError):
     """What the HTTP layer refuses on its own account."""
@@ -54,9 +67,6 @@ def describe(error: Exception) -> ServiceError:
             return _invalid(error.errors())
         case HTTPException(status_code=404):
             return NotFound("there is nothing at this address; /openapi.json lists what is")
-        case HTTPException(status_code=405):
-            allowed = dict(error.headers or {})
-            return MethodNotAllowed(f"use {allowed.get('Allow', 'another method')}", headers=allowed)
         case HTTPException(status_code=status) if status < 500:
             return Refused(str(error.detail))
         case TimeoutError():

@@ -180,6 +180,24 @@ class FeedbackBody(RootModel[FeedbackOne | FeedbackMany]):
     """One event, or a batch."""
 
 
+class PredictLine(BaseModel):
+    """A line of a stream that asks."""
+
+    model_config = examples({"predict": {"features": {"flight": 1}}})
+    predict: PredictBody
+
+
+class FeedbackLine(BaseModel):
+    """A line of a stream that teaches."""
+
+    model_config = examples({"feedback": {"features": {"flight": 1}, "label": "travel"}})
+    feedback: FeedbackBody
+
+
+class StreamLine(RootModel[PredictLine | FeedbackLine]):
+    """One line of a stream; a stream of one line is plain JSON."""
+
+
 class Outcome(BaseModel):
     """What one event did."""
 
@@ -204,8 +222,8 @@ class Progress(BaseModel):
     mistakes: Count
     updates: Count
     cumulative_loss: float
-    mean_loss: float
-    recent_loss: float
+    mean_loss: float | None = Field(description="null before the first round")
+    recent_loss: float | None = Field(description="null before the first round")
 
 
 class Learner(BaseModel):

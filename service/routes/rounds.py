@@ -24,7 +24,10 @@ from ..stream import NDJSON, StreamReply
 router = APIRouter(route_class=Call, tags=["rounds"])
 
 IDEMPOTENCY = Header(alias="Idempotency-Key", description="another name for `feedback_id`", max_length=512)
-LINES = {"schema": {"type": "string"}, "example": '{"predict": {"features": {"flight": 1}}}\n'}
+LINES = {
+    "application/json": {"schema": {"$ref": "#/components/schemas/StreamLine"}},
+    NDJSON: {"schema": {"type": "string", "description": "one such object a line"}},
+}
 
 
 @router.post("/v1/learners/{name}/predict", **call("predict", 404, 413, reply=Prediction | Predictions))
@@ -52,7 +55,7 @@ async def feedback(
     **call(
         "any",
         404,
-        openapi_extra={"requestBody": {"required": True, "content": {NDJSON: LINES}}},
+        openapi_extra={"requestBody": {"required": True, "content": LINES}},
         response_class=StreamReply,
     ),
 )

@@ -100,15 +100,18 @@ def refused():
 class Process:
     """`feedrank serve` as a process; `url` once it is ready."""
 
-    def __init__(self, store, *, environ=None, port=0):
+    def __init__(self, store, log, *, environ=None, port=0):
+        self.log = log
         command = [sys.executable, "-m", "feedrank.cli", "serve", "--port", str(port), "--store", store]
-        self.process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **(environ or {})},
-        )
+        # A pipe that nobody reads would block the server once it is full of log lines.
+        with log.open("w") as errors:
+            self.process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env={**os.environ, **(environ or {})},
+            )
         ready, _, _ = select.select([self.process.stdout], [], [], 60)
         self.line = self.process.stdout.readline() if ready else ""
         assert "http://" in self.line, (
@@ -127,8 +130,8 @@ class Process:
         """SIGTERM; returns (seconds, exit status, standard error)."""
         begun = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
-        _, errors = self.process.communicate(timeout=60)
-        return time.monotonic() - begun, self.process.returncode, errors
+        self.process.communicate(timeout=60)
+        return time.monotonic() - begun, self.process.returncode, self.log.read_text()
 
 
 @pytest.fixture
@@ -137,7 +140,8 @@ def start(tmp_path):
     running = []
 
     def begin(*, port=0, **environ):
-        process = Process(f"sqlite:{tmp_path / 'process.db'}", environ=environ, port=port)
+        log = tmp_path / f"{len(running)}.log"
+        process = Process(f"sqlite:{tmp_path / 'process.db'}", log, environ=environ, port=port)
         running.append(process)
         return process
 

@@ -127,7 +127,7 @@ def test_unknown_addresses_and_methods(client, refused):
         refused(client.get(path), 404, "not-found")
     reply = client.patch("/v1/learners/mail")
     refused(reply, 405, "method-not-allowed")
-    assert set(reply.headers["allow"].replace(" ", "").split(",")) & {"PUT", "GET", "DELETE"}
+    assert reply.headers["allow"] == "DELETE, GET, PUT"
     refused(client.get("/v1/learners/mail/predict"), 405, "method-not-allowed")
 
 

@@ -99,6 +99,14 @@ def test_a_line_above_the_limit_is_413(make_client):
     assert [json.loads(text).get("status", 200) for text in reply.text.splitlines()] == [200, 413, 200]
 
 
+@pytest.fixture
+def duplex(served):
+    stream = Duplex(served.url)
+    yield stream
+    stream.file.close()
+    stream.socket.close()
+
+
 class Duplex:
     """A stream over a bare socket, so that writing and reading can alternate."""
 
@@ -136,8 +144,8 @@ def served(start):
     return process
 
 
-def test_both_directions_flow_at_once(served):
-    stream = Duplex(served.url)
+def test_both_directions_flow_at_once(duplex):
+    stream = duplex
     assert b"200" in stream.head()
     for i in range(5):
         stream.send(line(feedback={"features": [f"w{i}"], "label": "x"}))
@@ -151,8 +159,8 @@ def test_both_directions_flow_at_once(served):
     assert stream.chunk() == b""
 
 
-def test_a_client_that_does_not_read_is_not_read_from(served):
-    stream = Duplex(served.url)
+def test_a_client_that_does_not_read_is_not_read_from(served, duplex):
+    stream = duplex
     stream.head()
     stream.socket.settimeout(2)
     block = line(predict={"features": [f"word{i}" for i in range(200)], "remember": False, "top": 1}) * 20
@@ -167,8 +175,8 @@ def test_a_client_that_does_not_read_is_not_read_from(served):
         assert client.post("/v1/learners/mail/predict", json={"features": ["a"]}).status_code == 200
 
 
-def test_a_stop_answers_what_has_arrived_and_ends_the_stream(served):
-    stream = Duplex(served.url)
+def test_a_stop_answers_what_has_arrived_and_ends_the_stream(served, duplex):
+    stream = duplex
     stream.head()
     stream.send(line(feedback={"features": ["a"], "label": "x"}) * 10)
     replies = b""
