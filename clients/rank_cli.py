@@ -1,0 +1,144 @@
+"""`feedrank rank`: train on, and evaluate with, LETOR files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from .client import Client
+from .errors import ClientError, NotFound, Refused
+from .letor import LetorError, Query, read
+from .measures import Means
+from .replies import Prediction
+from .serving import Key, Server, Store, service
+
+app = typer.Typer(
+    help="Learn to rank from LETOR files, and measure it.", no_args_is_help=True, add_completion=False
+)
+
+Files = Annotated[
+    list[Path],
+    typer.Argument(help="lines `grade qid:Q 1:v 2:v ...`, plain or gzip", exists=True, dir_okay=False),
+]
+Name = Annotated[str, typer.Option(help="the learner")]
+Cutoff = Annotated[int, typer.Option(min=1, help="k of NDCG and ERR")]
+Most = Annotated[float, typer.Option(min=1, help="the highest grade there is, for ERR")]
+Form = Annotated[str, typer.Option("--format", help="`text` or `json`")]
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What a person can mend ends in one line, not in a stack trace."""
+    try:
+        yield
+    except (ClientError, LetorError, OSError) as error:
+        print(f"feedrank rank: {error}", file=sys.stderr)
+        raise typer.Exit(1) from error
+
+
+@app.command()
+def train(
+    files: Files,
+    server: Server = None,
+    store: Store = None,
+    key: Key = None,
+    learner: Name = "letor",
+    spec: Annotated[
+        str, typer.Option(help='JSON of the learner, if it is new: {"algorithm": "slam"}')
+    ] = "{}",
+    cutoff: Cutoff = 10,
+    max_grade: Most = 4.0,
+    form: Form = "text",
+) -> None:
+    """Learn in one online pass: every list is ranked first, measured, then learned."""
+    try:
+        asked = json.loads(spec)
+    except ValueError as error:
+        raise typer.BadParameter(f"--spec is not JSON: {error}") from error
+    if not isinstance(asked, dict):
+        raise typer.BadParameter("--spec must be an object")
+    with told(), service(server, store, key) as client:
+        try:
+            client.learner(learner)
+        except NotFound:
+            client.create(learner, {"task": "subset-ranking", **asked})
+        _run(client, learner, files, Means(cutoff, max_grade), learn=True, form=form)
+
+
+@app.command()
+def evaluate(
+    files: Files,
+    server: Server = None,
+    store: Store = None,
+    key: Key = None,
+    learner: Name = "letor",
+    cutoff: Cutoff = 10,
+    max_grade: Most = 4.0,
+    form: Form = "text",
+) -> None:
+    """Rank every list with the learner as it is, and change nothing."""
+    with told(), service(server, store, key) as client:
+        _run(client, learner, files, Means(cutoff, max_grade), learn=False, form=form)
+
+
+def _run(client: Client, name: str, files: list[Path], means: Means, *, learn: bool, form: str) -> None:
+    if form not in ("text", "json"):
+        raise typer.BadParameter("--format is text or json")
+    waiting: deque[Query] = deque()
+    for line in client.stream(name, _entries(_listed(files, means), waiting, learn)):
+        if isinstance(line, Refused):
+            raise line
+        if isinstance(line, Prediction):
+            query = waiting.popleft()
+            means.add(query.ranked(entry.name for entry in line.ranking))
+    _show(means, client.learner(name).version, form)
+
+
+def _entries(found: Iterable[Query], waiting: deque[Query], learn: bool) -> Iterator[dict[str, Any]]:
+    """The lines of a stream; `waiting` holds the lists whose ranking has not come back."""
+    for query in found:
+        waiting.append(query)
+        instance = query.instance
+        yield {"predict": {**instance, "remember": False}}
+        if learn:
+            yield {"feedback": {**instance, "relevance": query.relevance}}
+
+
+def _listed(files: list[Path], means: Means) -> Iterator[Query]:
+    """The lists of all files, with a bar of the bytes read."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    sizes = [file.stat().st_size for file in files]
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("reading", total=sum(sizes))
+        for number, file in enumerate(files):
+            before = sum(sizes[:number])
+            for query in read(
+                file, lambda done, before=before: progress.update(task, completed=before + done)
+            ):  # type: ignore[misc]
+                shown = means.of(means.lists).get(f"NDCG@{means.cutoff}")
+                if shown is not None:
+                    progress.update(task, description=f"{means.lists} lists, NDCG@{means.cutoff} {shown:.4f}")
+                yield query
+
+
+def _show(means: Means, version: int, form: str) -> None:
+    over_all, over_judged = means.of(means.lists), means.of(means.judged)
+    if form == "json":
+        told = {"lists": means.lists, "judged": means.judged, "version": version}
+        print(json.dumps({**told, "all": over_all, "over_judged": over_judged}))
+        return
+    table = Table("", f"all {means.lists} lists", f"the {means.judged} with something relevant")
+    for name, value in over_all.items():
+        table.add_row(name, f"{value:.4f}", f"{over_judged[name]:.4f}")
+    Console().print(table)
+    print(f"the learner is at version {version}")
