@@ -11,7 +11,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "ordinal": {"algorithm": "predtron", "loss": "absolute", "normalize": "unit", "bias": True},
     "multilabel": {"algorithm": "predtron", "loss": "hamming", "normalize": "unit", "bias": True},
     "label-ranking": {"algorithm": "dual-ascent", "update": "III", "weighting": "idf", "normalize": "unit"},
-    "subset-ranking": {"algorithm": "listnet", "normalize": "list"},
+    "subset-ranking": {"algorithm": "listnet", "normalize": "list"},  # MQ2008, OHSUMED: benchmarks/lists.py
 }
 
 

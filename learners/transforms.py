@@ -98,7 +98,7 @@ class Transform:
         elif self.normalize == "list":
             values = _list_columns(values)
         unmet, norms = _ALL_MET, EMPTY
-        if rows.size and rows.min() < 0:
+        if rows.size and rows[rows.argmin()] < 0:
             met = rows >= 0
             rest = values[:, ~met]
             unmet = Unmet([listing.names[i] for i in np.flatnonzero(~met).tolist()], rest)

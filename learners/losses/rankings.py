@@ -48,14 +48,16 @@ def gains(grades: Grades) -> NDArray[np.float64]:
 def ndcg_loss(order: Order, grades: Grades, cutoff: int | None = None) -> float:
     """1 - NDCG_k = sum_{p <= k} (G(best p) - G(y[order p])) D(p) / sum_{p <= k} G(best p) D(p)."""
     gain = gains(grades)
-    best = np.sort(gain)[::-1][:cutoff]
-    position = discounts(len(best))
-    ideal = float(best.dot(position))
-    if ideal <= 0.0:
+    best = -gain  # negated, so that sorting puts the highest first
+    best.sort()
+    best = best[:cutoff]
+    D = discounts(len(best))
+    ideal = float(best.dot(D))
+    if ideal >= 0.0:
         return 0.0
     # Equal gains cancel before they are summed, so a perfect order loses exactly 0.
-    best -= gain[order[:cutoff]]
-    return max(0.0, float(best.dot(position)) / ideal)
+    best += gain[order[:cutoff]]
+    return max(0.0, float(best.dot(D)) / ideal)
 
 
 def ndcg(order: Order, grades: Grades, cutoff: int | None = None) -> float:
@@ -65,7 +67,7 @@ def ndcg(order: Order, grades: Grades, cutoff: int | None = None) -> float:
 
 def _hits(order: Order, grades: Grades, cutoff: int | None = None) -> NDArray[np.intp]:
     """The positions (from 1) of relevant items, ascending."""
-    return np.flatnonzero(grades[order[:cutoff]] > 0.0) + 1
+    return (grades[order[:cutoff]] > 0.0).nonzero()[0] + 1
 
 
 def ap(order: Order, grades: Grades) -> float:
@@ -73,7 +75,7 @@ def ap(order: Order, grades: Grades) -> float:
     hits = _hits(order, grades)
     if not hits.size:
         return 1.0
-    return float(np.mean(np.arange(1, hits.size + 1) / hits))
+    return float(np.add.reduce(np.arange(1, hits.size + 1) / hits)) / hits.size
 
 
 def ap_loss(order: Order, grades: Grades) -> float:

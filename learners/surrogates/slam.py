@@ -14,8 +14,8 @@ from ..instances import Floats, Ints
 from ..losses.rankings import ap_loss, discounts, gains
 from .rates import Rate, constant
 
-# RML; the gains along the order, negated; the positions by place; v by place, before its division by Z.
-Judged = tuple[float, Floats, Ints, Floats]
+# RML; the gains along the order, negated; the positions by place; v by place before its division by Z; Z.
+Judged = tuple[float, Floats, Ints, Floats, float]
 
 
 def ranked(t: Floats) -> Ints:
@@ -57,13 +57,12 @@ class Slam:
         by = falling.argsort(kind="stable")
         best = gain[by[: self.cutoff]]
         if self.binary:
-            loss = ap_loss(order, y)
-        else:
-            D = discounts(len(best))
-            ideal = float(best.dot(D))
-            loss = max(0.0, float((best - gain[: self.cutoff]).dot(D)) / ideal) if ideal > 0.0 else 0.0
-            best *= D
-        return loss, falling, by, best
+            return ap_loss(order, y), falling, by, best, float(np.count_nonzero(best))
+        D = discounts(len(best))
+        Z = float(best.dot(D))
+        loss = max(0.0, float((best - gain[: self.cutoff]).dot(D)) / Z) if Z > 0.0 else 0.0
+        best *= D
+        return loss, falling, by, best, Z
 
     def direction(
         self,
@@ -76,10 +75,10 @@ class Slam:
     ) -> Floats | None:
         """g times the learning rate, or None. `order` and `judged` are those of the scores, where known already."""
         order = ranked(t) if order is None else order
-        loss, falling, by, v = judged or self.judge(order, y)
+        loss, falling, by, v, Z = judged or self.judge(order, y)
         if loss <= 0.0:
             return None
-        v = v / np.add.reduce(v)
+        v = v / Z
         rival = order[rivals(falling, by)[: self.cutoff]]
         better = order[by[: len(rival)]]
         active = v[: len(rival)] * (t[rival] - t[better] > -self.margin)
