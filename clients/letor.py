@@ -6,7 +6,6 @@ Nothing but the list at hand is held, so a file may be larger than memory.
 from __future__ import annotations
 
 import gzip
-import io
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -49,7 +48,7 @@ class Query:
 
 
 def read(path: Path, progress: Callable[[int], object] = lambda _: None) -> Iterator[Query]:
-    """The queries of a file, `-` not included; `progress` is told the bytes of the file read so far."""
+    """The queries of a file; `progress` is told the bytes of the file read so far."""
     with path.open("rb") as file:
         zipped = file.read(2) == _GZIP
         file.seek(0)
@@ -58,16 +57,13 @@ def read(path: Path, progress: Callable[[int], object] = lambda _: None) -> Iter
 
 
 def _told(stream: Any, file: BinaryIO, progress: Callable[[int], object]) -> Iterator[str]:
-    lines = io.TextIOWrapper(stream, encoding="utf-8", errors="replace")
     try:
-        for number, line in enumerate(lines):
+        for number, line in enumerate(stream):
             if number % 256 == 0:
                 progress(file.tell())
-            yield line
+            yield line.decode("utf-8", "replace")
     except (EOFError, gzip.BadGzipFile) as error:
         raise LetorError(f"the file is damaged: {error}") from error
-    finally:
-        lines.detach()
     progress(file.tell())
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import log2
+from math import exp2, log2
 
 __all__ = ["Means", "ap", "err", "mrr", "ndcg"]
 
@@ -19,7 +19,7 @@ def ndcg(ranked: Sequence[float], cutoff: int | None = None) -> float:
 
 
 def _dcg(ranked: Sequence[float]) -> float:
-    return sum((2.0**grade - 1.0) / log2(place + 1) for place, grade in enumerate(ranked, 1) if grade)
+    return sum((exp2(grade) - 1.0) / log2(place + 1) for place, grade in enumerate(ranked, 1) if grade)
 
 
 def ap(ranked: Sequence[float]) -> float:
@@ -41,7 +41,7 @@ def err(ranked: Sequence[float], cutoff: int | None = None, most: float = 4.0) -
     """sum_p R_p / p * prod_{q < p} (1 - R_q), R = (2^y - 1) / 2^most: the reader stops at what satisfies."""
     total, reads = 0.0, 1.0
     for place, grade in enumerate(ranked[:cutoff], 1):
-        satisfied = (2.0**grade - 1.0) / 2.0**most
+        satisfied = (exp2(grade) - 1.0) / exp2(most)
         total += reads * satisfied / place
         reads *= 1.0 - satisfied
     return total

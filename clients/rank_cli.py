@@ -7,12 +7,13 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from .client import Client
@@ -114,21 +115,24 @@ def _entries(found: Iterable[Query], waiting: deque[Query], learn: bool) -> Iter
             yield {"feedback": {**instance, "relevance": query.relevance}}
 
 
+def _advance(progress: Progress, task: TaskID, before: int, now: int) -> None:
+    progress.update(task, completed=before + now)
+
+
 def _listed(files: list[Path], means: Means) -> Iterator[Query]:
     """The lists of all files, with a bar of the bytes read."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     sizes = [file.stat().st_size for file in files]
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("reading", total=sum(sizes))
-        for number, file in enumerate(files):
-            before = sum(sizes[:number])
-            for query in read(
-                file, lambda done, before=before: progress.update(task, completed=before + done)
-            ):  # type: ignore[misc]
+        done = 0
+        for file, size in zip(files, sizes, strict=True):
+            for query in read(file, partial(_advance, progress, task, done)):
                 shown = means.of(means.lists).get(f"NDCG@{means.cutoff}")
                 if shown is not None:
                     progress.update(task, description=f"{means.lists} lists, NDCG@{means.cutoff} {shown:.4f}")
                 yield query
+            done += size
 
 
 def _show(means: Means, version: int, form: str) -> None:
