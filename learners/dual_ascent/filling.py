@@ -15,15 +15,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .interior import interior_point
+from .interior import contenders, interior_point
 from .responses import Array, Leveled, Tilted, root
 
 __all__ = ["newton_fill", "water_fill"]
 
 Mask = NDArray[np.bool_]
 
-GAP = 1e-9  # of C times the hinge loss, the most that a round can add to the dual objective
+GAP = 1e-9
 NEWTON_STEPS = 25
+FLAT = 1e-9  # a curve this much flatter than the steepest is taken to be no flatter
 
 
 class _Side:
@@ -101,14 +102,12 @@ def water_fill(response: Leveled, relevant: Mask, C: float, gamma: float) -> Arr
 
 
 def newton_fill(response: Tilted, relevant: Mask, C: float, gamma: float) -> Array:
-    """alpha of Eq. (11) to a gap of 1e-9 of C times the hinge loss; the hinge loss must be positive.
+    """alpha of Eq. (11), for a round with a positive hinge loss, to a duality gap of 1e-9 of what the round gains.
 
-    One side ends no further than gamma beyond the other's best, so labels beyond that stay where they are and are left out.
     The gap is that of the linear problem at alpha: C times the hinge loss there, minus what alpha collects at these scores.
     """
-    low, high = response.scores[relevant].min() - gamma, response.scores[~relevant].max() + gamma
-    hinge = float(high - low - gamma)
-    near = np.where(relevant, response.scores < high, response.scores > low).nonzero()[0]
+    near = contenders(response.scores, relevant, gamma)
+    hinge = gamma + float(response.scores[~relevant].max() - response.scores[relevant].min())
     some, inside = response.only(near), relevant[near]
     alpha, step, best = np.zeros(len(near)), np.zeros(len(near)), np.inf
     for _ in range(NEWTON_STEPS):
@@ -120,7 +119,8 @@ def newton_fill(response: Tilted, relevant: Mask, C: float, gamma: float) -> Arr
             continue
         alpha, best = trial, lost
         shortfall = max(0.0, gamma - float(scores[inside].min() - scores[~inside].max()))
-        if C * shortfall - gamma * float(alpha[inside].sum()) + float(alpha @ scores) <= GAP * C * hinge:
+        gap = C * shortfall - gamma * float(alpha[inside].sum()) + float(alpha @ scores)
+        if gap <= GAP * max(-best, 1e-4 * C * hinge):
             break
         step = _tangent(alpha, scores, np.maximum(bends, FLAT * bends.max()), inside, C, gamma) - alpha
     else:
@@ -128,9 +128,6 @@ def newton_fill(response: Tilted, relevant: Mask, C: float, gamma: float) -> Arr
     whole = np.zeros(len(relevant))
     whole[near] = alpha
     return whole
-
-
-FLAT = 1e-9
 
 
 def _tangent(alpha: Array, scores: Array, bends: Array, inside: Mask, C: float, gamma: float) -> Array:

@@ -40,6 +40,9 @@ class Response(Protocol):
     def growth(self, alpha: Array) -> float:
         """sum_r G(theta_r + alpha_r x) - G(theta_r): what the step takes from the dual objective."""
 
+    def only(self, labels: NDArray[np.intp]) -> Response:
+        """The same for some of the labels."""
+
     def pair(self, r: int, s: int, gamma: float, most: float) -> float:
         """The tau in [0, most] at which rho_r(tau) - rho_s(-tau) = gamma, or the end that comes nearest."""
 
@@ -77,6 +80,9 @@ class Additive:
     def growth(self, alpha: Array) -> float:
         return float(alpha @ self.scores + 0.5 * self.squared_norm * (alpha @ alpha))
 
+    def only(self, labels: NDArray[np.intp]) -> Additive:
+        return Additive(self.scores[labels], self.squared_norm)
+
     def pair(self, r: int, s: int, gamma: float, most: float) -> float:
         """tau = (gamma - (rho_r - rho_s)) / (2 |x|^2)."""
         tau = (gamma - float(self.scores[r] - self.scores[s])) / (2.0 * self.squared_norm)
@@ -107,6 +113,9 @@ class Logistic:
 
     def growth(self, alpha: Array) -> float:
         return float(np.log1p(self.q * np.expm1(self.c * alpha)).sum())
+
+    def only(self, labels: NDArray[np.intp]) -> Logistic:
+        return Logistic(self.scores[labels], self.c)
 
     def pair(self, r: int, s: int, gamma: float, most: float) -> float:
         """tau = log(beta) / c, beta the positive root of A beta^2 - B beta - D, with q = rho / c and gamma / c.
@@ -146,7 +155,6 @@ class Tilted:
         return rest
 
     def only(self, labels: NDArray[np.intp]) -> Tilted:
-        """The same for some of the labels."""
         p = self.columns(labels)
         return Tilted(self.scores[labels], self.values, lambda some: p[:, some])
 

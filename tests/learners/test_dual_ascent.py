@@ -33,6 +33,13 @@ def response(kind, k, rng):
     return tilted(p[:active], rng.uniform(0.0, 2.0, size=active))
 
 
+def reach(answer):
+    """Beyond this no margin can be: entropic scores are averages of x."""
+    if isinstance(answer, Additive):
+        return 1.0
+    return answer.c if isinstance(answer, Logistic) else answer.largest
+
+
 def rounds(kind, seed, count, sizes=(2, 3, 5, 20, 101)):
     """Random rounds of which update III has something to learn."""
     rng = np.random.default_rng(seed)
@@ -45,6 +52,7 @@ def rounds(kind, seed, count, sizes=(2, 3, 5, 20, 101)):
             float(rng.choice([0.01, 0.1, 1.0, 5.0, 30.0])),
             float(rng.choice([0.01, 0.1, 0.5, 0.9, 2.0])),
         )
+        gamma *= 0.45 * reach(answer)  # a margin that the scores can have
         hinge = gamma + answer.scores[~relevant].max() - answer.scores[relevant].min()
         if hinge > 0:
             count -= 1
@@ -188,6 +196,15 @@ def test_water_fill_meets_the_optimality_conditions(scores, chosen, C, gamma):
     assert np.allclose(after[moved], high, atol=1e-9)
     assert low - high <= gamma + 1e-9
     assert low - high >= gamma - 1e-9 or alpha[relevant].sum() == pytest.approx(C)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "tilted"])
+@pytest.mark.parametrize("update", [update_II, update_III])
+def test_a_margin_out_of_reach_takes_all_of_C(kind, update):
+    for answer, relevant, C, _, _ in rounds(kind, 8, 20):
+        alpha = update(answer, relevant, C, 1.01 * reach(answer))
+        assert_feasible(alpha, relevant, C)
+        assert alpha[relevant].sum() == pytest.approx(C)
 
 
 def test_ties_are_mistakes_and_need_a_pair():
