@@ -1,4 +1,4 @@
-"""The figures of docs/experiments.md: false verdicts, traffic against the fixed horizon, interleaving against the split.
+"""The figures of docs/experiments.md: false verdicts, traffic against the fixed horizon, interleaving, cost of a predict.
 
 python benchmarks/experiments.py --letor FOLDER      (FOLDER holds mq2008-S1.txt.gz ... mq2008-S5.txt.gz)
 """
@@ -6,10 +6,13 @@ python benchmarks/experiments.py --letor FOLDER      (FOLDER holds mq2008-S1.txt
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import NormalDist
+from tempfile import TemporaryDirectory
+from time import perf_counter
 
 import numpy as np
 
@@ -18,10 +21,13 @@ from data import Query, letor
 
 from feedrank.service.experiments.confidence import Floats
 from feedrank.service.experiments.interleave import credit, draft
+from feedrank.service.experiments.manager import Experiments
 from feedrank.service.experiments.watch import NEVER, aa_check, interleaved_verdicts, split_verdicts
+from feedrank.service.host import Host
 
 POWER = 0.8
 TOP = 10
+MOST = 256_000
 # P(click | examined) and P(stop | click) by grade 0, 1, 2, of cascading users as in Hofmann, Whiteson and de Rijke (2013):
 # the navigational wants one document, the informational several, and clicks much that is not relevant.
 USERS = {
@@ -93,20 +99,23 @@ def interleaving(folder: Path, runs: int) -> None:
     queries = [query for query in queries if len(query.grades) >= TOP]
     grades = [[int(grade) for grade in query.grades] for query in queries]
     lists = [[np.argsort(-t, kind="stable")[:TOP].tolist() for t in scores] for scores in rankers(queries)]
-    print(f"\nMQ2008, {len(queries)} queries, two ridge rankers: impressions until {POWER:.0%} of the runs have a verdict")
+    print(
+        f"\nMQ2008, {len(queries)} queries, two ridge rankers: impressions until {POWER:.0%} of the runs have a verdict"
+    )
     for user in USERS:
         rng = np.random.default_rng(2)
-        whole = _interleaved(lists, grades, user, rng, runs, 2000)
+        whole = _interleaved(lists, grades, user, rng, runs, 6000)
         split = {
             measure: _split(lists, grades, user, rng, runs, measure)
             for measure in ("reciprocal-rank", f"clicks@{TOP}")
         }
-        told = "   ".join(f"split on {name} {_shown(n)} ({n / whole:.0f} x)" for name, n in split.items())
-        print(f"  {user:14s} interleave {_shown(whole)}   {told}")
-
-
-def _shown(n: float) -> str:
-    return f"{n:7.0f}" if n < NEVER / 2 else "  never"
+        print(f"  {user:14s} interleave {whole:.0f}")
+        for name, n in split.items():
+            known = n < NEVER / 2
+            told = (
+                f"{n:.0f}, {n / whole:.1f} times as many" if known else f"more than {MOST}: it hardly differs"
+            )
+            print(f"                 split on {name}: {told}")
 
 
 def _interleaved(
@@ -155,9 +164,41 @@ def _split(
             rng.integers(pool.shape[2], size=shape),
         ]
         found = float(np.quantile(split_verdicts(y, first), POWER))
-        if found < NEVER / 2 or events >= 256_000:
+        if found < NEVER / 2 or events >= MOST:
             return found
         events *= 4
+
+
+async def cost(rounds: int = 3000) -> None:
+    """A predict of an experiment beside one of its arm, taken in turn: 50,000 features, 100 labels, 50 active."""
+    rng = np.random.default_rng(3)
+    with TemporaryDirectory() as folder:
+        async with Host.open(f"sqlite:{folder}/feedrank.db") as host:
+            labels = [f"label-{i}" for i in range(100)]
+            for name in ("a", "b"):
+                await host.create(name, {"task": "multiclass", "algorithm": "predtron", "labels": labels})
+            experiments = Experiments(host)
+            await experiments.create("e", {"arms": ["a", "b"]})
+            names = [[f"word-{i}" for i in row] for row in rng.integers(50_000, size=(rounds, 50))]
+            events = [{"features": row, "label": labels[i % 100]} for i, row in enumerate(names)]
+            for name in ("a", "b"):
+                await host.feedback(name, {"events": events})
+            print("\nA predict of an experiment (split), arm's own = 1")
+            for remember in (True, False):
+                took = np.empty((2, rounds))
+                for i, row in enumerate(names):
+                    request = {"features": row, "remember": remember, "top": 10}
+                    whole = {**request, "unit": str(i)}
+                    # Who comes second finds the features in the processor's cache: in turn, too.
+                    for way in (i % 2, 1 - i % 2):
+                        begun = perf_counter()
+                        await (experiments.predict("e", whole) if way else host.predict("a", request))
+                        took[way, i] = perf_counter() - begun
+                own, all_of_it = np.median(took, axis=1) * 1e6
+                told = "remembered" if remember else "not remembered"
+                print(
+                    f"  {told:14s}  {own:6.0f} us, in the experiment {all_of_it:6.0f} us: {all_of_it / own:.2f}"
+                )
 
 
 def main() -> None:
@@ -167,10 +208,11 @@ def main() -> None:
     parser.add_argument(
         "--letor", type=Path, help="folder with mq2008-S1.txt.gz ...; left out: no interleaving"
     )
-    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=50)
     arguments = parser.parse_args()
     false_verdicts()
-    traffic(4 * arguments.runs)
+    traffic(8 * arguments.runs)
+    asyncio.run(cost())
     if arguments.letor:
         interleaving(arguments.letor, arguments.runs)
 

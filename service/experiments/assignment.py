@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate, count
 
@@ -15,18 +16,20 @@ _WORD = 8
 _SCALE = 2.0**-64
 
 
+@lru_cache(maxsize=1024)
+def _secret(key: str) -> bytes:
+    return blake2b(key.encode(), digest_size=32).digest()
+
+
 def hashed(key: str, purpose: str, text: str) -> int:
     """64 uniform bits for `text`; another key or purpose gives independent ones."""
-    secret = blake2b(key.encode(), digest_size=32).digest()
-    return int.from_bytes(
-        blake2b(text.encode(), digest_size=_WORD, key=secret, person=purpose.encode()).digest(), "big"
-    )
+    digest = blake2b(text.encode(), digest_size=_WORD, key=_secret(key), person=purpose.encode()).digest()
+    return int.from_bytes(digest, "big")
 
 
 def words(key: str, purpose: str, text: str) -> Iterator[int]:
     """An endless stream of 64-bit words for `text`, eight to a digest: the coins of one draft."""
-    secret = blake2b(key.encode(), digest_size=32).digest()
-    person = purpose.encode()
+    secret, person = _secret(key), purpose.encode()
     for block in count():
         digest = blake2b(f"{block}:{text}".encode(), key=secret, person=person).digest()
         for start in range(0, len(digest), _WORD):

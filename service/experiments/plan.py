@@ -29,7 +29,7 @@ class Plan:
     confidence: float
     weights: tuple[float, ...]
     share: float
-    learn: str
+    learn: str | tuple[str, ...]
     shadow: tuple[str, ...]
     alias: str | None
     seed: str
@@ -50,7 +50,7 @@ class Plan:
             "confidence": self.confidence,
             "weights": dict(zip(self.arms, self.weights, strict=True)),
             "share": self.share,
-            "learn": self.learn,
+            "learn": self.learn if isinstance(self.learn, str) else list(self.learn),
             "shadow": list(self.shadow),
             "alias": self.alias,
             "seed": self.seed,
@@ -88,7 +88,7 @@ def read(name: str, given: Mapping[str, Any], specs: Sequence[Mapping[str, Any]]
     method = _choice(given, "method", "split", "interleave")
     if method == "interleave" and task not in _RANKINGS:
         raise Unprocessable.at("/method", f"only rankings can be interleaved, and the arms do {task}")
-    learn = _choice(given, "learn", "all", "served")
+    learn = _learn(given, arms)
     if method == "interleave" and learn == "served":
         raise Unprocessable.at("/learn", "every arm has a hand in an interleaved list: all of them serve")
     weights = _weights(given.get("weights"), arms)
@@ -128,6 +128,16 @@ def _choice(given: Mapping[str, Any], place: str, *known: str) -> str:
     if value not in known:
         raise Unprocessable.at(f"/{place}", f"must be one of {', '.join(known)}")
     return str(value)
+
+
+def _learn(given: Mapping[str, Any], arms: Sequence[str]) -> str | tuple[str, ...]:
+    """`all`, `served`, or the arms that learn: the others stay as they are, as a baseline does."""
+    if not isinstance(given.get("learn"), list):
+        return _choice(given, "learn", "all", "served")
+    named = _names(given, "learn")
+    if not set(named) <= set(arms):
+        raise Unprocessable.at("/learn", "must be `all`, `served` or a list of arms")
+    return tuple(arm for arm in arms if arm in named)
 
 
 def _number(

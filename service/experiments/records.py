@@ -22,6 +22,8 @@ def lessons(live: Live, version: int, event: Event) -> list[tuple[str, JSON]]:
     """Who learns what from an event. The id is that of the event, so no arm learns it twice."""
     plan, record = live.plan, event["record"]
     arms = (plan.arms[record["arm"]],) if plan.learn == "served" else plan.arms
+    if not isinstance(plan.learn, str):
+        arms = plan.learn
     lesson = {
         **record["instance"],
         **event["truth"],

@@ -33,10 +33,10 @@ from feedrank.service.host import Host, tickets
 from feedrank.service.host.events import digest, encode
 from feedrank.service.host.requests import (
     FEEDBACK,
+    INSTANCE,
     PREDICT,
     flag,
     id_of,
-    instance_of,
     known,
     many,
     pointed,
@@ -76,10 +76,13 @@ class Rounds:
         """(reply, prediction id if it is to be remembered, record)."""
         with pointed(where):
             known(request, _PREDICT)
-            id = tickets.make(live.key, time.time())
+            remember = flag(request, "remember", True)
+            # An id costs as much as a small prediction: it is made only where it is told, or decides.
+            needed = remember or not live.plan.split or request.get("unit") is None
+            id = tickets.make(live.key, time.time()) if needed else ""
             reply, record = await self._decide(live, request, id)
-            reply = {"experiment": live.name, **reply}
-            if not flag(request, "remember", True):
+            reply["experiment"] = live.name
+            if not remember:
                 return reply, None, record
             return {"prediction_id": id, **reply}, id, record
 
@@ -89,9 +92,15 @@ class Rounds:
         seat = id if unit is None else unit
         counted = live.state.status == RUNNING and plan.assignment.takes_part(seat)
         top = records.top_of(request)
-        asked = {name: value for name, value in request.items() if name not in ("unit", "top")}
-        asked["remember"] = False
-        record: JSON = {"instance": instance_of(request, self._settings), "counted": counted}
+        asked = {**request, "remember": False}
+        asked.pop("unit", None)
+        if not plan.split or live.specs[0]["task"] == "multilabel":
+            # A draft needs whole lists, and the measures of sets how many labels there are.
+            asked.pop("top", None)
+        record: JSON = {
+            "instance": {name: request[name] for name in INSTANCE if name in request},
+            "counted": counted,
+        }
         if unit is not None:
             record["unit"] = hashed(plan.seed, "unit", unit)
         if plan.split or not counted:

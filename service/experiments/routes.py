@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, RootModel
@@ -36,7 +36,9 @@ class Definition(BaseModel):
         None, description="share of units of each arm; equal if left out"
     )
     share: float = Field(1, gt=0, le=1, description="of the units take part")
-    learn: str = Field("all", pattern="^(all|served)$")
+    learn: Literal["all", "served"] | list[str] = Field(
+        "all", description="which arms learn from feedback: `all`, the one that `served`, or those named"
+    )
     shadow: list[str] = Field([], description="learners that predict and learn, but never serve")
     alias: str | None = Field(None, description="the name that `promote` switches")
     seed: str | None = Field(None, description="key of the assignment; the experiment's name if left out")
