@@ -165,7 +165,8 @@ class FeedbackOne(Instance):
     clicks: list[Text] | None = None
     served: dict[str, Any] | None = Field(
         None,
-        description="beside an instance: what was shown, `label`, `labels` or `ranking`, as clicks are read by it",
+        description="what was shown, `label`, `labels` or `ranking`, as clicks are read by it: beside an instance, or "
+        "beside a prediction_id if it was not the prediction",
     )
 
 

@@ -1,7 +1,7 @@
 """Events: what a log entry says, as bytes and back.
 
 feedback     body {"truth", "instance"?, "served"?, "feedback_id"?, "prediction_id"?}; the record taken {"instance",
-             "served", "version"} if it answers a prediction
+             "served", "version"} if it answers a prediction, whose `served` the body may overrule
 withdrawal   body {"withdraws": version, "feedback_id" or "prediction_id"}
 """
 
@@ -32,6 +32,13 @@ class Event:
     prediction_id: str | None = None
     found: Any = None
     outcome: dict[str, Any] | None = None
+    corrected: bool = False
+    """`served` is what its user was shown in the end, not what was predicted: the log must keep it."""
+
+    def show(self, served: dict[str, Any] | None) -> None:
+        """What was shown instead of the prediction, if anything: a page that was cut, mixed or put in order again."""
+        if served is not None:
+            self.served, self.corrected = served, True
 
     @property
     def named(self) -> bool:
@@ -43,8 +50,8 @@ class Event:
         told: dict[str, Any] = {"withdraws": self.withdraws} if self.withdraws else {"truth": self.truth}
         if self.instance is not None and self.prediction_id is None:
             told["instance"] = self.instance
-            if self.served is not None:
-                told["served"] = self.served
+        if self.served is not None and (self.corrected or "instance" in told):
+            told["served"] = self.served
         for name in ("feedback_id", "prediction_id"):
             if (value := getattr(self, name)) is not None:
                 told[name] = value

@@ -73,12 +73,11 @@ class Feedback:
                 event.instance = instance
                 event.found = instances.read(instance, resident.learner.kind)
                 event.served = served_of(request, resident.learner.task)
-            elif "served" in request:
-                raise Unprocessable.at("/served", "is not taken beside a prediction_id")
             elif instance:
                 raise Unprocessable.at(f"/{next(iter(instance))}", "is not taken beside a prediction_id")
             else:
                 await self._recall(resident, prediction_id, event)
+                event.show(served_of(request, resident.learner.task))
             if event.found is not None:
                 resident.learner.check(event.found, truth)
                 self._limit(resident, truth)
