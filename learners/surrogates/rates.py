@@ -24,6 +24,8 @@ from ..weights.base import X
 # The share of 1 / mean ||x||^2: the best of 0.1, 0.3, 0.5, 1 for ListNet on MQ2008 and OHSUMED, all within 0.011 of NDCG;
 # SLAM hardly depends on it there.
 SHARE = 0.3
+# The square of a length that is as good as 0: its inverse is still far from overflow.
+TINY = 1e-200
 
 Rate = Callable[[X, Floats], float]
 
@@ -38,16 +40,17 @@ def mean_square(x: X) -> float:
     if isinstance(x, Vector):
         return x.squared_norm()
     values = x.values if isinstance(x.values, np.ndarray) else x.values.data
+    items: int = x.values.shape[0]
     square = float(np.vdot(values, values))
     if len(x.unseen):
         square += float(x.unseen.sum())
-    return square / x.values.shape[0]
+    return square / items
 
 
 def scale_free(x: X, v: Floats) -> float:
-    """0.3 / mean_i ||x_i||^2; a list without features takes no step."""
+    """0.3 / mean_i ||x_i||^2; a list whose features are all 0, or as good as 0, takes no step."""
     square = mean_square(x)
-    return SHARE / square if square > 0.0 else 0.0
+    return SHARE / square if square > TINY else 0.0
 
 
 def theory(R: float) -> Rate:

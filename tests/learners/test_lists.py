@@ -190,3 +190,14 @@ def test_the_example_of_the_page_runs_and_says_what_it_prints(capsys):
     (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     exec(compile(block, "docs/lists.md", "exec"), {})
     assert capsys.readouterr().out.strip() == block.strip().rpartition("# ")[2]
+
+
+@pytest.mark.parametrize("algorithm", ["slam", "listnet"])
+@pytest.mark.parametrize("scale", [0.0, 1e-160, 1e-90, 1e90, 1e100])
+def test_features_of_any_size_keep_the_scores_finite(algorithm, scale):
+    learner = build({"task": "subset-ranking", "algorithm": algorithm})
+    for X, y in STREAM[:5]:
+        learner.learn(listing(np.clip(X, -1, 1) * scale), {"relevance": y})
+    for probe in (scale, 1.0):
+        ranking = learner.predict(listing(np.clip(STREAM[6][0], -1, 1) * probe)).ranking
+        assert all(np.isfinite(score) for _, score in ranking)
