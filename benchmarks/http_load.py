@@ -74,7 +74,12 @@ async def run(url: str, bodies: list[bytes], seconds: float, connections: int) -
     await asyncio.gather(*ends)
     took = time.perf_counter() - begun
     times.sort()
-    return {"rate": len(times) / took, "p50": times[len(times) // 2], "p99": times[int(len(times) * 0.99)]}
+    return {
+        "count": len(times),
+        "rate": len(times) / took,
+        "p50": times[len(times) // 2],
+        "p99": times[int(len(times) * 0.99)],
+    }
 
 
 if __name__ == "__main__":

@@ -54,10 +54,18 @@ def running(command: list[str], url: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(30)
 
 
-def load(url: str, file: Path, seconds: float) -> dict[str, float]:
-    """One run of the generator, in a process of its own."""
+def spent(process: int) -> float:
+    """Seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def load(url: str, process: int, file: Path, seconds: float) -> dict[str, float]:
+    """One run of the generator, in a process of its own; `cpu` is what one request cost the server."""
+    before = spent(process)
     command = [sys.executable, HERE / "http_load.py", url, file, str(seconds), str(CONNECTIONS)]
-    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    told = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    return {**told, "cpu": (spent(process) - before) / told["count"]}
 
 
 def teach(client: httpx.Client, chance: random.Random) -> None:
@@ -70,30 +78,32 @@ def teach(client: httpx.Client, chance: random.Random) -> None:
         client.post("/v1/learners/mail/feedback", json={"events": events}).raise_for_status()
 
 
+Place = tuple[str, int]
+
+
 def predictions(
-    service: str, bare: str, folder: Path, chance: random.Random, seconds: float, turns: int
+    service: Place, bare: Place, folder: Path, chance: random.Random, seconds: float, turns: int
 ) -> None:
     """Rates and times of predictions beside the bare endpoint's, alternating so that both meet the same machine."""
-    cases = {}
-    for name, remember in (("remember: false", False), ("remember: true", True)):
+    for remember in (False, True):
         file = folder / f"{remember}.ndjson"
         bodies = [{"features": message(chance), "top": 10, "remember": remember} for _ in range(200)]
         file.write_text("\n".join(json.dumps(body) for body in bodies))
-        cases[name] = file
-    for name, file in cases.items():
-        pairs = [
-            (
-                load(f"{bare}/v1/learners/mail/predict", file, seconds),
-                load(f"{service}/v1/learners/mail/predict", file, seconds),
+        pairs = []
+        for _ in range(turns):
+            theirs, ours = (
+                load(f"{url}/v1/learners/mail/predict", process, file, seconds)
+                for url, process in (bare, service)
             )
-            for _ in range(turns)
-        ]
+            pairs.append((theirs, ours))
         rate = median(ours["rate"] / theirs["rate"] for theirs, ours in pairs)
+        cost = median(theirs["cpu"] / ours["cpu"] for theirs, ours in pairs)
         slow = median(ours["p99"] / theirs["p99"] for theirs, ours in pairs)
-        theirs, ours = pairs[-1]
         print(
-            f"predict, {name}: {ours['rate']:.0f}/s, bare {theirs['rate']:.0f}/s, ratio {rate:.2f}; "
-            f"p99 {ours['p99'] * 1e3:.1f} ms, bare {theirs['p99'] * 1e3:.1f} ms, ratio {slow:.2f}"
+            f"predict, remember: {str(remember).lower()}: {ours['rate']:.0f}/s, bare {theirs['rate']:.0f}/s, "
+            f"ratio of rates {rate:.2f}, by processor time {cost:.2f} "
+            f"({ours['cpu'] * 1e6:.0f} us against {theirs['cpu'] * 1e6:.0f} us); p99 {ours['p99'] * 1e3:.1f} ms, "
+            f"bare {theirs['p99'] * 1e3:.1f} ms, ratio {slow:.2f}"
         )
 
 
@@ -186,11 +196,11 @@ def main() -> None:
         ]
         with (
             running([sys.executable, *serve], service) as process,
-            running([sys.executable, str(HERE / "http_bare.py"), str(theirs)], bare),
+            running([sys.executable, str(HERE / "http_bare.py"), str(theirs)], bare) as other,
             httpx.Client(base_url=service, timeout=60, trust_env=False) as client,
         ):
             teach(client, chance)
-            predictions(service, bare, folder, chance, seconds, turns)
+            predictions((service, process.pid), (bare, other.pid), folder, chance, seconds, turns)
             single = single_calls(client, chance, seconds)
             rate, memory = asyncio.run(streamed(service, rounds, chance, process.pid))
             grown = " ".join(f"{value:.0f}" for value in memory)

@@ -24,6 +24,7 @@ from .settings import Settings
 
 log = logging.getLogger("feedrank.requests")
 
+GONE = 499  # what the metrics show for a client that left before its reply
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 # A stream lasts as long as its client likes; each of its lines has the time limit instead.
 UNTIMED = ("/stream",)
@@ -39,7 +40,7 @@ PAGE_POLICY = (
 
 
 class Edge:
-    """ASGI middleware around the routes."""
+    """The ASGI app around the app with the routes."""
 
     def __init__(
         self,
@@ -61,16 +62,18 @@ class Edge:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begun, status = perf_counter(), 0
+        begun, status, ended = perf_counter(), 0, False
         authorization, identity = self._headers(scope)
         request_id.set(identity)
         marks = [(b"x-request-id", identity.encode()), *HEADERS]
 
         async def reply(message: Message) -> None:
-            nonlocal status
+            nonlocal status, ended
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), *marks, *_page(message)]
+            elif not message.get("more_body", False):
+                ended = True
             await send(message)
 
         path: str = scope["path"]
@@ -86,14 +89,15 @@ class Edge:
                 else:
                     await self.app(scope, receive, reply)
         except ClientDisconnect:
-            status = 499
+            pass  # Nobody is left to answer.
         except Exception as error:
-            if status:
+            if not status:
+                await respond(error)(scope, receive, reply)
+            elif not ended:
                 # The reply has begun, so it cannot become another one: the server cuts the connection.
                 raise
-            await respond(error)(scope, receive, reply)
         finally:
-            self._note(scope, status, perf_counter() - begun)
+            self._note(scope, status or GONE, perf_counter() - begun)
 
     def _express(self, scope: Scope) -> Handler | None:
         """The handler of a call that is made all day, found without the router: that saves a third of its time."""

@@ -100,6 +100,7 @@ async def serve(app: FastAPI, settings: Settings, listener: socket.socket) -> No
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=max(1, round(half)),
         backlog=BACKLOG,
     )
