@@ -8,6 +8,7 @@ feedback  measured against the record, appended to the experiment's log once, th
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -44,6 +45,7 @@ from feedrank.service.host.requests import (
 )
 from feedrank.service.store import Clash, Closed, Draft, Missing
 
+log = logging.getLogger(__name__)
 JSON = dict[str, Any]
 HEALED = 64  # doubtful events taught again beside one feedback
 _PREDICT = PREDICT | {"unit"}
@@ -127,7 +129,14 @@ class Rounds:
             record["arms"] = [{"ranking": list(names)} for names in entries]
         ranking = [entries[team][name] for name, team in zip(drafted.names, drafted.teams, strict=True)]
         versions = {name: reply["version"] for name, reply in zip(live.plan.arms, replies, strict=True)}
-        return {"learner": None, "versions": versions, "ranking": ranking, "abstained": False}
+        return {
+            "learner": None,
+            "version": live.state.events,
+            "versions": versions,
+            "ranking": ranking,
+            "margin": None,
+            "abstained": False,
+        }
 
     async def _quietly(self, name: str, asked: JSON) -> JSON | None:
         """A shadow arm's prediction; whatever is wrong with the arm, users must not feel it."""
@@ -227,7 +236,11 @@ class Rounds:
         await live.follow(max(place.version for place in placed))
         for place in placed:
             live.doubtful.pop(place.version, None)
-        await self._keep_up(live)
+        try:
+            await self._keep_up(live)
+        except StoreUnavailable as error:
+            # The events are in the log and taught: what is left to do is done beside a later request.
+            log.warning("experiment %s could not be kept up: %s", live.name, error)
         return results
 
     async def _keep_up(self, live: Live) -> None:

@@ -86,6 +86,30 @@ def test_pausing_serves_the_first_arm(arms):
     assert arms.post("/v1/experiments/e/stop").json()["status"] == "stopped"
 
 
+def test_what_was_acknowledged_survives_a_kill(start):
+    server = start()
+    with server.client() as client:
+        for name in ("a", "b"):
+            client.put(f"/v1/learners/{name}", json={"task": "multiclass", "algorithm": "predtron"})
+        client.put("/v1/experiments/e", json={"arms": ["a", "b"]})
+        ids = []
+        for i in range(6):
+            told = client.post("/v1/experiments/e/predict", json={"features": ["w"], "unit": str(i)}).json()
+            ids.append(told["prediction_id"])
+        for id in ids[:5]:
+            client.post("/v1/experiments/e/feedback", json={"prediction_id": id, "label": "x"})
+        before = client.get("/v1/experiments/e").json()
+    server.kill()
+    with start().client() as client:
+        assert client.get("/v1/experiments/e").json() == before
+        again = client.post("/v1/experiments/e/feedback", json={"prediction_id": ids[0], "label": "x"})
+        assert again.json()["duplicate"] is True
+        last = client.post("/v1/experiments/e/feedback", json={"prediction_id": ids[5], "label": "x"})
+        assert (last.status_code, last.json()["duplicate"]) == (200, False)
+        for name in ("a", "b"):
+            assert client.get(f"/v1/learners/{name}").json()["version"] == 6
+
+
 def test_problems(arms, refused):
     def unfit(reply, pointer):
         assert refused(reply, 422, "unprocessable")["errors"][0]["pointer"] == pointer
