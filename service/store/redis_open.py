@@ -86,13 +86,19 @@ async def examine(client: Any, shown: str) -> tuple[str, ...]:
     found = await client.info()
     infos = [found] if "redis_version" in found else list(found.values())
     notices: list[str] = []
+    settings = await configured(client)
     for info in infos:
         version = str(info["redis_version"])
         if tuple(map(int, version.split(".")[:2])) < OLDEST:
             raise StoreRefused(f"{shown} is Redis {version}; {OLDEST[0]}.{OLDEST[1]} or later is needed")
         if not info.get("aof_enabled"):
-            lost = "all" if await unsaved(client) else "what it has not yet saved"
+            lost = "what it has not yet saved" if settings.get("save", "?") else "all"
             notices.append(f"Redis runs without appendonly: {lost} is lost if it stops; set appendonly yes")
+        elif settings.get("appendfsync", "always") != "always":
+            notices.append(
+                "Redis syncs to disk after it has answered: the last second or two is lost if it is killed; "
+                "set appendfsync always to lose nothing"
+            )
         policy = info.get("maxmemory_policy", "noeviction")
         if policy != "noeviction":
             notices.append(f"Redis has maxmemory-policy {policy} and may evict data: set it to noeviction")
@@ -106,11 +112,10 @@ async def examine(client: Any, shown: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notices))
 
 
-async def unsaved(client: Any) -> bool:
-    """Whether no snapshots are saved either; False where the server does not tell."""
+async def configured(client: Any) -> dict[str, str]:
+    """How the server writes to disk; empty where it does not tell."""
     try:
-        found = await client.config_get("save")
+        found: dict[str, Any] = await client.config_get("*")
     except ResponseError:  # hosted servers often forbid CONFIG
-        return False
-    settings = found if "save" in found else next(iter(found.values()))
-    return not settings.get("save")
+        return {}
+    return found if "save" in found else dict(next(iter(found.values()), {}))

@@ -15,11 +15,11 @@ from typing import Any
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from ..errors import StoreUnavailable
+from .gather import Gather
 
 Argument = str | bytes | int | float
 FAILURES = (RedisError, RedisClusterException, OSError)
 MOST = 256  # commands in one pipeline
-TURNS = 2  # of the loop, before a pipeline is sent: requests that are ready now share its round trip
 
 
 class Script:
@@ -40,17 +40,11 @@ class Pipes:
         self.client = client
         self._cluster = hasattr(client, "get_node_from_key")
         self._texts = {script.hash: script.text for script in scripts}
-        self._waiting: dict[str, list[tuple[tuple[Argument, ...], asyncio.Future[Any]]]] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._gather: Gather[tuple[Argument, ...], Any] = Gather(self._send, MOST)
 
     async def run(self, key: str, *command: Argument) -> Any:
         """The reply to a command on `key`, or StoreUnavailable."""
-        node = await self._node(key)
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(node, []).append((command, future))
-        if node not in self._tasks:
-            self._tasks[node] = asyncio.create_task(self._drain(node))
-        return await future
+        return await self._gather.run(await self._node(key), command)
 
     async def many(self, commands: Sequence[tuple[str, *tuple[Argument, ...]]]) -> list[Any]:
         """The replies to commands that do not depend on each other, each preceded by its key."""
@@ -65,8 +59,7 @@ class Pipes:
 
     async def close(self) -> None:
         """Finish what was sent."""
-        while self._tasks:
-            await asyncio.wait(self._tasks.values())
+        await self._gather.close()
         await self.client.aclose()
 
     async def _node(self, key: str) -> str:
@@ -79,37 +72,18 @@ class Pipes:
             raise unavailable(error) from None
         return "" if node is None else str(node.name)
 
-    async def _drain(self, node: str) -> None:
+    async def _send(self, node: str, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         try:
-            while self._waiting.get(node):
-                for _ in range(TURNS):
-                    await asyncio.sleep(0)
-                waiting = self._waiting[node]
-                batch, self._waiting[node] = waiting[:MOST], waiting[MOST:]
-                commands = [command for command, _ in batch]
-                try:
-                    replies = await self._send(commands)
-                except FAILURES as error:
-                    replies = [error] * len(batch)
-                for (_, future), reply in zip(batch, replies, strict=True):
-                    if future.done():  # the request was given up
-                        continue
-                    if isinstance(reply, FAILURES):
-                        future.set_exception(unavailable(reply))
-                    else:
-                        future.set_result(reply)
-        finally:
-            del self._tasks[node]
-
-    async def _send(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
-        replies = await self._pipeline(commands)
-        # A server that was restarted has forgotten the scripts: the call did not run, so it may be sent in full.
-        lost = [i for i, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
-        if lost:
-            full = [("EVAL", self._texts[str(commands[i][1])], *commands[i][2:]) for i in lost]
-            for i, reply in zip(lost, await self._pipeline(full), strict=True):
-                replies[i] = reply
-        return replies
+            replies = await self._pipeline(commands)
+            # A server that was restarted has forgotten the scripts: the call did not run, so it may be sent in full.
+            lost = [i for i, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+            if lost:
+                full = [("EVAL", self._texts[str(commands[i][1])], *commands[i][2:]) for i in lost]
+                for i, reply in zip(lost, await self._pipeline(full), strict=True):
+                    replies[i] = reply
+        except FAILURES as error:
+            raise unavailable(error) from None
+        return [unavailable(reply) if isinstance(reply, FAILURES) else reply for reply in replies]
 
     async def _pipeline(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         if len(commands) == 1:

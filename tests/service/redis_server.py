@@ -36,7 +36,7 @@ def free_port() -> int:
 
 
 class RedisServer:
-    """A server with append-only persistence in its own folder; it can be killed and started again."""
+    """A server that syncs every write to its own folder; it can be killed and started again, and has lost nothing."""
 
     def __init__(self, folder: Path, *options: str, port: int | None = None) -> None:
         self.folder, self.options = folder, options
@@ -49,7 +49,7 @@ class RedisServer:
 
     def start(self) -> None:
         command = [binary(), "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
-        command += ["--appendonly", "yes", "--appendfsync", "everysec", "--save", "", *self.options]
+        command += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 10
         while not self.answers():

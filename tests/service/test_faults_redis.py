@@ -124,6 +124,7 @@ def test_scripts_that_the_server_forgot_are_sent_again(own_redis):
     ("commands", "said"),
     [
         ([], []),
+        ([b"CONFIG SET appendfsync everysec"], ["appendfsync"]),
         ([b"CONFIG SET appendonly no"], ["all is lost"]),
         ([b"CONFIG SET appendonly no", b'CONFIG SET save "60 1"'], ["not yet saved is lost"]),
         ([b"CONFIG SET maxmemory-policy allkeys-lru"], ["maxmemory-policy"]),

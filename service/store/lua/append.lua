@@ -1,74 +1,91 @@
--- Append drafts to a log, each once, and take the records they name: all of them, or none.
+-- Append groups of drafts to a log. Of a group all drafts are appended, each once, taking the records they name, or none.
 -- KEYS: meta, log, ids, marks, snapshots, records, expiry
--- ARGV: log, channel, time, prefix of data keys, then for each draft: body, digest, record or "", marks, base, number of ids, ids...
+-- ARGV: log, channel, time, prefix of data keys, then for each group: number of drafts, and for each draft:
+--       body, digest, record or "", marks, base, number of ids, ids...
+-- Replies one line a group: "placed VERSION FRESH ...", "clash INDEX", "missing INDEX", "trimmed" or "closed".
 local meta, log, ids, marks, snapshots, records, expiry = unpack(KEYS)
 local now = tonumber(ARGV[3])
 local held = redis.call('HMGET', meta, 'version', 'floor', 'closed')
-if held[3] then return {'closed'} end
-local version, floor = tonumber(held[1] or 0), tonumber(held[2] or 1)
-local last = version
-local drafts, placed, met = {}, {}, {}
+local version, floor, closed = tonumber(held[1] or 0), tonumber(held[2] or 1), held[3]
+local begun = version
 
-local at, index = 5, 0
-while at <= #ARGV do
-  local count = tonumber(ARGV[at + 5])
-  local draft = {body = at, digest = ARGV[at + 1], take = ARGV[at + 2], marks = tonumber(ARGV[at + 3]),
-                 base = tonumber(ARGV[at + 4]), first = at + 6, final = at + 5 + count}
-  local known
-  for i = draft.first, draft.final do
-    local found = met[ARGV[i]] or redis.call('HGET', ids, ARGV[i])
-    if found then
-      local where, digest = string.match(found, '^(%d+) (.*)$')
-      if digest ~= draft.digest or (known and known ~= where) then return {'clash', index} end
-      known = where
+-- The drafts of a group that are new, and where each of the group stands; or nothing and why not.
+local function examine(first, count)
+  local last, at = version, first
+  local fresh, places, met = {}, {}, {}
+  for index = 0, count - 1 do
+    local final = at + 5 + tonumber(ARGV[at + 5])
+    local draft = {at = at, final = final, digest = ARGV[at + 1], take = ARGV[at + 2], marks = tonumber(ARGV[at + 3])}
+    local known
+    for i = at + 6, final do
+      local found = met[ARGV[i]] or redis.call('HGET', ids, ARGV[i])
+      if found then
+        local where, digest = string.match(found, '^(%d+) (.*)$')
+        if digest ~= draft.digest or (known and known ~= where) then return nil, 'clash ' .. index end
+        known = where
+      end
     end
+    if known then
+      places[#places + 1] = known .. ' 0'
+    else
+      if draft.take ~= '' then
+        local record = redis.call('HGET', records, draft.take)
+        if not record or struct.unpack('<d', record) <= now then return nil, 'missing ' .. index end
+        draft.taken = string.sub(record, 9)
+      end
+      if draft.marks > 0 then
+        local base = tonumber(ARGV[at + 4])
+        if floor > base + 1 or (base > 0 and redis.call('HEXISTS', snapshots, base) == 0) then
+          return nil, 'trimmed'
+        end
+      end
+      last = last + 1
+      draft.version = last
+      for i = at + 6, final do met[ARGV[i]] = last .. ' ' .. draft.digest end
+      fresh[#fresh + 1] = draft
+      places[#places + 1] = last .. ' 1'
+    end
+    at = final + 1
   end
-  if known then
-    placed[#placed + 1] = tonumber(known)
-    placed[#placed + 1] = 0
-  else
-    if draft.take ~= '' then
-      local record = redis.call('HGET', records, draft.take)
-      if not record or struct.unpack('<d', record) <= now then return {'missing', index} end
-      draft.taken = string.sub(record, 9)
-    end
-    if draft.marks > 0 then
-      local reaches = draft.base == 0 or redis.call('HEXISTS', snapshots, draft.base) == 1
-      if floor > draft.base + 1 or not reaches then return {'trimmed'} end
-    end
-    last = last + 1
-    draft.version = last
-    for i = draft.first, draft.final do met[ARGV[i]] = last .. ' ' .. draft.digest end
-    drafts[#drafts + 1] = draft
-    placed[#placed + 1] = last
-    placed[#placed + 1] = 1
-  end
-  at = draft.final + 1
-  index = index + 1
+  return fresh, 'placed ' .. table.concat(places, ' ')
 end
 
-for _, draft in ipairs(drafts) do
-  local fields = {'b', ARGV[draft.body], 'a', ARGV[3]}
+local function write(draft)
   if draft.taken then
-    fields[5], fields[6] = 't', draft.taken
+    redis.call('XADD', log, draft.version .. '-0', 'b', ARGV[draft.at], 'a', ARGV[3], 't', draft.taken)
     redis.call('HDEL', records, draft.take)
     redis.call('ZREM', expiry, draft.take)
+  else
+    redis.call('XADD', log, draft.version .. '-0', 'b', ARGV[draft.at], 'a', ARGV[3])
   end
-  redis.call('XADD', log, draft.version .. '-0', unpack(fields))
-  for i = draft.first, draft.final do redis.call('HSET', ids, ARGV[i], met[ARGV[i]]) end
+  for i = draft.at + 6, draft.final do
+    redis.call('HSET', ids, ARGV[i], draft.version .. ' ' .. draft.digest)
+  end
   if draft.marks > 0 then
     redis.call('HSET', marks, draft.marks, draft.version)
     redis.call('HSET', meta, 'marked', draft.version)
-    for _, held in ipairs(redis.call('HKEYS', snapshots)) do
-      if tonumber(held) >= draft.marks then
-        redis.call('DEL', ARGV[4] .. held .. ':' .. redis.call('HGET', snapshots, held))
-        redis.call('HDEL', snapshots, held)
+    for _, old in ipairs(redis.call('HKEYS', snapshots)) do
+      if tonumber(old) >= draft.marks then
+        redis.call('DEL', ARGV[4] .. old .. ':' .. redis.call('HGET', snapshots, old))
+        redis.call('HDEL', snapshots, old)
       end
     end
   end
+  version = draft.version
 end
-if last > version then
-  redis.call('HSET', meta, 'version', last)
-  redis.call('PUBLISH', ARGV[2], 'log ' .. ARGV[1] .. ' ' .. last)
+
+local replies, at = {}, 5
+while at <= #ARGV do
+  local count = tonumber(ARGV[at])
+  local fresh, said = nil, 'closed'
+  if not closed then fresh, said = examine(at + 1, count) end
+  for _, draft in ipairs(fresh or {}) do write(draft) end
+  replies[#replies + 1] = said
+  at = at + 1
+  for _ = 1, count do at = at + 6 + tonumber(ARGV[at + 5]) end
 end
-return {'placed', placed}
+if version > begun then
+  redis.call('HSET', meta, 'version', version)
+  redis.call('PUBLISH', ARGV[2], 'log ' .. ARGV[1] .. ' ' .. version)
+end
+return table.concat(replies, '\n')
