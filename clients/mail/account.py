@@ -94,7 +94,7 @@ class Account:
 
 @contextmanager
 def connect(account: Account) -> Iterator[IMAPClient]:
-    """A connection, logged in; logged out at the end if it still stands."""
+    """A connection, logged in; logged out at the end, or cut if something failed."""
     context = ssl.create_default_context()
     imap = IMAPClient(
         account.host,
@@ -114,9 +114,12 @@ def connect(account: Account) -> Iterator[IMAPClient]:
         else:
             imap.login(account.user, secret)
         yield imap
-    finally:
-        with suppress(IMAPClientError, OSError):  # the connection may be what failed
-            imap.logout()
+    except BaseException:
+        with suppress(OSError):  # a server that is in the middle of something may never answer a logout
+            imap.shutdown()
+        raise
+    with suppress(IMAPClientError, OSError):
+        imap.logout()
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,6 @@ def watch(
 
 
 def _wait(imap: IMAPClient, state: State, inbox: str, poll: float, ended: threading.Event) -> None:
-    until = time.monotonic() + poll
     if not imap.has_capability("IDLE"):
         ended.wait(poll)
         return
@@ -68,10 +67,20 @@ def _wait(imap: IMAPClient, state: State, inbox: str, poll: float, ended: thread
         known.uidnext,
     ):
         return  # it came between the look and now, and IDLE would not tell of it
+    # First for a moment: what came between SELECT and IDLE some servers tell only at its end.
+    if not _idle(imap, min(poll, SLICE), ended):
+        _idle(imap, poll - SLICE, ended)
+
+
+def _idle(imap: IMAPClient, seconds: float, ended: threading.Event) -> bool:
+    """Whether the server said something within so many seconds."""
+    until = time.monotonic() + seconds
+    said: list[object] = []
     imap.idle()
-    try:
-        while not ended.is_set() and (rest := until - time.monotonic()) > 0:
-            if imap.idle_check(timeout=min(rest, SLICE)):
-                break
-    finally:
-        imap.idle_done()
+    while not said and not ended.is_set() and (rest := until - time.monotonic()) > 0:
+        asked = time.monotonic()
+        said = imap.idle_check(timeout=min(rest, SLICE))
+        if time.monotonic() - asked < min(rest, SLICE) / 2:
+            break  # if nothing was said, and at once, then the line is cut, which `idle_done` will find
+    _, more = imap.idle_done()
+    return bool(said or more)

@@ -16,7 +16,9 @@ _BLOCKQUOTE = re.compile(r"<blockquote\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 # Lines that say that what follows was written before: `> text`, `-----Original Message-----`; `Anna wrote:`.
 _QUOTE = re.compile(r"^(?:>|[ \t]*--+[ \t]*(?:original message|forwarded))", re.IGNORECASE | re.MULTILINE)
-_WROTE = re.compile(r"\b(?:wrote|writes|schrieb|écrit|escribió|scrisse)[ \t]?:[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+_WROTE = re.compile(
+    r"\b(?:wrote|writes|schrieb|écrit|escribió|scrisse)[ \t]?:[ \t]*\r?$", re.IGNORECASE | re.MULTILINE
+)
 
 
 def words(text: str) -> list[str]:

@@ -62,6 +62,8 @@ class Watcher:
 
     def look(self) -> None:
         """See what changed, and do what is to do."""
+        # Taken before the folders are looked at: what leaves the inbox from here on is a change for the next look.
+        inbox = self._status(self._settings.inbox)
         found = boxes(self._imap, self._settings.inbox, self._settings.exclude)
         self._follow(found)
         for box in found:
@@ -72,7 +74,7 @@ class Watcher:
             except IMAPClientError as error:  # this folder cannot be read; the others can
                 self._report(f"{box.name}: {error}")
         self._settle()
-        self._inbox()
+        self._inbox(inbox)
 
     # ---- folders
 
@@ -104,10 +106,9 @@ class Watcher:
         validity, following, messages = (int(status[item.encode()]) for item in _STATUS)
         return validity, following, messages
 
-    def _changes(self, name: str, label: str) -> Iterator[tuple[int, str, bool]]:
+    def _changes(self, name: str, label: str, now: tuple[int, int, int]) -> Iterator[tuple[int, str, bool]]:
         """(UID, key, is a first look) of each message new in a folder; the folder is selected, its state updated after."""
         before = self._state.folders().get(name)
-        now = self._status(name)
         if before and now == (before.uidvalidity, before.uidnext, before.messages):
             return
         self._imap.select_folder(name, readonly=True)
@@ -142,7 +143,7 @@ class Watcher:
     def _folder(self, box: Box) -> None:
         known = self._state.folders().get(box.name)
         label = known.label if known else self._free(box)
-        for uid, message, first in self._changes(box.name, label):
+        for uid, message, first in self._changes(box.name, label, self._status(box.name)):
             ours = [action for action in self._state.actions("filed", message) if action.folder == box.name]
             for action in ours:
                 self._state.set_fate(action.id, "open")
@@ -207,9 +208,9 @@ class Watcher:
 
     # ---- the inbox
 
-    def _inbox(self) -> None:
+    def _inbox(self, now: tuple[int, int, int]) -> None:
         inbox = self._settings.inbox
-        for uid, message, first in self._changes(inbox, inbox):
+        for uid, message, first in self._changes(inbox, inbox, now):
             if self._state.is_seen(message):
                 for action in self._state.actions("filed", message):
                     self._came_back(action)

@@ -1,0 +1,556 @@
+"""Training and watching against a real IMAP server (pymap), the service embedded, and a second client as the person."""
+
+import contextlib
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from imapclient import IMAPClient
+
+from feedrank.clients import Client
+from feedrank.clients.mail.account import Account, AccountError, Secret, boxes, connect
+from feedrank.clients.mail.certainty import Round
+from feedrank.clients.mail.imap_source import fetch
+from feedrank.clients.mail.loop import watch
+from feedrank.clients.mail.state import State
+from feedrank.clients.mail.training import train
+from feedrank.clients.mail.watch import Settings, Watcher, keyword, undo
+from feedrank.embedded import Embedded
+
+FOLDERS = ("Work", "Travel")
+WORDS = {"Work": "budget meeting report deadline", "Travel": "flight hotel boarding passport"}
+
+
+def raw(number, topic, message_id=True):
+    head = f"Message-ID: <m{number}@example.org>\r\n" if message_id else f"X-Number: {number}\r\n"
+    return (
+        f"{head}From: {topic.lower()}@example.org\r\nTo: me@example.org\r\nSubject: {WORDS[topic]} {number}\r\n"
+        f"Date: Mon, 05 Feb 2024 10:{number % 60:02}:00 +0000\r\n\r\n{WORDS[topic]}\r\n"
+    ).encode()
+
+
+class Server:
+    """A pymap process; its mail is in memory, so a restart is a loss of all, with new UIDVALIDITYs."""
+
+    def __init__(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.start()
+
+    def start(self):
+        command = [sys.executable, "-c", "from pymap.main import main; main()", "--host", "127.0.0.1"]
+        command += ["--port", str(self.port), "--no-tls", "--no-service", "admin"]
+        command += ["dict", "--demo-user", "me", "--demo-password", "secret"]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(300):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+                return
+            time.sleep(0.1)
+        raise AssertionError("pymap did not start")
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def server():
+    running = Server()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def account(server, monkeypatch):
+    monkeypatch.setenv("FEEDRANK_MAIL_PASSWORD", "secret")
+    return Account.of(f"imap://me@127.0.0.1:{server.port}", Secret())
+
+
+@pytest.fixture
+def person(account):
+    """The person's own mail program, on an empty account with two folders."""
+    with connect(account) as imap:
+        for _, _, name in reversed(imap.list_folders()):
+            if name == "INBOX":
+                imap.select_folder(name)
+                imap.delete_messages(imap.search())
+                imap.expunge()
+            else:
+                with contextlib.suppress(IMAPClient.Error):
+                    imap.delete_folder(name)
+        for name in FOLDERS:
+            imap.create_folder(name)
+        imap.noop()
+        yield imap
+
+
+@pytest.fixture
+def client(tmp_path):
+    with Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path / 'service.db'}")) as made:
+        made.create("mail", {"task": "multiclass"})
+        yield made
+
+
+@pytest.fixture
+def state(tmp_path, account):
+    with State(tmp_path / "mail.db", account.name) as made:
+        yield made
+
+
+@pytest.fixture
+def look(account, client, state):
+    """Look once on a connection of its own, and give what was reported."""
+
+    def once(**settings):
+        lines = []
+        with connect(account) as imap:
+            Watcher(imap, client, state, Settings(**settings), lines.append).look()
+        return lines
+
+    return once
+
+
+def move(imap, origin, folder, number):
+    imap.select_folder(origin)
+    uids = imap.search(["HEADER", "Message-ID", f"m{number}@example.org"])
+    assert len(uids) == 1, f"message {number} is not in {origin}"
+    imap.move(uids, folder)
+
+
+def numbers(imap, folder):
+    imap.select_folder(folder, readonly=True)
+    found = imap.fetch(imap.search() or [1 << 30], ["ENVELOPE"])
+    return sorted(int(one[b"ENVELOPE"].message_id[2:].split(b"@")[0]) for one in found.values())
+
+
+def taught(client, state, person, look, count=6):
+    """Folders with mail, learned by `train`, and a watcher that has seen them."""
+    for number in range(count):
+        topic = FOLDERS[number % 2]
+        person.append(topic, raw(number, topic))
+    return trained(client, state, person, look)
+
+
+def trained(client, state, person, look, into=None):
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as spool:
+        curve = train(client, state, list(fetch(person, state, Path(spool), ())))
+    look()
+    return curve
+
+
+def trusted(state, margin=0.0):
+    """A record that makes every prediction sure."""
+    state.add_rounds([Round(folder, margin, True) for folder in FOLDERS for _ in range(60)])
+
+
+def version(client):
+    return client.learner("mail").version
+
+
+def test_training_is_in_order_and_once(client, state, person, look):
+    curve = taught(client, state, person, look)
+    assert len(curve.mistakes) == 6
+    assert client.learner("mail").labels == list(FOLDERS)
+    events = client.events("mail").events
+    assert len(events) == 6
+    again = trained(client, state, person, look)
+    assert (again.mistakes, version(client)) == ([], 6)
+    person.append("Work", raw(7, "Work"))
+    assert len(trained(client, state, person, look).mistakes) == 1
+
+
+def test_a_move_by_the_person_is_learned_once(client, state, person, look):
+    taught(client, state, person, look)
+    person.append("INBOX", raw(10, "Work"))
+    assert look() == ["Work: suggested for <m10@example.org>"]
+    assert version(client) == 6
+    move(person, "INBOX", "Travel", 10)
+    assert look() == ["Travel: learned <m10@example.org>"]
+    assert look() == []
+    assert version(client) == 7
+    assert state.rounds(1) == [Round("Work", pytest.approx(state.rounds(1)[0].margin), False)]
+
+
+def test_a_move_while_nobody_watched_is_learned_after_a_restart(
+    client, tmp_path, account, state, person, look
+):
+    taught(client, state, person, look)
+    person.append("INBOX", raw(10, "Work"))
+    look()
+    state.close()
+    move(person, "INBOX", "Work", 10)
+    person.append("Travel", raw(11, "Travel"))  # came and went while nobody looked
+    with State(tmp_path / "mail.db", account.name) as again, connect(account) as imap:
+        lines = []
+        watcher = Watcher(imap, client, again, Settings(), lines.append)
+        watcher.look()
+        watcher.look()
+    assert lines == ["Work: learned <m10@example.org>", "Travel: learned <m11@example.org>"]
+    assert version(client) == 8
+
+
+def test_sure_mail_is_filed_and_not_learned_from_ourselves(client, state, person, look):
+    taught(client, state, person, look)
+    person.append("INBOX", raw(10, "Travel"))
+    assert look(mode="file") == ["Travel: suggested for <m10@example.org>"]  # no record yet, so never sure
+    trusted(state)
+    person.append("INBOX", raw(11, "Travel"))
+    assert look(mode="file") == ["Travel: filed <m11@example.org>"]
+    assert (numbers(person, "INBOX"), numbers(person, "Travel")) == ([10], [1, 3, 5, 11])
+    assert look(mode="file") == []
+    assert version(client) == 6
+
+
+def test_a_filed_message_that_was_read_and_left_was_right(client, state, person, look):
+    taught(client, state, person, look)
+    trusted(state)
+    person.append("INBOX", raw(11, "Travel"))
+    look(mode="file")
+    look(settle=0.0)
+    assert state.actions("filed")[0].fate == "open"  # not read yet
+    person.select_folder("Travel")
+    person.add_flags(person.search(["HEADER", "Message-ID", "m11@example.org"]), [rb"\Seen"])
+    look(settle=3600.0)
+    assert len(state.actions("filed")) == 1
+    look(settle=0.0)
+    assert state.actions("filed") == []
+    assert state.rounds(1)[0].right
+
+
+@pytest.mark.parametrize("where", ["Work", "INBOX"])
+def test_a_correction_of_our_move_is_the_truth(client, state, person, look, where):
+    taught(client, state, person, look)
+    trusted(state)
+    person.append("INBOX", raw(11, "Travel"))
+    look(mode="file")
+    move(person, "Travel", where, 11)
+    lines = look(mode="file")
+    assert lines == (
+        ["Work: learned <m11@example.org>"] if where == "Work" else ["Travel: <m11@example.org> was put back"]
+    )
+    assert version(client) == (7 if where == "Work" else 6)
+    assert not state.rounds(1)[0].right
+    assert look(mode="file") == []
+    assert 11 in numbers(person, where)
+
+
+def test_undo_puts_back_for_good(client, state, person, look):
+    taught(client, state, person, look)
+    trusted(state)
+    for number in (11, 12):
+        person.append("INBOX", raw(number, "Travel"))
+    look(mode="file")
+    assert undo(person, state, 1) == 1
+    assert numbers(person, "INBOX") == [12]
+    assert undo(person, state, 5) == 1
+    assert undo(person, state, 5) == 0
+    assert look(mode="file") == []
+    assert numbers(person, "INBOX") == [11, 12]
+    assert [one.right for one in state.rounds(2)] == [False, False]
+
+
+def test_a_dry_run_changes_nothing(client, state, person, look, account):
+    taught(client, state, person, look)
+    trusted(state)
+    person.append("INBOX", raw(11, "Travel"))
+    person.append("INBOX", raw(12, "Work"))
+    move(person, "INBOX", "Work", 12)
+    before = client.learner("mail")
+    for _ in range(2):
+        lines = []
+        with connect(account) as imap, state.copy() as copy:
+            Watcher(imap, client, copy, Settings(mode="file", dry_run=True), lines.append).look()
+        assert lines == ["Work: learned <m12@example.org>", "Travel: filed <m11@example.org>"]
+    assert client.learner("mail") == before
+    assert numbers(person, "INBOX") == [11]
+    assert look(mode="file") == lines
+
+
+def test_trash_and_chosen_folders_are_never_learned(client, state, person, look):
+    for name in ("Trash", "Junk", "Sent", "Drafts", "Lists/python", "Sent Items"):
+        person.create_folder(name)
+    taught(client, state, person, look)
+    for number, name in enumerate(("Trash", "Junk", "Sent", "Drafts", "Lists/python", "Sent Items"), 20):
+        person.append("INBOX", raw(number, "Work"))
+        look(exclude=["Lists/*"])
+        move(person, "INBOX", name, number)
+    look(exclude=["Lists/*"])
+    assert version(client) == 6
+    assert [box.name for box in boxes(person, "INBOX", ["Lists/*"])] == list(FOLDERS)
+
+
+@pytest.mark.parametrize(
+    "name", ["Büro & Co", "日本/旅行 2024", "a b/c d", "x.y", "&-odd", 'quo"ted', "Work/Sub"]
+)
+def test_odd_folder_names(client, state, person, look, name):
+    taught(client, state, person, look)
+    trusted(state)
+    person.create_folder(name)
+    person.append("INBOX", raw(10, "Travel"))
+    look()
+    move(person, "INBOX", name, 10)
+    assert look() == [f"{name}: learned <m10@example.org>"]
+    assert name in client.learner("mail").labels
+    for number in (11, 12, 13):
+        person.append(name, raw(number, "Travel"))
+        look()
+    trusted(state, -1.0)
+    person.append("INBOX", raw(14, "Travel"))
+    assert look(mode="file") == [f"{name}: filed <m14@example.org>"]
+    assert numbers(person, name) == [10, 11, 12, 13, 14]
+
+
+def test_a_renamed_folder_keeps_its_label(client, state, person, look):
+    taught(client, state, person, look)
+    trusted(state)
+    person.select_folder("INBOX")
+    person.rename_folder("Travel", "Reisen/2024")
+    assert look() == ["Travel: is now Reisen/2024"]
+    person.append("INBOX", raw(10, "Travel"))
+    assert look(mode="file") == ["Reisen/2024: filed <m10@example.org>"]
+    person.append("INBOX", raw(11, "Travel"))
+    look()
+    move(person, "INBOX", "Reisen/2024", 11)
+    assert look() == ["Reisen/2024: learned <m11@example.org>"]
+    assert client.learner("mail").labels == list(FOLDERS)
+    person.create_folder("Travel")  # a new folder of the old name is another folder
+    person.append("INBOX", raw(12, "Travel"))
+    look()
+    move(person, "INBOX", "Travel", 12)
+    look()
+    assert len(client.learner("mail").labels) == 3
+
+
+def test_a_deleted_folder_is_not_suggested_any_more(client, state, person, look):
+    taught(client, state, person, look)
+    trusted(state, -1.0)
+    person.select_folder("INBOX")
+    person.delete_folder("Travel")
+    person.append("INBOX", raw(10, "Travel"))
+    assert look(mode="file") == ["Travel: gone", "Work: suggested for <m10@example.org>"]
+    assert numbers(person, "INBOX") == [10]
+
+
+def test_messages_without_an_id_are_followed_too(client, state, person, look):
+    taught(client, state, person, look)
+    person.append("INBOX", raw(10, "Work", message_id=False))
+    look()
+    person.select_folder("INBOX")
+    person.move(person.search(), "Travel")
+    assert len(look()) == 1
+    assert look() == []
+    assert version(client) == 7
+
+
+def test_a_crash_between_record_and_move_is_told_from_the_persons_moves(
+    client, state, person, look, monkeypatch
+):
+    taught(client, state, person, look)
+    trusted(state)
+    rounds = len(state.rounds(1000))
+    for number, crash_after_move in ((10, False), (11, True)):
+        person.append("INBOX", raw(number, "Travel"))
+        real = IMAPClient.move
+
+        def crash(self, uids, folder, real=real, after=crash_after_move):
+            if after:
+                real(self, uids, folder)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(IMAPClient, "move", crash)
+            with pytest.raises(KeyboardInterrupt):
+                look(mode="file")
+        assert look(mode="file") == []
+    assert version(client) == 6  # nothing was taken for the person's choice
+    assert (numbers(person, "INBOX"), 11 in numbers(person, "Travel")) == ([10], True)
+    assert len(state.rounds(1000)) == rounds
+    assert undo(person, state, 5) == 1  # only the one that was moved
+
+
+def test_new_uidvalidity_teaches_nothing_twice(client, state, monkeypatch, tmp_path):
+    monkeypatch.setenv("FEEDRANK_MAIL_PASSWORD", "secret")
+    running = Server()
+    try:
+        account = Account.of(f"imap://me@127.0.0.1:{running.port}", Secret())
+
+        def fill(imap):
+            for name in FOLDERS:
+                imap.create_folder(name)
+            for number in range(6):
+                imap.append(FOLDERS[number % 2], raw(number, FOLDERS[number % 2]))
+            imap.append("INBOX", raw(10, "Work"))
+            imap.append("INBOX", raw(11, "Work"))
+
+        def look(lines):
+            with connect(account) as imap:
+                Watcher(imap, client, state, Settings(), lines.append).look()
+
+        with connect(account) as imap:
+            fill(imap)
+            for _ in range(3):
+                imap.append("INBOX", raw(99, "Work"))  # so that UIDs differ the second time
+            look([])
+        before, known = version(client), state.folders()
+        running.stop()
+        running.start()
+        lines = []
+        with connect(account) as imap:
+            fill(imap)
+            look(lines)
+            assert state.folders()["Work"].uidvalidity != known["Work"].uidvalidity
+            assert (lines, version(client)) == ([], before)
+            move(imap, "INBOX", "Work", 11)
+            look(lines)
+        assert lines == ["Work: learned <m11@example.org>"]
+    finally:
+        running.stop()
+
+
+class Proxy:
+    """A wire to the server that can be cut."""
+
+    def __init__(self, port):
+        self.target, self.open = port, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                far = socket.create_connection(("127.0.0.1", self.target))
+                self.open += [near, far]
+                for a, b in ((near, far), (far, near)):
+                    threading.Thread(target=self.pump, args=(a, b), daemon=True).start()
+
+    def pump(self, source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+        self.shut(source, sink)
+
+    def shut(self, *sockets):
+        for one in sockets:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def cut(self):
+        self.shut(*self.open)
+        self.open.clear()
+
+    def close(self):
+        self.shut(self.listener)
+        self.cut()
+
+
+@pytest.fixture
+def wire(server):
+    made = Proxy(server.port)
+    yield made
+    made.close()
+
+
+def wait_for(condition, lines, seconds=20.0):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, lines
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("idle", [True, False])
+def test_watching_sees_new_mail_and_outlives_lost_connections(
+    client, tmp_path, account, person, wire, idle, state, look, monkeypatch
+):
+    taught(client, state, person, look)
+    if not idle:
+        real = IMAPClient.has_capability
+        monkeypatch.setattr(
+            IMAPClient, "has_capability", lambda self, name: name != "IDLE" and real(self, name)
+        )
+    through = Account(account.host, wire.port, account.user, account.tls, account.secret)
+    lines, stop, errors = [], threading.Event(), []
+
+    def run():
+        try:
+            with State(tmp_path / "watch.db", through.name) as own:
+                watch(through, client, own, Settings(), lines.append, poll=30.0 if idle else 0.3, stop=stop)
+        except Exception as error:
+            errors.append(error)
+            raise
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        wait_for(lambda: (tmp_path / "watch.db").exists() and "INBOX" in _folders(tmp_path, through), lines)
+        person.append("INBOX", raw(10, "Work"))
+        wait_for(lambda: "Work: suggested for <m10@example.org>" in lines, lines)
+        move(person, "INBOX", "Travel", 10)
+        wait_for(lambda: "Travel: learned <m10@example.org>" in lines, lines)
+        wire.cut()
+        person.append("INBOX", raw(11, "Work"))
+        wait_for(lambda: any("suggested for <m11@example.org>" in line for line in lines), lines)
+        assert any("again in" in line for line in lines)
+    finally:
+        stop.set()
+        thread.join(20)
+    assert not thread.is_alive()
+    assert errors == []
+    assert len([line for line in lines if "m1" in line]) == 3
+
+
+def _folders(tmp_path, account):
+    with State(tmp_path / "watch.db", account.name) as own:
+        return own.folders()
+
+
+def test_a_wrong_password_ends_it(account, client, state, monkeypatch):
+    monkeypatch.setenv("FEEDRANK_MAIL_PASSWORD", "wrong")
+    with pytest.raises(IMAPClient.Error):
+        watch(account, client, state, Settings(), print)
+
+
+def test_secrets_and_addresses(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEEDRANK_MAIL_PASSWORD", "env")
+    path = tmp_path / "password"
+    path.write_text("filed\nmore\n")
+    assert Secret().read() == "env"
+    assert Secret(file=path).read() == "filed"
+    assert Secret(command=f"{sys.executable} -c 'print(7)'").read() == "7"
+    with pytest.raises(AccountError, match="failed"):
+        Secret(command=f"{sys.executable} -c 'raise SystemExit(3)'").read()
+    monkeypatch.delenv("FEEDRANK_MAIL_PASSWORD")
+    with pytest.raises(AccountError, match="no password"):
+        Secret().read()
+    one = Account.of("imaps://a.b%40example.org@mail.example.org", Secret())
+    assert (one.user, one.host, one.port, one.tls) == ("a.b@example.org", "mail.example.org", 993, True)
+    for url in ("mail.example.org", "imaps://mail.example.org", "http://a@b", "imaps://a:secret@b"):
+        with pytest.raises(AccountError):
+            Account.of(url, Secret())
+
+
+def test_keywords_are_atoms():
+    assert keyword("Büro & Co/Ä (1)") == "feedrank-B_ro_Co_1_"
+
+
+@pytest.mark.slow
+def test_five_thousand_messages(client, state, person, look):
+    for number in range(5000):
+        person.append(FOLDERS[number % 2], raw(number, FOLDERS[number % 2]))
+    curve = trained(client, state, person, look)
+    assert len(curve.mistakes) == 5000
+    assert look() == []
+    person.append("INBOX", raw(6000, "Work"))
+    begun = time.perf_counter()
+    assert look() == ["Work: suggested for <m6000@example.org>"]
+    assert time.perf_counter() - begun < 5
+    assert version(client) == 5000
