@@ -11,13 +11,13 @@ COMMANDS = {
     "serve": ("feedrank.service.commands", "serve", "service", "serve learners over HTTP"),
     "keys": ("feedrank.service.commands", "keys", "service", "add, list and revoke keys"),
     "replay": (
-        "feedrank.service.commands",
+        "feedrank.service.replay_commands",
         "replay",
         "service",
         "fold a log again, under its spec or another",
     ),
     "verify": (
-        "feedrank.service.commands",
+        "feedrank.service.replay_commands",
         "verify",
         "service",
         "check that snapshots are the fold of the log",

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from .store.open import SCHEMES
+
 PREFIX = "FEEDRANK_"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 SUFFIXES = {"k": KIB, "m": MIB, "g": GIB}
@@ -34,7 +36,10 @@ class Settings:
 
     host: str = setting("127.0.0.1", "address to listen on; not loopback only with keys")
     port: int = setting(8000, "port to listen on; 0 takes a free one", least=0, most=65535)
-    store: str = setting("sqlite:feedrank.db", "`sqlite:PATH`, `redis://HOST:PORT/DB` or `rediss://...`")
+    store: str = setting(
+        "sqlite:feedrank.db",
+        "`sqlite:PATH`, `redis://HOST:PORT/DB`, `redis+cluster://HOST:PORT`; with TLS `rediss`",
+    )
     keys_file: str = setting("", "file of hashed keys; empty: no keys, loopback only")
     cors_origins: str = setting("", "comma-separated origins that browsers may call from; empty: none")
     log_level: str = setting("info", "`debug` (every request), `info` (refusals too), `warning`, `error`")
@@ -92,7 +97,7 @@ class Settings:
 
     def _check_store(self) -> None:
         scheme, _, rest = self.store.partition(":")
-        if scheme not in {"sqlite", "redis", "rediss"} or not rest:
+        if scheme not in SCHEMES or not rest:
             raise SettingsError(
                 f"{variable('store')} must be sqlite:PATH or redis://HOST:PORT/DB, not {self.store!r}"
             )

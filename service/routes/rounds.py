@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from ..bodies import JSON
@@ -23,7 +23,12 @@ from ..stream import NDJSON, StreamReply
 
 router = APIRouter(route_class=Call, tags=["rounds"])
 
-IDEMPOTENCY = Header(alias="Idempotency-Key", description="another name for `feedback_id`", max_length=512)
+IDEMPOTENCY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "another name for `feedback_id`; in a batch, of the batch as a whole",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 512},
+}
 LINES = {
     "application/json": {"schema": {"$ref": "#/components/schemas/StreamLine"}},
     NDJSON: {"schema": {"type": "string", "description": "one such object a line"}},
@@ -37,16 +42,21 @@ async def predict(request: Request, name: Name, body: Annotated[JSON, Documented
 
 
 @router.post(
-    "/v1/learners/{name}/feedback", **call("feedback", 404, 409, 410, 413, 507, reply=Outcome | Outcomes)
+    "/v1/learners/{name}/feedback",
+    **call(
+        "feedback",
+        404,
+        409,
+        410,
+        413,
+        507,
+        reply=Outcome | Outcomes,
+        openapi_extra={"parameters": [IDEMPOTENCY]},
+    ),
 )
-async def feedback(
-    request: Request,
-    name: Name,
-    body: Annotated[JSON, Documented(FeedbackBody)],
-    idempotency_key: Annotated[str | None, IDEMPOTENCY] = None,
-) -> Response:
+async def feedback(request: Request, name: Name, body: Annotated[JSON, Documented(FeedbackBody)]) -> Response:
     """Learn from one event, or from all of a batch or none; once, however often it is sent."""
-    key = idempotency_key or request.headers.get("idempotency-key")
+    key = request.headers.get("idempotency-key")
     return reply(await request.app.state.host.feedback(name, body, key))
 
 

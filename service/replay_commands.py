@@ -1,0 +1,125 @@
+"""`feedrank replay` and `feedrank verify`: the parts of the command line that read logs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import orjson
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from .errors import ServiceError
+from .host.fold import Fold
+from .replay import Replay, Report
+from .replay import replay as run_replay
+from .replay import verify as run_verify
+from .settings import Settings, SettingsError
+from .store import Store, open_store
+
+T = TypeVar("T")
+ROWS = 20
+
+replay = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+verify = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+Place = Annotated[str | None, typer.Option("--store", help="sqlite:PATH or redis://HOST:PORT/DB")]
+
+
+@replay.command()
+def _replay(
+    learner: Annotated[str, typer.Argument(help="its name, or an alias")],
+    spec: Annotated[Path | None, typer.Option(help="a JSON file: learn by this spec beside its own")] = None,
+    until: Annotated[int | None, typer.Option(help="stop after this version", min=1)] = None,
+    store: Place = None,
+) -> None:
+    """Rebuild a learner from its log, as it was or as another algorithm would have learned it."""
+
+    async def body(held: Store) -> Replay:
+        other = None if spec is None else orjson.loads(spec.read_bytes())
+        with bar("events") as progress:
+            return await run_replay(held, learner, spec=other, until=until, progress=progress)
+
+    show(run(store, body))
+
+
+@verify.command()
+def _verify(
+    learners: Annotated[list[str] | None, typer.Argument(help="names; all learners if none is given")] = None,
+    store: Place = None,
+) -> None:
+    """Check that every log can be read, and that every snapshot is what its log folds to."""
+
+    async def body(held: Store) -> list[Report]:
+        with bar("learners") as progress:
+            return await run_verify(held, learners or None, progress=progress)
+
+    reports = run(store, body)
+    for report in reports:
+        for problem in report.problems:
+            print(f"{report.name}: {problem}")
+    bad = sum(bool(report.problems) for report in reports)
+    print(
+        f"{len(reports)} learners, {sum(r.version for r in reports)} events: {f'{bad} with problems' if bad else 'sound'}"
+    )
+    raise typer.Exit(1 if bad else 0)
+
+
+def run(url: str | None, body: Callable[[Store], Awaitable[T]]) -> T:
+    """Open the store, run, close; what cannot be done is one line."""
+
+    async def main() -> T:
+        held = await open_store(Settings.from_env(store=url).store)
+        try:
+            return await body(held)
+        finally:
+            await held.close()
+
+    try:
+        return asyncio.run(main())
+    except (ServiceError, SettingsError, OSError, orjson.JSONDecodeError) as error:
+        print(f"feedrank: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on the terminal; nothing where there is none."""
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+def show(told: Replay) -> None:
+    """The learning curve of both, at the same rounds."""
+    print(f"{told.name}: versions {told.first} to {told.last}")
+    folds = {"its own": told.own} | ({"the other": told.other} if told.other is not None else {})
+    table = Table("rounds", *(f"{name}: {what}" for name in folds for what in ("mean loss", "window")))
+    curves = [points(fold) for fold in folds.values()]
+    rounds = sorted(set.union(*(set(curve) for curve in curves)))
+    for number in rounds[:: -(-len(rounds) // ROWS)] if rounds else []:
+        cells = [
+            f"{curve[number][what]:.4f}" if number in curve else ""
+            for curve in curves
+            for what in ("mean_loss", "window_loss")
+        ]
+        table.add_row(str(number), *cells)
+    Console().print(table)
+    for name, fold in folds.items():
+        done = fold.learner.progress.to_json()
+        algorithm = fold.learner.spec["algorithm"]
+        print(
+            f"{name} ({algorithm}): {done['rounds']} rounds, {done['mistakes']} mistakes, mean loss {done['mean_loss']}"
+        )
+    if told.refused:
+        print(f"{told.refused} events do not fit the other spec and were left out")
+
+
+def points(fold: Fold) -> dict[int, dict[str, Any]]:
+    return {point["rounds"]: point for point in fold.curve.to_json()}
