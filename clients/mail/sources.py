@@ -24,6 +24,7 @@ MAX_BYTES = 1 << 20
 """Bytes read of one message: more only holds attachments."""
 _MAILDIR = ("cur", "new")
 _START = re.compile(rb"(?:\A|\n\r?\n)(From [^\r\n]+\r?\n)(?=[!-9;-~]+:)")
+_HEADERS = {"from", "date", "subject", "message-id", "received"}
 _OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -94,13 +95,18 @@ def _tree(root: Path) -> Iterator[Found]:
                 continue
             if _is_mbox(path):
                 yield from _mbox(path, "/".join(part for part in (folder, path.stem) if part))
-            else:
+            elif _is_message(path):
                 yield in_file(str(path), folder or "INBOX")
 
 
 def _is_mbox(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(5) == b"From "
+
+
+def _is_message(path: Path) -> bool:
+    with path.open("rb") as file:
+        return not _HEADERS.isdisjoint(read_headers(file.read(HEAD)))
 
 
 def in_file(path: str, folder: str) -> Found:
