@@ -6,38 +6,35 @@
     clicks, clicks@k      the share of the (first k) places clicked          higher is better
     reciprocal-rank       1 / place of the first click, 0 without one        higher is better
 
-Intervals that hold at every look need bounded values. A loss that can pass 1 is divided by the largest value that it could
-have had in this round: `hamming` by the labels, `error-set-size` by relevant times irrelevant labels, `absolute` by the
-grades less one, `weighted` and `reject` by the highest cost. A loss is judged by the core itself.
+Intervals that hold at every look need bounded values: `judges` says how losses that can pass 1 are scaled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from feedrank.learners import build
 from feedrank.learners.spec import LOSSES, QUADRATIC_LOSSES, RANKINGS
 from feedrank.service.errors import Unprocessable
+from feedrank.service.experiments.judges import MISTAKE, Loss, judge
 
 CLICKS, RANK, REWARD = "clicks", "reciprocal-rank", "reward"
-MISTAKE = "mistake"  # of label rankings by dual ascent: 1 if an irrelevant label stands above a relevant one
 _CUTOFFS = (CLICKS, "ndcg", "precision")
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """`judge` is the spec of a learner that has this loss; {} for measures that are no losses."""
+    """`loss` for measures that are one."""
 
     name: str
     cutoff: int | None = None
-    judge: Mapping[str, Any] = field(default_factory=dict)
+    loss: Loss | None = None
 
     @property
     def is_loss(self) -> bool:
         """Whether lower is better."""
-        return bool(self.judge)
+        return self.loss is not None
 
     @property
     def text(self) -> str:
@@ -69,7 +66,7 @@ def read(given: Any, specs: Sequence[Mapping[str, Any]], method: str) -> Measure
         raise Unprocessable.at("/measure", f"is not a measure of {task}; there are {offered}")
     if cutoff is not None and name not in _CUTOFFS:
         raise Unprocessable.at("/measure", f"only {', '.join(_CUTOFFS)} take a cutoff")
-    return Measure(name, cutoff, _judge(name, cutoff, specs) if name in losses else {})
+    return Measure(name, cutoff, _loss(name, cutoff, specs) if name in losses else None)
 
 
 def _own_loss(specs: Sequence[Mapping[str, Any]]) -> Measure:
@@ -78,7 +75,7 @@ def _own_loss(specs: Sequence[Mapping[str, Any]]) -> Measure:
         told = ", ".join(sorted(f"{name}@{cutoff}" if cutoff else name for name, cutoff in names))
         raise Unprocessable.at("/measure", f"the arms have losses of their own ({told}): name one for all")
     ((name, cutoff),) = names
-    return Measure(name, cutoff, _judge(name, cutoff, specs))
+    return Measure(name, cutoff, _loss(name, cutoff, specs))
 
 
 def _loss_of(spec: Mapping[str, Any]) -> tuple[str, int | None]:
@@ -88,30 +85,20 @@ def _loss_of(spec: Mapping[str, Any]) -> tuple[str, int | None]:
     return spec.get("loss") or spec.get("measure") or "ndcg", spec.get("cutoff")
 
 
-def _judge(name: str, cutoff: int | None, specs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _loss(name: str, cutoff: int | None, specs: Sequence[Mapping[str, Any]]) -> Loss:
+    if name == "precision" and cutoff is None:
+        raise Unprocessable.at("/measure", "precision needs a cutoff, such as `precision@10`")
     task = specs[0]["task"]
-    if name == MISTAKE:
-        return {"task": task, "algorithm": "dual-ascent"}
-    judge: dict[str, Any] = {
-        "task": task,
-        "algorithm": "predtron" if name in LOSSES[task] else "quadratic-surrogate",
-        "loss": name,
-    }
-    if cutoff is not None or name == "precision":
-        judge["cutoff"] = cutoff
-        if cutoff is None:
-            raise Unprocessable.at("/measure", "precision needs a cutoff, such as `precision@10`")
-    if task in ("binary", "ordinal"):
-        judge["labels"] = specs[0]["labels"]
-    for costs in ("weights", "reject_costs", "blocks"):
-        given = [spec[costs] for spec in specs if spec.get("loss") == name and costs in spec]
-        if given:
-            if any(other != given[0] for other in given):
-                raise Unprocessable.at(
-                    "/measure", f"the arms differ in `{costs}`: their losses cannot be compared"
-                )
-            judge[costs] = given[0]
-    return judge
+    costs = {"weighted": "weights", "reject": "reject_costs", "block-zero-one": "blocks"}.get(name, "")
+    given = [spec[costs] for spec in specs if costs in spec]
+    if any(other != given[0] for other in given):
+        raise Unprocessable.at("/measure", f"the arms differ in `{costs}`: their losses cannot be compared")
+    if name == "block-zero-one":
+        if not given:
+            raise Unprocessable.at("/measure", "no arm says what the blocks are")
+        return Loss(task, name, blocks=given[0])
+    labels = specs[0]["labels"] if task == "ordinal" else ()
+    return Loss(task, name, cutoff, labels, given[0] if given else {})
 
 
 def value(measure: Measure, served: Mapping[str, Any], feedback: Mapping[str, Any]) -> float | None:
@@ -122,8 +109,9 @@ def value(measure: Measure, served: Mapping[str, Any], feedback: Mapping[str, An
     """
     if measure.name == REWARD:
         return feedback.get("reward")
-    if measure.is_loss:
-        return _loss(measure, served, feedback)
+    if measure.loss is not None:
+        told = any(name in feedback for name in ("label", "labels", "relevance", "clicks"))
+        return judge(measure.loss, served, feedback) if told else None
     hits = clicked(feedback)
     if hits is None:
         return None
@@ -151,41 +139,3 @@ def clicked(feedback: Mapping[str, Any]) -> set[str] | None:
     if "relevance" in feedback:
         return {name for name, grade in feedback["relevance"].items() if grade > 0}
     return {feedback["label"]} if "label" in feedback else None
-
-
-def _loss(measure: Measure, served: Mapping[str, Any], feedback: Mapping[str, Any]) -> float | None:
-    truth = {name: feedback[name] for name in ("label", "labels", "relevance", "clicks") if name in feedback}
-    if not truth:
-        return None
-    spec = dict(measure.judge)
-    decision = {key: served[key] for key in ("label", "labels", "ranking") if key in served}
-    instance: dict[str, Any] = {"features": {}}
-    if spec["task"] == "subset-ranking":
-        # What was not shown stands behind what was.
-        shown = set(served["ranking"])
-        names = [*served["ranking"], *(name for name in served["items"] if name not in shown)]
-        instance = {"items": [{"id": name, "features": {}} for name in names]}
-    elif "labels" not in spec:
-        spec["labels"] = [name for name in _names(decision) if name is not None]
-    lost = build(spec).learn(instance, truth, served=decision).served_loss
-    return None if lost is None else min(1.0, lost / _largest(spec, served, truth))
-
-
-def _names(decision: Mapping[str, Any]) -> list[str | None]:
-    ((field_, value_),) = decision.items()
-    return [value_] if field_ == "label" else list(value_ or ())
-
-
-def _largest(spec: Mapping[str, Any], served: Mapping[str, Any], truth: Mapping[str, Any]) -> float:
-    """The largest loss that the round could have had."""
-    loss = spec.get("loss")
-    if loss == "absolute":
-        return float(max(1, len(spec["labels"]) - 1))
-    if loss in ("weighted", "reject"):
-        costs: Mapping[str, float] = spec.get("weights" if loss == "weighted" else "reject_costs", {})
-        return max([1.0, *costs.values()])
-    if loss in ("hamming", "error-set-size") and spec["algorithm"] == "predtron":
-        relevant: set[str] = set(truth["labels"])
-        labels: int = max(served["known"], len(relevant.union(served["labels"])))
-        return float(max(1, labels if loss == "hamming" else len(relevant) * (labels - len(relevant))))
-    return 1.0

@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from feedrank.learners import build
+from feedrank.learners.spec import LOSSES
 from feedrank.learners.spec import read as full
 from feedrank.service.errors import Unprocessable
 from feedrank.service.experiments.measures import Measure, credited, read, value
 
+JSON = dict[str, Any]
 ABCD = {"ranking": ["a", "b", "c", "d"], "items": ["d", "c", "b", "a"]}
 
 
@@ -75,6 +79,73 @@ def test_losses_are_those_of_the_core_within_one(
 ) -> None:
     found = value(measure(None, **spec), {**served, "items": [], "known": 4}, feedback)
     assert found == (None if expected is None else pytest.approx(expected))
+
+
+SPECS: list[JSON] = [
+    {"task": "multiclass", "algorithm": "predtron", "loss": "weighted", "weights": {"a": 3, "b": 0.5}},
+    {"task": "multiclass", "algorithm": "predtron", "loss": "reject", "reject_costs": {"a": 0.25}},
+    {
+        "task": "multiclass",
+        "algorithm": "quadratic-surrogate",
+        "loss": "block-zero-one",
+        "blocks": [["a", "b"]],
+    },
+    {"task": "ordinal", "algorithm": "predtron", "labels": ["a", "b", "c", "d"]},
+    *({"task": "multilabel", "algorithm": "predtron", "loss": loss} for loss in LOSSES["multilabel"]),
+    {"task": "multilabel", "algorithm": "quadratic-surrogate", "loss": "f-score"},
+    {
+        "task": "multilabel",
+        "algorithm": "quadratic-surrogate",
+        "loss": "block-zero-one",
+        "blocks": [["a", "b"]],
+    },
+    *(
+        {
+            "task": task,
+            "algorithm": "quadratic-surrogate",
+            "loss": loss,
+            **({"cutoff": 2} if "ci" in loss else {}),
+        }
+        for task in ("label-ranking", "subset-ranking")
+        for loss in ("ndcg", "ap", "precision", "pairwise-disagreement")
+    ),
+    {"task": "label-ranking", "algorithm": "dual-ascent"},
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: f"{spec['task']}-{spec.get('loss')}")
+def test_losses_are_those_of_the_core_but_for_a_scale(spec: JSON) -> None:
+    rng = np.random.default_rng(0)
+    names, task = list("abcd"), spec["task"]
+    own = measure("loss", **spec)
+    ratios = set()
+    for _ in range(60):
+        order = [names[i] for i in rng.permutation(4)]
+        some = [name for name in names if rng.random() < 0.5]
+        other = [name for name in names if rng.random() < 0.5]
+        served: JSON = {"ranking": order}
+        truth: JSON = {"relevance": {name: int(rng.integers(3)) for name in names}}
+        instance: JSON = {"features": {}}
+        if task == "subset-ranking":
+            instance = {"items": [{"id": name, "features": {"f": 1}} for name in names]}
+            if rng.random() < 0.5:
+                truth = {"clicks": some}
+        elif task == "multilabel":
+            served, truth = {"labels": other}, {"labels": some}
+        elif task != "label-ranking":
+            served, truth = {"label": str(rng.choice([*names]))}, {"label": str(rng.choice(names))}
+            if spec.get("loss") == "reject" and rng.random() < 0.3:
+                served = {"label": None}
+        learner = build({**spec, **({} if task == "subset-ranking" else {"labels": names})})
+        expected = learner.learn(instance, truth, served=served).served_loss
+        found = value(own, {**served, "items": names if "items" in instance else [], "known": 4}, truth)
+        assert (found is None) == (expected is None)
+        if found is not None:
+            assert 0 <= found <= 1
+            assert (found == pytest.approx(0, abs=1e-12)) == (expected == pytest.approx(0, abs=1e-12))
+            if found > 1e-12 and spec.get("loss") != "error-set-size":
+                ratios.add(round(expected / found, 9))
+    assert len(ratios) == (spec.get("loss") != "error-set-size")
 
 
 def test_arms_with_losses_of_their_own_need_a_named_one() -> None:
