@@ -13,7 +13,7 @@ from .errors import NotFound, ServiceError, Unprocessable
 from .host.catalogue import Catalogue, Listed
 from .host.events import Event
 from .host.fold import Fold
-from .host.resident import base_fold
+from .host.loading import base_fold
 from .store import Entry, Store, Trimmed
 
 PAGE = 500

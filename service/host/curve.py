@@ -27,11 +27,18 @@ class Curve:
             self.stride *= 2
             self.points = [point for point in self.points if point[0] % self.stride == 0]
 
-    def to_json(self) -> list[dict[str, Any]]:
-        """Each point with the mean so far and the mean of the window since the point before it."""
+    def to_json(self, most: int = MOST, now: tuple[int, float] | None = None) -> list[dict[str, Any]]:
+        """At most `most` points, each with the mean so far and the mean of the window since the point before it.
+
+        `now`, the present (rounds, cumulative loss), takes the last point's place: the curve moves with every round, and
+        no window is shorter than the stride.
+        """
         told: list[dict[str, Any]] = []
         before, lost = 0, 0.0
-        for rounds, total in self.points:
+        points = [*self.points[:-1], now] if now is not None and self.points else self.points
+        step = -(-len(points) // most) if points else 1
+        # Counted from the end, so that the newest is always there.
+        for rounds, total in points[(len(points) - 1) % step :: step]:
             told.append(
                 {
                     "rounds": rounds,

@@ -1,6 +1,7 @@
-"""The fold of a log: a learner and its learning curve. Pure: the same events give the same fold, bit for bit.
+"""The fold of a log: a learner, its learning curve, and how often each label was the truth. Pure: the same events give the same fold, bit for bit.
 
-As a snapshot:  b"FEEDFOLD" | format u32 | length u32 | {"curve", "skipped"} as JSON | the learner's own bytes
+As a snapshot:  b"FEEDFOLD" | format u32 | length u32 | {"curve", "skipped", "labels"} as JSON | the learner's own
+bytes
 Its digest is the SHA-256 of the JSON and of the learner's digest, and is checked on loading.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import struct
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -27,12 +29,22 @@ NOTHING: dict[str, Any] = {"loss": 0.0, "mistake": False, "updated": False, "ser
 
 
 class Fold:
-    """A learner at a version of its log. `skipped` counts events that could not be applied."""
+    """A learner at a version of its log. `skipped` counts events that could not be applied.
 
-    def __init__(self, learner: Learner, curve: Curve | None = None, skipped: int = 0) -> None:
+    `labels` holds for each label [events in which it was true, mistakes among them].
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        curve: Curve | None = None,
+        skipped: int = 0,
+        labels: dict[str, list[int]] | None = None,
+    ) -> None:
         self.learner = learner
         self.curve = curve or Curve()
         self.skipped = skipped
+        self.labels = labels or {}
 
     @property
     def version(self) -> int:
@@ -54,6 +66,11 @@ class Fold:
             return NOTHING
         learner.version = version
         self.curve.count(learner.progress.rounds, learner.progress.cumulative_loss)
+        if learner.kind == "features" and event.truth:
+            for name in true_labels(event.truth):
+                held = self.labels.setdefault(name, [0, 0])
+                held[0] += 1
+                held[1] += done.mistake
         return {
             "loss": done.loss,
             "mistake": done.mistake,
@@ -63,7 +80,7 @@ class Fold:
 
     def dump(self) -> tuple[str, bytes]:
         """Digest and bytes."""
-        told = orjson.dumps({"curve": self.curve.dump(), "skipped": self.skipped})
+        told = orjson.dumps({"curve": self.curve.dump(), "skipped": self.skipped, "labels": self.labels})
         learner = learners.dump(self.learner)
         return digest(told, learner), START.pack(MAGIC, FORMAT, len(told)) + told + learner
 
@@ -81,9 +98,19 @@ class Fold:
         try:
             rest = orjson.loads(told)
             curve, skipped = Curve.load(rest["curve"]), int(rest["skipped"])
-        except (ValueError, KeyError, TypeError) as error:
+            labels = {str(name): [int(count) for count in held] for name, held in rest["labels"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SnapshotError(f"the snapshot cannot be read: {error}") from error
-        return cls(learners.load(learner), curve, skipped)
+        return cls(learners.load(learner), curve, skipped, labels)
+
+
+def true_labels(truth: Mapping[str, Any]) -> Iterable[str]:
+    """The labels that a truth calls right, each once."""
+    if "label" in truth:
+        return (truth["label"],)
+    if "labels" in truth:
+        return dict.fromkeys(truth["labels"])
+    return [name for name, grade in truth.get("relevance", {}).items() if grade > 0]
 
 
 def digest(told: bytes, learner: bytes) -> str:

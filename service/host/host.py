@@ -10,15 +10,17 @@ import builtins
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from heapq import nlargest
 from typing import Any
 
 from feedrank import learners
 from feedrank.learners.errors import SnapshotError
+from feedrank.learners.strongest import strongest
 
 from ..errors import Conflict, Gone, ServiceError, StorageFull, Unprocessable
 from ..store import Snapshot, Store, Trimmed, open_store
 from .catalogue import Catalogue
-from .curve import Curve
+from .curve import MOST, Curve
 from .events import audit
 from .feedback import Feedback
 from .fold import Fold
@@ -155,10 +157,37 @@ class Host:
         told = [audit(entry) for entry in entries]
         return {"events": told, "next": entries[-1].version if more else None, "floor": head.floor}
 
-    async def history(self, name: str) -> JSON:
-        """`{"version", "points": [{"rounds", "cumulative_loss", "mean_loss", "window_loss"}, ...]}`, at most 512."""
+    async def history(self, name: str, points: int = MOST) -> JSON:
+        """`{"version", "progress", "points": [{"rounds", "cumulative_loss", "mean_loss", "window_loss"}, ...]}`."""
         async with self._memory.use(name) as resident:
-            return {"version": resident.version, "points": resident.fold.curve.to_json()}
+            fold, progress = resident.fold, resident.learner.progress
+            curve = fold.curve.to_json(points, (progress.rounds, progress.cumulative_loss))
+            return {"version": fold.version, "progress": progress.to_json(), "points": curve}
+
+    async def labels(self, name: str, limit: int = 100) -> JSON:
+        """`{"version", "total", "labels": [{"label", "events", "mistakes"}, ...]}`, the most frequent ones first."""
+        async with self._memory.use(name) as resident:
+            names, held = list(resident.learner.labels), resident.fold.labels
+            chosen = nlargest(limit, names, key=lambda label: held.get(label, (0, 0))[0])
+            told = [
+                {"label": label, "events": events, "mistakes": mistakes}
+                for label in chosen
+                for events, mistakes in (held.get(label, (0, 0)),)
+            ]
+            return {"version": resident.version, "total": len(names), "labels": told}
+
+    async def weights(self, name: str, label: str | None, limit: int = 20) -> JSON:
+        """`{"version", "label", "features": [{"feature", "weight"}, ...]}`, the strongest first, for or against."""
+        async with self._memory.use(name) as resident:
+            learner = resident.learner
+
+            def look() -> JSON:
+                with pointed():
+                    found = strongest(learner, label, limit)
+                told = [{"feature": feature, "weight": weight} for feature, weight in found]
+                return {"version": learner.version, "label": label, "features": told}
+
+            return await resident.worker.run("weights", resident.bytes, look)
 
     async def export(self, name: str) -> bytes:
         """The whole learner as one portable file: what `feedrank.learners.load` reads."""

@@ -13,7 +13,8 @@ from typing import Any
 from ..errors import ServiceError
 from ..store import Store
 from .catalogue import KIND, Catalogue, Listed
-from .resident import Counts, Resident, load_fold
+from .loading import load_fold
+from .resident import Counts, Resident
 from .settings import HostSettings
 from .work import Worker
 
