@@ -22,6 +22,8 @@ from .responses import Array, Response, Tilted
 
 __all__ = ["UPDATES", "is_mistake", "update_I", "update_II", "update_III", "worst_pair"]
 
+MET = 1.0 - 1e-12  # a margin that lacks this little of gamma lacks nothing but rounding
+
 Mask = NDArray[np.bool_]
 Update = Callable[[Response, Mask, float, float], Array | None]
 
@@ -49,7 +51,7 @@ def update_I(response: Response, relevant: Mask, C: float, gamma: float) -> Arra
 def update_II(response: Response, relevant: Mask, C: float, gamma: float) -> Array | None:
     """alpha_{r'} = tau, alpha_{s'} = -tau, tau the maximum over [0, C] of the dual objective."""
     r, s = worst_pair(response.scores, relevant)
-    if response.scores[r] - response.scores[s] >= gamma:
+    if response.scores[r] - response.scores[s] >= MET * gamma:
         return None
     return _on_pair(response, r, s, response.pair(r, s, gamma, C))
 
@@ -57,7 +59,7 @@ def update_II(response: Response, relevant: Mask, C: float, gamma: float) -> Arr
 def update_III(response: Response, relevant: Mask, C: float, gamma: float) -> Array | None:
     """The optimum of Eq. (11): exact where labels share a curve, else by Newton's method."""
     r, s = worst_pair(response.scores, relevant)
-    if response.scores[r] - response.scores[s] >= gamma:
+    if response.scores[r] - response.scores[s] >= MET * gamma:
         return None
     if isinstance(response, Tilted):
         return newton_fill(response, relevant, C, gamma)
