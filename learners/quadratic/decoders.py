@@ -179,12 +179,16 @@ def _unseen(seen: int, m: int) -> bool:
 def seen_marginals(w: Floats, member: Mask) -> tuple[Floats, Floats]:
     """max w_z over the sets with j, and over those without j; 0 where one of them is still unseen."""
     m = member.shape[1]
+    order = np.argsort(-w, kind="stable")
+    ranked = member[order]
     found = []
-    for inside in (True, False):
-        chosen = member if inside else ~member
-        best = np.where(chosen, w[:, None], -math.inf).max(axis=0, initial=-math.inf)
-        counts = np.count_nonzero(chosen, axis=0)
-        free = np.ones(m, dtype=bool) if m >= 64 else counts < 1 << max(0, m - 1)
+    for chosen in (ranked, ~ranked):
+        best, free = np.full(m, -math.inf), np.ones(m, dtype=bool)
+        if len(w):
+            first = chosen.argmax(axis=0)
+            best = np.where(chosen[first, np.arange(m)], w[order[first]], -math.inf)
+        if m < 63:
+            free = np.count_nonzero(chosen, axis=0) < 1 << max(0, m - 1)
         found.append(np.where(free, np.maximum(best, 0.0), best))
     return found[0], found[1]
 

@@ -4,7 +4,7 @@ Which form is in use depends on the log alone. With N rows and d features so far
 
     kernel    form                                        exact
     linear    rows (dual) from the start; features        while N <= D or d <= D
-              (primal) once N >= 2 d, or N > D; back to
+              (primal) once N >= d, or N > D; back to
               rows while N <= D once d >= 2 N, or d > D
     linear,   features, where those that join after the   no: a feature that joins late shares a coordinate
     N, d > D  D-th are hashed, with a sign, into the      with others, the frequent ones that joined early
@@ -124,7 +124,7 @@ class Regression:
         if self.dual is not None:
             if not self.linear and N > D:
                 self._to_landmarks(x, before)
-            elif self.linear and (2 * d <= N or N > D):
+            elif self.linear and (d <= N or N > D):
                 self._to_features()
         elif self.linear and N <= D and (d >= 2 * N or d > D):
             self.dual, self.primal = Dual(self.support, self.psi, self.rho()), None
