@@ -99,7 +99,8 @@ def host_settings(settings: Settings) -> HostSettings:
     return HostSettings(
         memory=settings.cache_bytes,
         snapshot_every=settings.snapshot_every,
-        retention_events=settings.log_retention,
+        retention_events=settings.log_retention or None,
+        retention_age=settings.log_retention_age or None,
         prediction_ttl=settings.prediction_ttl,
         wait=settings.version_wait,
         max_features=settings.max_features,

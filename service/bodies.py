@@ -46,7 +46,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
 
 def too_large(limit: int) -> TooLarge:
     """The refusal; the connection closes, since the rest of the body is still on it."""
-    return TooLarge(f"the limit is {limit} bytes (FEEDRANK_MAX_BODY)", headers={"Connection": "close"})
+    return TooLarge(f"the server takes at most {limit} bytes here", headers={"Connection": "close"})
 
 
 def read_object(data: bytes) -> JSON:

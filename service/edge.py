@@ -26,8 +26,8 @@ log = logging.getLogger("feedrank.requests")
 
 GONE = 499  # what the metrics show for a client that left before its reply
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-# A stream lasts as long as its client likes; each of its lines has the time limit instead.
-UNTIMED = ("/stream",)
+# A stream lasts as long as its client likes (each chunk of it has the time limit), a large file as long as its way.
+UNTIMED = ("/stream", "/snapshot")
 HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 PAGE_HEADERS = [
     (b"x-frame-options", b"DENY"),

@@ -61,7 +61,10 @@ class Settings:
     )
     snapshot_every: int = setting(1_000, "events between two snapshots of a learner", least=1)
     log_retention: int = setting(
-        100_000, "events kept behind the newest snapshot: how far retract reaches", least=0
+        0, "events kept behind the newest snapshot, which is how far retract reaches; 0: all", least=0
+    )
+    log_retention_age: float = setting(
+        0.0, "seconds that events are kept behind the newest snapshot; 0: all", least=0
     )
     prediction_ttl: float = setting(
         7 * 86_400.0, "seconds a remembered prediction waits for feedback", least=1.0

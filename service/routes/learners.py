@@ -11,7 +11,7 @@ from ..bodies import JSON
 from ..calls import SHAPE, Call, Documented, Name, call, reached, reply
 from ..errors import Unprocessable
 from ..keys import Key
-from ..schemas import Alias, AliasBody, Events, History, Learner, Learners, Spec
+from ..schemas import Alias, AliasBody, Events, History, LabelCounts, Learner, Learners, Spec, Weights
 
 router = APIRouter(route_class=Call, tags=["learners"])
 
@@ -35,7 +35,7 @@ async def learners(
     cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
 ) -> Response:
     """The learners in order of name."""
-    page = await request.app.state.host.list(limit, cursor)
+    page = await request.app.state.host.list(limit, cursor or None)
     key: Key | None = request.scope.get("feedrank.key")
     if key is not None:
         page["learners"] = [entry for entry in page["learners"] if key.reaches(entry["name"])]
@@ -56,9 +56,30 @@ async def delete(request: Request, name: Name) -> Response:
 
 
 @router.get("/v1/learners/{name}/history", **call("any", 404, reply=History))
-async def history(request: Request, name: Name) -> Response:
-    """The learning curve."""
-    return reply(await request.app.state.host.history(name))
+async def history(
+    request: Request,
+    name: Name,
+    points: Annotated[int, Query(ge=1, le=512, description="the most points to reply")] = 512,
+) -> Response:
+    """The learning curve, thinned here: however long it is, the reply is short."""
+    return reply(await request.app.state.host.history(name, points))
+
+
+@router.get("/v1/learners/{name}/labels", **call("any", 404, reply=LabelCounts))
+async def labels(request: Request, name: Name, limit: Limit = 100) -> Response:
+    """The labels by how often they were true, with the mistakes among them."""
+    return reply(await request.app.state.host.labels(name, limit))
+
+
+@router.get("/v1/learners/{name}/weights", **call("any", 404, reply=Weights))
+async def weights(
+    request: Request,
+    name: Name,
+    label: Annotated[str | None, Query(description="one of the labels; left out in subset ranking")] = None,
+    limit: Limit = 20,
+) -> Response:
+    """The features that speak loudest for a label, and against it."""
+    return reply(await request.app.state.host.weights(name, label, limit))
 
 
 @router.get("/v1/learners/{name}/events", **call("admin", 404, 410, reply=Events))

@@ -6,13 +6,13 @@ import time
 
 import numpy as np
 
-ITEMS = 700
+ITEMS = 2000
 
 
-def latencies(client, count):
-    """Seconds of each of `count` predictions of the fast learner."""
+def latencies(client, enough):
+    """Seconds of each prediction of the fast learner until there are `enough`."""
     taken = []
-    for _ in range(count):
+    while not enough(taken):
         begun = time.perf_counter()
         assert (
             client.post("/v1/learners/fast/predict", json={"features": ["a"], "remember": False}).status_code
@@ -34,8 +34,8 @@ def test_a_slow_learner_does_not_stall_a_fast_one(start):
         client.put("/v1/learners/slow", json=slow_spec).raise_for_status()
         client.post("/v1/learners/fast/feedback", json={"features": ["a"], "label": "x"}).raise_for_status()
         other.post("/v1/learners/slow/feedback", json=event).raise_for_status()
-        latencies(client, 50)
-        alone = statistics.median(latencies(client, 200))
+        latencies(client, lambda taken: len(taken) >= 50)
+        alone = statistics.median(latencies(client, lambda taken: len(taken) >= 200))
         over, busy = threading.Event(), []
 
         def load():
@@ -46,12 +46,12 @@ def test_a_slow_learner_does_not_stall_a_fast_one(start):
 
         worker = threading.Thread(target=load)
         worker.start()
-        beside = latencies(client, 200)
+        beside = latencies(client, lambda taken: len(busy) >= 3)
         over.set()
         worker.join()
     slow = statistics.median(busy)
     print(
         f"slow call {slow * 1e3:.1f} ms; fast alone {alone * 1e3:.2f} ms, beside {statistics.median(beside) * 1e3:.2f} ms"
     )
-    # One interpreter serves both, so they share it; but nobody waits for a whole slow call.
-    assert statistics.median(beside) < max(10 * alone, 0.5 * slow)
+    # One interpreter serves both, so they share it; but nobody waits for the slow call to end, which would be half of it.
+    assert statistics.median(beside) < max(5 * alone, 0.2 * slow)
