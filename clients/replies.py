@@ -12,6 +12,7 @@ __all__ = [
     "Alias",
     "Entry",
     "Events",
+    "Experiment",
     "History",
     "Learner",
     "Learners",
@@ -40,11 +41,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """A decision (`label` or `labels`) and the ranking behind it, best first."""
+    """A decision (`label` or `labels`) and the ranking behind it, best first.
 
-    learner: str
-    version: int
+    A list drafted from the arms of an experiment has no one `learner`; `versions` holds that of every arm.
+    """
+
     ranking: list[Entry]
+    learner: str | None = None
+    version: int = 0
+    versions: dict[str, int] | None = None
     prediction_id: str | None = None
     label: str | None = None
     labels: list[str] | None = None
@@ -152,6 +157,19 @@ class Alias:
     learner: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """An experiment as it stands; intervals and verdict hold at every look. `verdict` is an arm, or `undecided`."""
+
+    name: str
+    arms: dict[str, dict[str, Any]]
+    verdict: str
+    differences: list[dict[str, Any]]
+    status: str = ""
+    definition: dict[str, Any] | None = None
+    more_rounds: int | None = None
+
+
 def read(kind: type[T], data: Any) -> T:
     """A reply of `kind` out of its JSON."""
     if not isinstance(data, Mapping):
@@ -167,7 +185,13 @@ def read(kind: type[T], data: Any) -> T:
 def prediction(data: Any) -> Prediction:
     """A prediction, its places named by `label` or `id`."""
     found = read(Prediction, data)
-    return read(Prediction, {**data, "ranking": [_entry(place) for place in found.ranking]})
+    return read(Prediction, {**data, "ranking": [_entry(place) for place in _list(found.ranking)]})
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise Garbled(f"a list was expected, not {type(value).__name__}")
+    return value
 
 
 def _entry(place: Any) -> Entry:
@@ -186,10 +210,10 @@ def learner(data: Any) -> Learner:
 def learners(data: Any) -> Learners:
     """A page of learners."""
     found = read(Learners, data)
-    return Learners(learners=[read(Listed, one) for one in found.learners], next=found.next)
+    return Learners(learners=[read(Listed, one) for one in _list(found.learners)], next=found.next)
 
 
 def history(data: Any) -> History:
     """A learning curve."""
     found = read(History, data)
-    return History(points=[read(Point, one) for one in found.points], version=found.version)
+    return History(points=[read(Point, one) for one in _list(found.points)], version=found.version)

@@ -14,10 +14,10 @@ from uuid import uuid4
 
 from . import replies
 from .errors import BadRequest, Garbled, Refused, refusal
-from .replies import Alias, Events, History, Learner, Learners, Outcome, Prediction, Retracted
+from .replies import Alias, Events, Experiment, History, Learner, Learners, Outcome, Prediction, Retracted
 
 T = TypeVar("T")
-R = TypeVar("R", Alias, Events, Retracted)
+R = TypeVar("R", Alias, Events, Experiment, Retracted)
 JSON = Mapping[str, Any]
 Line = Prediction | Outcome | Refused
 
@@ -81,15 +81,10 @@ def predict(
     return Call("POST", _learner(name, "predict"), _json(replies.prediction), dumps(body))
 
 
-def predict_many(
-    name: str, instances: Iterable[JSON], *, min_version: int | None = None
-) -> Call[list[Prediction]]:
-    """Decide on each instance of a batch; each may carry its own `top`, `explain`, `remember`, ..."""
-    body: dict[str, Any] = {"instances": list(instances)}
-    if min_version is not None:
-        body["min_version"] = min_version
+def predict_many(name: str, instances: Iterable[JSON]) -> Call[list[Prediction]]:
+    """Decide on each instance of a batch; each may carry its own `top`, `explain`, `remember`, `min_version`, ..."""
     read = _many("predictions", replies.prediction)
-    return Call("POST", _learner(name, "predict"), _json(read), dumps(body))
+    return Call("POST", _learner(name, "predict"), _json(read), dumps({"instances": list(instances)}))
 
 
 def feedback(name: str, event: JSON) -> Call[Outcome]:
@@ -149,23 +144,23 @@ def alias(name: str, learner: str) -> Call[Alias]:
     return Call("PUT", path, _json(_reader(Alias)), dumps({"learner": learner}))
 
 
-def create_experiment(name: str, plan: JSON) -> Call[dict[str, Any]]:
+def create_experiment(name: str, plan: JSON) -> Call[Experiment]:
     """Make an experiment: `arms`, `method`, `measure`, `confidence`."""
-    return Call("PUT", _experiment(name), _json(_object), dumps(plan))
+    return Call("PUT", _experiment(name), _json(_reader(Experiment)), dumps(plan))
 
 
-def experiment(name: str) -> Call[dict[str, Any]]:
+def experiment(name: str) -> Call[Experiment]:
     """An experiment as it stands: arms, differences, the verdict."""
-    return Call("GET", _experiment(name), _json(_object))
+    return Call("GET", _experiment(name), _json(_reader(Experiment)))
 
 
-def experiment_predict(name: str, unit: str, instance: JSON) -> Call[Prediction]:
-    """Decide for a unit, by the arm it belongs to or by a list drafted from all."""
+def experiment_predict(name: str, unit: str | None, instance: JSON) -> Call[Prediction]:
+    """Decide for a unit, by the arm it belongs to or by a list drafted from all. Without one it is a unit of its own."""
     return Call(
         "POST",
         _experiment(name, "predict"),
         _json(replies.prediction),
-        dumps({**instance, "unit": unit}),
+        dumps(instance if unit is None else {**instance, "unit": unit}),
     )
 
 
