@@ -7,6 +7,7 @@ from typing import Any
 
 PRESETS: dict[str, dict[str, Any]] = {
     "binary": {"algorithm": "predtron", "loss": "zero-one", "normalize": "unit", "bias": True},
+    # Enron mailboxes, benchmarks/enron.py; squared norm, because it takes any features (docs/dual-ascent.md).
     "multiclass": {"algorithm": "dual-ascent", "update": "III", "weighting": "idf", "normalize": "unit"},
     "ordinal": {"algorithm": "predtron", "loss": "absolute", "normalize": "unit", "bias": True},
     "multilabel": {"algorithm": "predtron", "loss": "hamming", "normalize": "unit", "bias": True},

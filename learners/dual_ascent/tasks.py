@@ -17,8 +17,9 @@ class OneRelevant(Multiclass):
     """Multiclass as label ranking with Y = {y}."""
 
     def judge(self, t: Array, y: int) -> float:
-        others = np.delete(t, y)
-        return float(others.size > 0 and t[y] <= others.max())
+        others = t.copy()
+        others[y] = -np.inf
+        return float(t[y] <= others.max())
 
 
 class Relevant(Ranking):

@@ -188,7 +188,7 @@ def test_water_fill_meets_the_optimality_conditions(scores, chosen, C, gamma):
     answer = Additive(scores, 0.7)
     alpha = update_III(answer, relevant, C, gamma)
     if alpha is None:
-        assert scores[relevant].min() - scores[~relevant].max() >= gamma
+        assert scores[relevant].min() - scores[~relevant].max() >= gamma * (1 - 1e-9)
         return
     after, _ = answer.at(alpha)
     low, high = after[relevant].min(), after[~relevant].max()
