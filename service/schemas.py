@@ -266,10 +266,42 @@ class Point(BaseModel):
 
 
 class History(BaseModel):
-    """The learning curve in a bounded number of points."""
+    """The learning curve in a bounded number of points; the last one is now."""
 
     version: Count
+    progress: Progress
     points: list[Point]
+
+
+class LabelCount(BaseModel):
+    """How often a label was true, and how often the learner was wrong then."""
+
+    label: str
+    events: Count
+    mistakes: Count
+
+
+class LabelCounts(BaseModel):
+    """The labels that were true most often, out of `total`; a learner brought in from a file starts to count anew."""
+
+    version: Count
+    total: Count
+    labels: list[LabelCount]
+
+
+class Weight(BaseModel):
+    """What a feature of value 1, after weighting and scaling, adds to a score."""
+
+    feature: str
+    weight: float
+
+
+class Weights(BaseModel):
+    """The features that speak loudest for a label, or against it, by falling size of their weight."""
+
+    version: Count
+    label: str | None = Field(description="null in subset ranking, where all items share the weights")
+    features: list[Weight]
 
 
 class Events(BaseModel):

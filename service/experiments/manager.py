@@ -6,6 +6,7 @@ is given away again has nothing of its past. Nothing runs in the background: wha
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +15,7 @@ import orjson
 
 from feedrank.service.errors import Conflict, NotFound, Unprocessable
 from feedrank.service.experiments import plan as plans
-from feedrank.service.experiments import verdict
+from feedrank.service.experiments import trace, verdict
 from feedrank.service.experiments.live import Live
 from feedrank.service.experiments.plan import Plan
 from feedrank.service.experiments.rounds import Rounds
@@ -81,6 +82,24 @@ class Experiments:
             "measure": live.plan.measure.text,
             "confidence": live.plan.confidence,
             **verdict.report(live.plan, live.state),
+        }
+
+    async def history(self, name: str) -> JSON:
+        """`{"version", "arms": [[one, other], ...], "points": [{"events", "differences": [...]}, ...]}`, thinned."""
+        live = await self._use(name)
+        await live.follow()
+        plan, state = live.plan, live.state
+        pairs = [(i, j) for i, j, _ in state.each_pair()]
+        alpha, version = (1 - plan.confidence) / len(pairs), state.events
+        points = state.trace.up_to(version, state.pairs)
+        # Solving for the intervals of many arms takes a while.
+        told = await asyncio.to_thread(
+            trace.solved, points, alpha, [verdict.bound(plan, i, j) for i, j in pairs]
+        )
+        return {
+            "version": version,
+            "arms": [[plan.arms[i], plan.arms[j]] for i, j in pairs],
+            "points": told,
         }
 
     async def page(self, limit: int = 100, after: str | None = None) -> JSON:

@@ -113,6 +113,21 @@ class Experiment(BaseModel):
     )
 
 
+class Moment(BaseModel):
+    """The intervals as they were after so many events, in the order of `arms`."""
+
+    events: int
+    differences: list[dict[str, Any]] = Field(description="rounds, difference, lower and upper of each pair")
+
+
+class Past(BaseModel):
+    """How the confidence sequences narrowed; the last point is now."""
+
+    version: int
+    arms: list[list[str]] = Field(description="the pairs")
+    points: list[Moment]
+
+
 def experiments(request: Request) -> Experiments:
     """The experiments of the app's host."""
     state = request.app.state
@@ -153,6 +168,12 @@ async def list_experiments(
 async def experiment(request: Request, name: Name) -> Response:
     """Units, rounds and mean of each arm; differences with intervals that hold at every look; the verdict."""
     return reply(await experiments(request).info(name))
+
+
+@router.get("/v1/experiments/{name}/history", **call("any", 404, reply=Past))
+async def experiment_history(request: Request, name: Name) -> Response:
+    """The confidence sequences as they narrowed, in a bounded number of points."""
+    return reply(await experiments(request).history(name))
 
 
 @router.delete("/v1/experiments/{name}", **call("admin", 404, 409, status=204))

@@ -20,6 +20,7 @@ import numpy as np
 
 from feedrank.service.experiments.confidence import Sums
 from feedrank.service.experiments.plan import Plan
+from feedrank.service.experiments.trace import Trace
 
 RUNNING, PAUSED, STOPPED = "running", "paused", "stopped"
 _STATUS = {"pause": PAUSED, "resume": RUNNING, "stop": STOPPED, "promote": STOPPED}
@@ -57,6 +58,7 @@ class State:
     status: str = RUNNING
     promoted: str | None = None
     seen: set[int] = field(default_factory=set)
+    trace: Trace = field(default_factory=Trace)
 
     @classmethod
     def new(cls, plan: Plan) -> State:
@@ -87,6 +89,7 @@ class State:
             self._interleaved(event)
         elif event.get("arm") is not None and event.get("value") is not None:
             self._split(plan, event)
+        self.trace.count(self.events, self.pairs)
 
     def _fresh(self, event: Mapping[str, Any]) -> bool:
         """Whether the event's unit is new; one without a name is a unit of its own."""
@@ -128,6 +131,7 @@ class State:
             "status": self.status,
             "promoted": self.promoted,
             "seen": b64encode(seen.tobytes()).decode(),
+            "trace": self.trace.dump(),
         }
 
     @classmethod
@@ -141,6 +145,7 @@ class State:
             data["status"],
             data["promoted"],
             set(np.frombuffer(b64decode(data["seen"]), dtype=">u8").tolist()),
+            Trace.load(data["trace"]),
         )
 
 

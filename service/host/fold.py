@@ -1,7 +1,9 @@
-"""The fold of a log: a learner, its learning curve, and how often each label was the truth. Pure: the same events give the same fold, bit for bit.
+"""The fold of a log: a learner, its learning curve, and how often each label was true.
 
-As a snapshot:  b"FEEDFOLD" | format u32 | length u32 | {"curve", "skipped", "labels"} as JSON | the learner's own
-bytes
+Pure: the same events give the same fold, bit for bit. As a snapshot:
+
+    b"FEEDFOLD" | format u32 | length u32 | {"curve", "skipped", "labels"} as JSON | the learner's own bytes
+
 Its digest is the SHA-256 of the JSON and of the learner's digest, and is checked on loading.
 """
 
