@@ -62,31 +62,30 @@ class Rounds:
 
     async def predict(self, live: Live, request: Mapping[str, Any]) -> JSON:
         """As a learner's, with `unit`."""
+        done = []
         if "instances" in request:
-            asked = many(request, "instances", self._settings.max_batch)
-            done = [await self._predict(live, one, f"/instances/{i}") for i, one in enumerate(asked)]
+            for i, one in enumerate(many(request, "instances", self._settings.max_batch)):
+                with pointed(f"/instances/{i}"):
+                    done.append(await self._predict(live, known(one, _PREDICT)))
         else:
-            done = [await self._predict(live, request, "")]
-        kept = {id: record for _, id, record in done if id is not None}
+            done.append(await self._predict(live, request))
+        kept = {id: encode(record) for _, id, record in done if id is not None}
         if kept:
-            encoded = {id: encode(record) for id, record in kept.items()}
-            await self._store.remember(live.key, encoded, self._settings.prediction_ttl)
+            await self._store.remember(live.key, kept, self._settings.prediction_ttl)
         replies = [reply for reply, _, _ in done]
         return {"predictions": replies} if "instances" in request else replies[0]
 
-    async def _predict(self, live: Live, request: Any, where: str) -> tuple[JSON, str | None, JSON]:
-        """(reply, prediction id if it is to be remembered, record)."""
-        with pointed(where):
-            known(request, _PREDICT)
-            remember = flag(request, "remember", True)
-            # An id costs as much as a small prediction: it is made only where it is told, or decides.
-            needed = remember or not live.plan.split or request.get("unit") is None
-            id = tickets.make(live.key, time.time()) if needed else ""
-            reply, record = await self._decide(live, request, id)
-            reply["experiment"] = live.name
-            if not remember:
-                return reply, None, record
-            return {"prediction_id": id, **reply}, id, record
+    async def _predict(self, live: Live, request: Mapping[str, Any]) -> tuple[JSON, str | None, JSON]:
+        """(reply, prediction id if it is to be remembered, record); the arm refuses what it does not know."""
+        remember = flag(request, "remember", True)
+        # An id costs as much as a small prediction: it is made only where it is told, or decides.
+        needed = remember or not live.plan.split or request.get("unit") is None
+        id = tickets.make(live.key, time.time()) if needed else ""
+        reply, record = await self._decide(live, request, id)
+        reply["experiment"] = live.name
+        if not remember:
+            return reply, None, record
+        return {"prediction_id": id, **reply}, id, record
 
     async def _decide(self, live: Live, request: Mapping[str, Any], id: str) -> tuple[JSON, JSON]:
         """What is served to the request's unit, and the record of it."""
