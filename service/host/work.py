@@ -52,5 +52,6 @@ class Worker:
         return result
 
     def _learn(self, kind: str, size: int, rate: float, took: float) -> None:
-        # One that took unusually long (a pause of the machine, arrays that grew) must not send the next ones to threads.
-        self._rates[kind] = 0.8 * rate + 0.2 * min(took / max(size, 1), 4 * rate)
+        # One that took unusually long (a pause of the machine, arrays that grew) must not send the next ones to threads;
+        # work that is always long gets there after three.
+        self._rates[kind] = 0.8 * rate + 0.2 * min(took / max(size, 1), 30 * rate)

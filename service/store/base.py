@@ -6,8 +6,8 @@
     record     a value beside a log that waits to be taken by an entry and expires if it is not
     document   a small named value with a revision, changed by compare and set
 
-A log is made by its first entry. A dropped log stays closed: nothing can be appended to it by a process that has not
-heard of the drop. When a writing method returns, what it wrote survives a kill of this process.
+A log is made by its first entry. A dropped log stays closed (in Redis, for thirty days): nothing can be appended to it by
+a process that has not heard of the drop. When a writing method returns, what it wrote survives a kill of this process.
 """
 
 from __future__ import annotations

@@ -37,10 +37,7 @@ MIGRATIONS = (
     CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO counters VALUES ('revision', 0), ('check', 0);
     """,
-    """
-    CREATE INDEX records_by_expiry ON records (expires);
-    CREATE INDEX logs_closed ON logs (id) WHERE closed = 1;
-    """,
+    "CREATE INDEX records_by_expiry ON records (expires);",
 )
 SCHEMA = len(MIGRATIONS)
 
@@ -96,7 +93,9 @@ def refuse_newer(path: Path, version: int) -> None:
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     """A connection with explicit transactions. WAL lets readers go on while one writes; FULL syncs every commit."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
+    # The writer begins on the event loop, which must not wait for a stranger's lock.
+    wait = 0.1 if write else 5.0
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=wait)
     connection.execute("PRAGMA synchronous = FULL" if write else "PRAGMA query_only = ON")
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA mmap_size = 0")
@@ -115,7 +114,6 @@ def prepare(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'check'")
-        connection.execute("DELETE FROM logs WHERE closed = 1")
         connection.execute("COMMIT")
     except BaseException as error:
         if connection is not None:

@@ -131,7 +131,7 @@ def prune(db: sqlite3.Connection, log: int, first: int, keep: int, floor: int) -
 
 
 def drop(db: sqlite3.Connection, log: str) -> None:
-    """Remove everything of a log and leave it closed; the mark of that goes when the file is opened again."""
+    """Remove everything of a log and leave it closed for good."""
     db.execute("INSERT OR IGNORE INTO logs (name) VALUES (?)", (log,))
     (number,) = db.execute("SELECT id FROM logs WHERE name = ?", (log,)).fetchone()
     low, high = key(number, 0), key(number + 1, 0)

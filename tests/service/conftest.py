@@ -37,7 +37,7 @@ T = TypeVar("T")
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """One Redis for all tests that only need a store; each test gets a clean one by `store_url`."""
-    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server = RedisServer(tmp_path_factory.mktemp("redis"), "--appendfsync", "everysec")
     yield server
     server.kill()
 

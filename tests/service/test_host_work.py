@@ -1,0 +1,71 @@
+"""Long work leaves the event loop, short work does not, and nobody reads weights while they change."""
+
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from feedrank.service.host.work import SHORT, Worker
+
+
+@pytest.fixture
+def worker():
+    with ThreadPoolExecutor(2) as executor:
+        yield Worker(executor)
+
+
+def where(seconds):
+    def work():
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            pass
+        return threading.current_thread() is threading.main_thread()
+
+    return work
+
+
+def test_short_work_stays_on_the_loop(worker):
+    async def main():
+        return [await worker.run("learn", 100, where(0.0)) for _ in range(50)]
+
+    assert all(asyncio.run(main()))
+
+
+def test_work_that_is_always_long_soon_leaves_it(worker):
+    async def main():
+        return [await worker.run("learn", 100, where(10 * SHORT)) for _ in range(8)]
+
+    assert asyncio.run(main())[4:] == [False] * 4
+
+
+def test_a_large_instance_leaves_it_at_once(worker):
+    assert asyncio.run(worker.run("learn", 100_000, where(0.0))) is False
+
+
+def test_work_of_one_learner_never_overlaps(worker):
+    running = []
+
+    def work():
+        running.append(1)
+        assert len(running) == 1
+        time.sleep(0.001)
+        running.pop()
+
+    async def main():
+        await asyncio.gather(*(worker.run("mixed", 100_000 if i % 2 else 1, work) for i in range(40)))
+
+    asyncio.run(main())
+
+
+def test_the_loop_goes_on_while_long_work_runs(worker):
+    async def main():
+        long = asyncio.create_task(worker.run("learn", 100_000, lambda: time.sleep(0.2)))
+        turns = 0
+        while not long.done():
+            await asyncio.sleep(0.001)
+            turns += 1
+        return turns
+
+    assert asyncio.run(main()) > 20
