@@ -58,6 +58,13 @@ class Load:
             self.number += 1
             return self.number
 
+    def wait(self, count):
+        """Until so many more events are acknowledged."""
+        start, deadline = len(self.told), time.monotonic() + 30
+        while len(self.told) < start + count:
+            assert time.monotonic() < deadline, "the service does not answer"
+            time.sleep(0.001)
+
     def run(self, service, until):
         """One client: rounds of every kind, until it is told to stop or the service is gone."""
         number = self.next()
@@ -138,13 +145,14 @@ def rounds(url, count):
             until = threading.Event()
             with ThreadPoolExecutor(CLIENTS) as pool:
                 clients = [pool.submit(load.run, service, until) for _ in range(CLIENTS)]
-                time.sleep(load.random.uniform(0.05, 0.6))
+                load.wait(load.random.randrange(20, 150))
+                time.sleep(load.random.uniform(0, 0.02))
                 service.stop(signal.SIGKILL)
                 until.set()
                 for client in clients:
                     client.result()
             service = Service(url)
-        assert len(load.told) > 10 * count
+        assert len(load.told) > 15 * count
         check(service, load)
     finally:
         service.stop(signal.SIGTERM)

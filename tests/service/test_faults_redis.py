@@ -74,7 +74,7 @@ def test_while_redis_is_gone_nothing_is_acknowledged_and_then_all_goes_on(own_re
 
 
 def test_a_frozen_redis_is_given_up_in_time(own_redis, monkeypatch):
-    monkeypatch.setattr(redis_open, "TIMEOUT", 0.2)
+    monkeypatch.setattr(redis_open, "TIMEOUT", 1.0)
 
     async def main():
         async with Host.open(own_redis.url) as host:
@@ -83,7 +83,7 @@ def test_a_frozen_redis_is_given_up_in_time(own_redis, monkeypatch):
             own_redis.freeze()
             start = time.monotonic()
             await refused(host.feedback("a", event(1)))
-            assert time.monotonic() - start < 2
+            assert time.monotonic() - start < 5
             own_redis.thaw()
             # It may have been written all the same; under its id it is taken once.
             again = await recovered(lambda: host.feedback("a", event(1)))
