@@ -14,7 +14,7 @@ read.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, cholesky, eigh, lapack, solve_triangular
+from scipy.linalg import blas, cholesky, eigh, lapack, solve_triangular
 
 from ..growth import columns_for
 from ..instances import Floats
@@ -23,7 +23,9 @@ __all__ = ["Resolvent"]
 
 # rho / rho_0 stays within [1/WINDOW, WINDOW]: a quarter more events move sqrt(n) by WINDOW^2.
 WINDOW = 1.25**0.25
-# Conjugate gradients stop here; a pass is repeated on what M says is left, until it is below REFINED.
+# An update that takes away all but this share of what P holds leaves mostly rounding: P is factored anew instead.
+CANCELS = 1e8
+# Conjugate gradients stop at STEP; a pass is repeated on what M says is left, until that is below REFINED.
 STEP, REFINED, STEPS, PASSES = 1e-13, 1e-11, 60, 4
 
 
@@ -76,11 +78,15 @@ class Resolvent:
         safe = np.where(scale > 0, scale, 1.0)
         rest = F / safe
         rho = max(rho, self.floor)
-        V = np.zeros_like(rest)
+        V, error = np.zeros_like(rest), np.inf
         for _ in range(PASSES):
-            V += self._pass(rho - self.rho, _times(self.P, rest))
-            rest = F / safe - _times(self.M, V) - rho * V
-            if np.abs(rest).max(initial=0.0) <= REFINED:
+            finer = V + self._pass(rho - self.rho, _times(self.P, rest))
+            rest = F / safe - _times(self.M, finer) - rho * finer
+            before, error = error, float(np.abs(rest).max(initial=0.0))
+            if not error < before:
+                break
+            V = finer
+            if error <= REFINED:
                 break
         return V * safe
 
@@ -124,10 +130,11 @@ class Resolvent:
             self._factor(rho)
             return
         U = _times(self.P, F)
-        if columns == 1:
-            _add(self.P, -1.0 / (1.0 + float(F[:, 0] @ U[:, 0])), U)
+        inner = np.eye(columns) + F.T @ U
+        if not inner.diagonal().max() <= CANCELS:
+            self._factor(rho)
             return
-        root = cholesky(np.eye(columns) + F.T @ U, lower=True)
+        root = cholesky(inner, lower=True)
         _add(self.P, -1.0, solve_triangular(root, U.T, lower=True).T)
 
     def border(self, cross: Floats, corner: Floats, rho: float) -> None:
@@ -140,9 +147,9 @@ class Resolvent:
             self._factor(rho)
             return
         U = _times(self.P, self.pad(cross))
-        try:
-            root = cholesky(corner + self.rho * np.eye(columns) - cross.T @ U[:old], lower=True)
-        except LinAlgError:
+        whole = corner + self.rho * np.eye(columns)
+        root, failed = lapack.dpotrf(whole - cross.T @ U[:old], lower=1)
+        if failed or not (CANCELS * root.diagonal() ** 2 >= whole.diagonal()).all():
             self._factor(rho)
             return
         U[old : self.size] = -np.eye(columns)
