@@ -243,3 +243,20 @@ def test_baselines_learn_what_can_be_learned():
     queries = [(X, (X @ w > 0.5).astype(float)) for X in rng.normal(size=(20, 10, 6))]
     learned = RankSVM(100.0).fit(queries).w
     assert learned @ w / np.linalg.norm(learned) / np.linalg.norm(w) > 0.95
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_scale_of_features_gives_finite_answers(seed):
+    rng = np.random.default_rng(seed)
+    spec = {
+        "task": "multilabel",
+        "algorithm": "quadratic-surrogate",
+        "regularization": 10.0 ** rng.integers(-12, 8),
+    }
+    learner = build(spec | ({"budget": 6} if seed % 2 else {}))
+    scales = 10.0 ** rng.integers(-99, 99, size=3)
+    for _ in range(20):
+        x = {f"w{rng.integers(9)}": float(rng.normal() * rng.choice(scales)) for _ in range(4)}
+        learner.learn({"features": x}, {"labels": [name for name in LABELS if rng.random() < 0.4]})
+        prediction = learner.predict({"features": x}, explain=True)
+        assert np.isfinite([score for _, score in prediction.ranking]).all()
