@@ -18,7 +18,7 @@ from .events import Event, digest
 from .memory import Memory
 from .predict import Recent
 from .requests import FEEDBACK, RETRACT, id_of, instance_of, known, many, pointed, served_of, truth_of
-from .resident import Counts, Resident
+from .resident import Counts, Resident, growth
 from .settings import HostSettings
 
 JSON = dict[str, Any]
@@ -37,6 +37,7 @@ class Feedback:
         async with self._memory.use(name) as resident:
             if not (isinstance(request, Mapping) and "events" in request):
                 event, draft = await self.read(resident, request, key, "")
+                self.limit(resident, [event])
                 (result,) = await self._learn(resident, [event], [draft])
                 return result
             asked = many(request, "events", self._settings.max_batch)
@@ -45,6 +46,7 @@ class Feedback:
                 for i, one in enumerate(asked)
             ]
             events, drafts = zip(*pairs, strict=True)
+            self.limit(resident, events)
             return {"results": await self._learn(resident, events, drafts)}
 
     # Reading
@@ -80,7 +82,6 @@ class Feedback:
                 event.show(served_of(request, resident.learner.task))
             if event.found is not None:
                 resident.learner.check(event.found, truth)
-                self._limit(resident, truth)
             draft = Draft(event.body(), tuple(ids), digest(truth), prediction_id)
         return event, draft
 
@@ -104,20 +105,31 @@ class Feedback:
             return Gone(f"the prediction {id!r} has expired: send the instance again with the truth")
         return NotFound(f"{resident.listed.name!r} has given no prediction {id!r}")
 
-    def _limit(self, resident: Resident, truth: JSON) -> None:
-        if resident.bytes > self._settings.max_learner_bytes:
-            raise StorageFull(
-                f"{resident.listed.name!r} takes {resident.bytes} bytes of memory; it may not grow beyond "
-                f"{self._settings.max_learner_bytes}"
-            )
-        labels = resident.learner.labels
-        names = truth.get("labels") or truth.get("relevance") or [truth.get("label")]
+    def limit(self, resident: Resident, events: Sequence[Event]) -> None:
+        """Refuse what would grow the learner beyond its limits; names are only counted where one is near."""
+        learner, settings = resident.learner, self._settings
+        by_label = learner.kind == "features"
+        labels = {name for event in events for name in named(event.truth)} if by_label else set()
+        features = sum(len(event.found.names) for event in events if event.found is not None)
         if (
-            len(labels) + len(names) > self._settings.max_labels
-            and resident.learner.kind == "features"
-            and len(labels) + sum(name not in labels for name in names) > self._settings.max_labels
+            len(learner.labels) + len(labels) <= settings.max_labels
+            and resident.bytes + growth(learner, features, len(labels)) <= settings.max_learner_bytes
         ):
-            raise Unprocessable(f"a learner has at most {self._settings.max_labels} labels")
+            return
+        labels.difference_update(learner.labels)
+        if len(learner.labels) + len(labels) > settings.max_labels:
+            raise Unprocessable.at("", f"a learner has at most {settings.max_labels} labels")
+        known_ones = learner.features
+        new = {
+            name for event in events if event.found for name in event.found.names if name not in known_ones
+        }
+        if (new or labels) and resident.bytes + growth(
+            learner, len(new), len(labels)
+        ) > settings.max_learner_bytes:
+            raise StorageFull(
+                f"{resident.listed.name!r} takes {resident.bytes} bytes of memory and may not grow beyond "
+                f"{settings.max_learner_bytes}; feedback on known features and labels is still taken"
+            )
 
     # Writing
 
@@ -216,3 +228,9 @@ class Feedback:
         self._counts.feedback += 1
         self._counts.mistakes += result["mistake"]
         self._counts.loss_total += result["loss"]
+
+
+def named(truth: JSON | None) -> Any:
+    """The labels of a truth."""
+    told = truth or {}
+    return told.get("labels") or told.get("relevance") or ([told["label"]] if "label" in told else ())

@@ -48,7 +48,7 @@ class Host:
         recent = Recent()
         self._predict = Predict(store, self._memory, settings, self._counts, recent)
         self._feedback = Feedback(store, self._memory, settings, self._counts, recent)
-        self._rounds = Rounds(self._memory, settings, self._predict, self._feedback)
+        self._rounds = Rounds(self._memory, self._predict, self._feedback)
 
     @classmethod
     @asynccontextmanager

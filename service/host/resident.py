@@ -30,6 +30,7 @@ from .settings import HostSettings
 from .work import Worker
 
 log = logging.getLogger(__name__)
+NAME = 160  # bytes of a name and its place in the index
 SMALL = 64  # events that are cheaper to apply again than to save
 WRITTEN = 4_096  # bytes of snapshot that an event may cost: very large learners are saved less often
 
@@ -109,12 +110,16 @@ class Resident:
 
     async def _apply(self, event: Event) -> None:
         fold, version, skipped = self.fold, self.version + 1, self.fold.skipped
+        features, labels = len(fold.learner.features), len(fold.learner.labels)
         outcome = await self.worker.run("learn", size(event), lambda: fold.apply(version, event))
         self._counts.skipped_events += fold.skipped - skipped
         event.outcome = outcome
         # While an append is on its way, an event may be applied from the log before its own request gets to it.
         if event.named or self.appending:
             self.outcomes[version] = outcome
+        self.bytes -= growth(
+            fold.learner, features - len(fold.learner.features), labels - len(fold.learner.labels)
+        )
         if version % (SMALL if self.bytes < 2**20 else 16 * SMALL) == 0:
             self.bytes = fold.learner.nbytes()
         if version % max(self._settings.snapshot_every, self.bytes // WRITTEN) == 0:
@@ -234,3 +239,9 @@ class Resident:
                 await self.checkpoint()
         if self._saving is not None:
             await self._saving
+
+
+def growth(learner: Learner, features: int, labels: int) -> int:
+    """Bytes that so many new features and labels add, roughly: their weights and their names."""
+    rows, columns = len(learner.features), len(learner.labels) if learner.kind == "features" else 1
+    return 8 * ((rows + features) * (columns + labels) - rows * columns) + NAME * (features + labels)

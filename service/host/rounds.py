@@ -4,8 +4,8 @@
     walk     in order, nobody else applying meanwhile: a prediction sees the events before it and none behind it
     keep     all predictions to be remembered, in one write
 
-What a run cannot hold is done as a single call between two runs: batches, a wait for a version, a learner close to its
-limit of labels. If the store refuses an event, the run is done call by call, so that the others go on.
+What a run cannot hold is done as a single call between two runs: batches, a wait for a version. If one event of a run
+is refused, by the store or a limit, the run is done call by call, so that the others go on.
 """
 
 from __future__ import annotations
@@ -14,14 +14,21 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import Conflict, Gone, NotFound, ServiceError, StoreUnavailable
+from ..errors import (
+    Conflict,
+    Gone,
+    NotFound,
+    ServiceError,
+    StorageFull,
+    StoreUnavailable,
+    Unprocessable,
+)
 from ..store import Draft, Placed
 from .events import Event
 from .feedback import Feedback
 from .memory import Memory
 from .predict import Predict
 from .resident import Resident
-from .settings import HostSettings
 
 JSON = dict[str, Any]
 Line = tuple[str, JSON]
@@ -32,8 +39,8 @@ ALONE = frozenset({"instances", "events", "min_version"})
 class Rounds:
     """Called with a name and lines of `("predict" | "feedback", request)`."""
 
-    def __init__(self, memory: Memory, settings: HostSettings, predict: Predict, feedback: Feedback) -> None:
-        self._memory, self._settings = memory, settings
+    def __init__(self, memory: Memory, predict: Predict, feedback: Feedback) -> None:
+        self._memory = memory
         self._predict, self._feedback = predict, feedback
 
     async def __call__(self, name: str, lines: Sequence[Line]) -> list[Reply]:
@@ -62,11 +69,10 @@ class Rounds:
     async def _run(self, name: str, lines: Sequence[Line]) -> list[Reply]:
         try:
             async with self._memory.use(name) as resident:
-                if len(resident.learner.labels) + len(lines) <= self._settings.max_labels:
-                    # Once begun it is finished, even if the one who asked has gone.
-                    return await asyncio.shield(asyncio.create_task(self._together(resident, lines)))
-        except (Conflict, NotFound, Gone):
-            pass  # The store refused one event, hence all: each by itself finds the one.
+                # Once begun it is finished, even if the one who asked has gone.
+                return await asyncio.shield(asyncio.create_task(self._together(resident, lines)))
+        except (Conflict, NotFound, Gone, StorageFull, Unprocessable):
+            pass  # One event was refused, hence all: each by itself finds the one.
         except ServiceError as error:
             return [error] * len(lines)
         return [await self._single(name, line) for line in lines]
@@ -116,6 +122,7 @@ class Rounds:
         if not events:
             return {}
         told, drafts = zip(*events.values(), strict=True)
+        self._feedback.limit(resident, told)
         try:
             placed = await self._feedback.append(resident, told, drafts)
         except StoreUnavailable as error:
