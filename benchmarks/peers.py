@@ -1,0 +1,148 @@
+"""Ours and the peers on the same streams, each round predicted before it is learned: quality, and rounds per second.
+
+    python benchmarks/peers.py --data FOLDER [--only mail|sets|lists] [--rounds 2000]
+
+FOLDER holds enron/ (the raw ham mailboxes of the Enron-Spam corpus), multilabel/ (MULAN's ARFF and XML files) and letor/
+(LETOR 4.0, from Microsoft Research). Peers that are not installed are left out with a line: pip install feedrank[bench].
+Slow peers see the first rounds only; the table says how many, and ours beside them are counted on the same rounds.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+import peers_models as models
+from data import enron, letor, multilabel
+from report import Report, arguments, needs
+from rich.progress import track
+
+Play = Callable[[Any, Any], float]
+WHERE = "enron/, multilabel/ and letor/; see the top of benchmarks/peers.py"
+
+
+def run(
+    name: str, play: Play, rounds: Sequence[tuple[Any, Any]], seconds: float
+) -> tuple[list[float], float]:
+    """The losses of as many rounds as fit into `seconds`, and rounds per second."""
+    losses: list[float] = []
+    begin = time.perf_counter()
+    for x, y in track(rounds, description=f"{name:<40}", transient=True):
+        losses.append(play(x, y))
+        if time.perf_counter() - begin > seconds:
+            break
+    return losses, len(losses) / (time.perf_counter() - begin)
+
+
+def compare(
+    report: Report,
+    title: str,
+    contenders: dict[str, Callable[[], Play]],
+    rounds: Sequence[Any],
+    seconds: float,
+) -> None:
+    """A table: the loss of each on the rounds it saw, ours (the first) on the same, and the ratio of the speeds."""
+    rows: list[list[object]] = []
+    first: tuple[list[float], float] | None = None
+    for name, make in contenders.items():
+        try:
+            play = make()
+        except ModuleNotFoundError as missing:
+            report.text(f"(left out: {name}; pip install {missing.name}, or feedrank[bench])\n")
+            continue
+        losses, speed = run(name, play, rounds, seconds)
+        first = first or (losses, speed)
+        seen = len(losses)
+        rows.append(
+            [
+                name,
+                seen,
+                float(np.mean(losses)),
+                float(np.mean(first[0][:seen])),
+                f"{speed:.0f}",
+                first[1] / speed,
+            ]
+        )
+    report.text(f"## {title}\n")
+    report.table(
+        [
+            "contender",
+            "rounds",
+            "mean loss",
+            "first row, same rounds",
+            "rounds/s",
+            "first row's speed over it",
+        ],
+        rows,
+    )
+
+
+def mail(report: Report, folder: Path, count: int, seconds: float) -> None:
+    for user in ("williams-w3", "lokay-m", "beck-s", "kitchen-l"):
+        if (folder / f"{user}.tar.gz").exists():
+            stream = list(enron(folder, user))[:count]
+            folders = sorted({name for _, name in stream})
+            compare(
+                report,
+                f"Mail of {user}: {len(folders)} folders, 0-1 loss",
+                models.classes(folders),
+                stream,
+                seconds,
+            )
+
+
+def sets(report: Report, folder: Path, count: int, seconds: float) -> None:
+    for name in ("yeast", "scene-train", "enron", "bibtex"):
+        if (folder / f"{name}.arff.gz").exists():
+            rows = list(multilabel(folder, name, "scene" if name == "scene-train" else None))
+            order = np.random.default_rng(0).permutation(len(rows))[:count]
+            stream = [rows[i] for i in order]
+            labels = sorted({label for _, found in stream for label in found})
+            compare(
+                report,
+                f"Label sets, {name}: {len(labels)} labels, Hamming loss (mean)",
+                models.sets(labels),
+                stream,
+                seconds,
+            )
+
+
+def queries(folder: Path, name: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for part in range(1, 6):
+        for query in letor(folder, f"{name}-S{part}"):
+            if len(set(query.grades)) > 1:
+                yield np.array(query.features), np.array(query.grades)
+
+
+def lists(report: Report, folder: Path, count: int, seconds: float) -> None:
+    for name in ("mq2008", "ohsumed"):
+        if (folder / f"{name}-S1.txt.gz").exists():
+            stream = list(queries(folder, name))[:count]
+            title = f"Lists, {name}: {len(stream)} queries of more than one grade, 1 - NDCG at 10"
+            compare(report, title, models.lists(), stream, seconds)
+
+
+def main() -> None:
+    parser = arguments(__doc__, "peers")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--only", choices=("mail", "sets", "lists"))
+    parser.add_argument("--rounds", type=int, default=2000, help="of each stream")
+    parser.add_argument("--seconds", type=float, default=30, help="at most, for one contender on one stream")
+    options = parser.parse_args()
+    data = needs(options.data, "the comparison with the peers", WHERE)
+    if data is None:
+        return
+    report = Report("Ours and the peers on the same streams", options.out)
+    for part, folder in ((mail, "enron"), (sets, "multilabel"), (lists, "letor")):
+        if options.only in (None, part.__name__):
+            part(report, data / folder, options.rounds, options.seconds)
+
+
+if __name__ == "__main__":
+    main()
