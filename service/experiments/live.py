@@ -108,8 +108,11 @@ class Live:
                 for entry in entries:
                     event = orjson.loads(entry.body)
                     self.state.apply(self.plan, event)
-                    if event.get("truth"):
-                        self.doubtful[entry.version] = entry.at
+                    if event["kind"] == "feedback":
+                        told = {name: event[name] for name in ("arm", "value", "credits") if name in event}
+                        self._outcomes[entry.version] = orjson.dumps(told)
+                        if event["truth"]:
+                            self.doubtful[entry.version] = entry.at
             if self.state.events < to:
                 if (await self._store.head(self.key)).closed:
                     raise NotFound(f"there is no experiment {self.name!r}")
@@ -129,14 +132,9 @@ class Live:
         return [version for version, at in self.doubtful.items() if at < limit][:most]
 
     async def outcome(self, version: int) -> Event | None:
-        """What was kept of an event that may have been trimmed."""
+        """What a repeat must be told of an event that was trimmed."""
         held = self._outcomes.get(version) or await self._store.outcome(self.key, version)
         return None if held is None else orjson.loads(held)
-
-    def keep(self, version: int, event: Mapping[str, Any]) -> None:
-        """Keep what a repeat must be told."""
-        told = {name: event[name] for name in ("arm", "value", "credits") if name in event}
-        self._outcomes[version] = orjson.dumps(told)
 
     @property
     def due(self) -> bool:

@@ -224,8 +224,6 @@ class Rounds:
         for (event, _), place in zip(pairs, placed, strict=True):
             # A repeat is told what the log holds, not what it brought.
             first = event if place.fresh else await live.event(place.version)
-            if first is not None and place.fresh:
-                live.keep(place.version, first)
             events.append((place.version, first or await live.outcome(place.version) or {}))
         taught = await self.teach(live, events)
         results = [

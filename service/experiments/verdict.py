@@ -21,15 +21,13 @@ def report(plan: Plan, state: State) -> dict[str, Any]:
     """The reply of GET, without the experiment's name and definition."""
     alpha = (1 - plan.confidence) / len(state.pairs)
     up = -1 if plan.measure.is_loss else 1
-    differences, better, lead, more = [], {}, {}, {}
+    differences, better, lead = [], {}, {}
     for i, j, sums in state.each_pair():
-        c = bound(plan, i, j)
-        low, high = interval(sums, alpha, c)
+        low, high = interval(sums, alpha, bound(plan, i, j))
         sign = up if low > 0 else -up if high < 0 else 0
         better[i, j], better[j, i] = sign > 0, sign < 0
         mean = sums.total / sums.n if sums.n else 0.0
         lead[i, j], lead[j, i] = up * mean, -up * mean
-        more[i, j] = more[j, i] = _traffic(plan, i, j, sums, alpha)
         differences.append(
             {
                 "arms": [plan.arms[i], plan.arms[j]],
@@ -55,7 +53,7 @@ def report(plan: Plan, state: State) -> dict[str, Any]:
         "differences": differences,
         "sample_ratio": ratio,
         "verdict": plan.arms[winner] if winner is not None and decided else UNDECIDED,
-        "more_rounds": 0 if decided else _more(len(plan.arms), lead, more),
+        "more_rounds": 0 if decided else _more(plan, state, lead, alpha),
         "reason": _reason(decided, spoiled),
     }
 
@@ -73,24 +71,22 @@ def _arm(tally: Tally) -> dict[str, Any]:
     return {"units": tally.units, "rounds": tally.rounds, "mean": mean}
 
 
+def _more(plan: Plan, state: State, lead: dict[tuple[int, int], float], alpha: float) -> int | None:
+    """Rounds until the arm that leads now has left the last of its rivals behind; None if none leads."""
+    arms = range(len(plan.arms))
+    best = max(arms, key=lambda i: min(lead[i, j] for j in arms if j != i))
+    if min(lead[best, j] for j in arms if j != best) <= 0:
+        return None
+    rounds = [_traffic(plan, i, j, sums, alpha) for i, j, sums in state.each_pair() if best in (i, j)]
+    return None if None in rounds else max(each for each in rounds if each is not None)
+
+
 def _traffic(plan: Plan, i: int, j: int, sums: Sums, alpha: float) -> int | None:
     """`needed` in rounds of the whole experiment, of which a pair sees only its own in a split."""
     rounds = needed(sums, alpha, bound(plan, i, j))
     if rounds is None or not plan.split:
         return rounds
     return round(rounds * sum(plan.weights) / (plan.weights[i] + plan.weights[j]))
-
-
-def _more(
-    count: int, lead: dict[tuple[int, int], float], more: dict[tuple[int, int], int | None]
-) -> int | None:
-    """Rounds until the arm that leads now has left the last of its rivals behind; None if none leads."""
-    best = max(range(count), key=lambda i: min(lead[i, j] for j in range(count) if j != i))
-    rivals = [j for j in range(count) if j != best]
-    rounds = [more[best, j] for j in rivals]
-    if min(lead[best, j] for j in rivals) <= 0 or None in rounds:
-        return None
-    return max(each for each in rounds if each is not None)
 
 
 def _reason(decided: bool, spoiled: bool) -> str:

@@ -237,6 +237,20 @@ def test_a_crash_between_the_log_and_the_arms_is_healed(
     run(store_url, retry)
 
 
+def test_another_replica_follows_a_pause(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(host: Host, experiments: Experiments) -> None:
+        await two(host)
+        await experiments.create("e", {"arms": ["a", "b"]})
+        other = Experiments(host)
+        units = [{"features": ["f"], "unit": str(i), "remember": False} for i in range(12)]
+        assert {(await other.predict("e", unit))["learner"] for unit in units} == {"a", "b"}
+        await experiments.step("e", "pause")
+        monkeypatch.setattr("feedrank.service.experiments.live.FRESH", 0.0)
+        assert {(await other.predict("e", unit))["learner"] for unit in units} == {"a"}
+
+    run(store_url, body)
+
+
 def test_pause_stop_and_promote(store_url: str) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
         await two(host)
