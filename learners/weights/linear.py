@@ -81,4 +81,4 @@ class Linear:
 
     def nbytes(self) -> int:
         """Bytes of theta in use."""
-        return self.features * self.theta.shape[1] * self.theta.itemsize
+        return 8 * self.features * columns_for(self.labels)
