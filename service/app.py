@@ -27,9 +27,11 @@ from .experiments import routes as experiments
 from .host import Host, HostSettings
 from .keys import Keyring, read_keys
 from .metrics import Metrics
+from .page import routes as page
 from .problems import MethodNotAllowed, respond
+from .replies import Problem
 from .routes import health, learners, rounds
-from .schemas import Problem, StreamLine
+from .schemas import StreamLine
 from .settings import Settings
 
 log = logging.getLogger("feedrank.app")
@@ -77,7 +79,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = chosen
     app.state.metrics = Metrics()
     # The busiest calls come first, because routes are tried in order.
-    for module in (rounds, learners, experiments, health):
+    for module in (rounds, learners, experiments, health, page):
         app.include_router(module.router)
     for kind in (ServiceError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, _refuse)

@@ -44,7 +44,8 @@ class Rounds:
         self._predict, self._feedback = predict, feedback
 
     async def __call__(self, name: str, lines: Sequence[Line]) -> list[Reply]:
-        replies: list[Reply] = []
+        async with self._memory.use(name):
+            replies: list[Reply] = []
         start = 0
         while start < len(lines):
             stop = start

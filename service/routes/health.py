@@ -12,7 +12,7 @@ from ..calls import reply
 from ..errors import StoreUnavailable
 from ..metrics import CONTENT_TYPE_LATEST
 from ..problems import MEDIA_TYPE
-from ..schemas import Health
+from ..replies import Health
 
 router = APIRouter(tags=["health"])
 

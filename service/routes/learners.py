@@ -11,7 +11,8 @@ from ..bodies import JSON
 from ..calls import SHAPE, Call, Documented, Name, call, reached, reply
 from ..errors import Unprocessable
 from ..keys import Key
-from ..schemas import Alias, AliasBody, Events, History, LabelCounts, Learner, Learners, Spec, Weights
+from ..replies import Alias, Events, History, LabelCounts, Learner, Learners, Weights
+from ..schemas import AliasBody, Spec
 
 router = APIRouter(route_class=Call, tags=["learners"])
 

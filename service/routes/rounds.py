@@ -9,16 +9,8 @@ from starlette.responses import Response
 
 from ..bodies import JSON
 from ..calls import Call, Documented, Handler, Name, call, reply
-from ..schemas import (
-    FeedbackBody,
-    Outcome,
-    Outcomes,
-    PredictBody,
-    Prediction,
-    Predictions,
-    RetractBody,
-    Retracted,
-)
+from ..replies import Outcome, Outcomes, Prediction, Predictions, Retracted
+from ..schemas import FeedbackBody, PredictBody, RetractBody
 from ..stream import NDJSON, StreamReply
 
 router = APIRouter(route_class=Call, tags=["rounds"])
@@ -71,7 +63,7 @@ async def feedback(request: Request, name: Name, body: Annotated[JSON, Documente
 )
 async def stream(request: Request, name: Name) -> Response:
     """Many predicts and feedbacks on one connection: a line in, a line out, in order, both ways at once."""
-    await request.app.state.host.info(name)
+    await request.app.state.host.rounds(name, [])
     return StreamReply(request.app.state, name, request.scope.get("feedrank.key"))
 
 

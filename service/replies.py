@@ -1,0 +1,187 @@
+"""Reply bodies of the contract as models, for OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class Problem(BaseModel):
+    """RFC 9457; `type` is one of the names in docs/errors.md."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[Place] | None = Field(None, description="with 422: each wrong place")
+
+
+class Place(BaseModel):
+    """One wrong place in a request."""
+
+    pointer: str = Field(description="JSON pointer (RFC 6901) into the body, or the name of a parameter")
+    detail: str
+
+
+class Entry(BaseModel):
+    """One place of a ranking, best first."""
+
+    label: str | None = None
+    id: str | None = None
+    score: float
+    contributions: dict[str, float] | None = None
+
+
+class Prediction(BaseModel):
+    """The decision and the ranking behind it."""
+
+    prediction_id: str | None = None
+    learner: str
+    version: Count
+    ranking: list[Entry]
+    label: str | None = None
+    labels: list[str] | None = None
+    abstained: bool | None = None
+    margin: float | None = Field(None, description="the gap another decision would have to close")
+
+
+class Predictions(BaseModel):
+    """The replies to a batch, in its order."""
+
+    predictions: list[Prediction]
+
+
+class Outcome(BaseModel):
+    """What one event did."""
+
+    version: Count
+    loss: float = Field(description="of the weights just before this update")
+    mistake: bool
+    updated: bool
+    served_loss: float | None = Field(description="of the prediction the user saw")
+    duplicate: bool
+
+
+class Outcomes(BaseModel):
+    """The outcomes of a batch, in its order."""
+
+    results: list[Outcome]
+
+
+class Progress(BaseModel):
+    """The learning so far."""
+
+    rounds: Count
+    mistakes: Count
+    updates: Count
+    cumulative_loss: float
+    mean_loss: float | None = Field(description="null before the first round")
+    recent_loss: float | None = Field(description="null before the first round")
+
+
+class Learner(BaseModel):
+    """A learner and how it is doing."""
+
+    name: str
+    spec: dict[str, Any]
+    version: Count
+    labels: list[str] = Field(description="in order of joining")
+    features: Count
+    bytes: Count
+    progress: Progress
+    certificate: dict[str, Any] = Field(description="what the theory proves at this moment")
+
+
+class Listed(BaseModel):
+    """A learner in a list."""
+
+    name: str
+    task: str
+    algorithm: str
+    version: Count
+
+
+class Learners(BaseModel):
+    """A page of learners by name; with a key bound to prefixes, only those it reaches."""
+
+    learners: list[Listed]
+    next: str | None = Field(description="the cursor of the next page, or null")
+
+
+class Point(BaseModel):
+    """One point of the learning curve."""
+
+    rounds: Count
+    cumulative_loss: float
+    mean_loss: float
+    window_loss: float
+
+
+class History(BaseModel):
+    """The learning curve in a bounded number of points; the last one is now."""
+
+    version: Count
+    progress: Progress
+    points: list[Point]
+
+
+class Events(BaseModel):
+    """A page of the log."""
+
+    events: list[dict[str, Any]]
+    next: int | None = Field(description="`after` of the next page, or null")
+
+
+class Retracted(BaseModel):
+    """The withdrawal."""
+
+    version: Count = Field(description="of the withdrawal")
+    withdrawn: Count = Field(description="of the event")
+    duplicate: bool
+
+
+class Alias(BaseModel):
+    """An alias as it now stands."""
+
+    name: str
+    learner: str
+
+
+class Health(BaseModel):
+    """All is well."""
+
+    status: Literal["ok"]
+
+
+class LabelCount(BaseModel):
+    """How often a label was true, and how often the learner was wrong then."""
+
+    label: str
+    events: Count
+    mistakes: Count
+
+
+class LabelCounts(BaseModel):
+    """The labels that were true most often, out of `total`; a learner brought in from a file starts to count anew."""
+
+    version: Count
+    total: Count
+    labels: list[LabelCount]
+
+
+class Weight(BaseModel):
+    """What a feature of value 1, after weighting and scaling, adds to a score."""
+
+    feature: str
+    weight: float
+
+
+class Weights(BaseModel):
+    """The features that speak loudest for a label, or against it, by falling size of their weight."""
+
+    version: Count
+    label: str | None = Field(description="null in subset ranking, where all items share the weights")
+    features: list[Weight]
