@@ -1,0 +1,74 @@
+// The public API of the server that this page came from. The key lives in this module and nowhere else.
+
+let key = null;
+let asking = null;
+let declined = false;
+
+export class Problem extends Error {
+  constructor(status, document) {
+    super(document.detail ?? document.title ?? `the server replied ${status}`);
+    this.status = status;
+    this.pointers = (document.errors ?? []).map((place) => place.pointer);
+  }
+}
+
+export class Unreachable extends Error {
+  constructor() {
+    super("no reply from the server");
+  }
+}
+
+// Ask for a key, once for all calls that wait for one. False if the person would rather not.
+export function ask() {
+  declined = false;
+  asking ??= new Promise((resolve) => {
+    const dialog = document.getElementById("ask");
+    const input = document.getElementById("ask-key");
+    if (key !== null) document.getElementById("ask-why").textContent = "The server does not take that key. Is there another?";
+    document.getElementById("ask-cancel").onclick = () => dialog.close("");
+    dialog.returnValue = "";
+    dialog.onclose = () => {
+      if (dialog.returnValue === "ok") key = input.value.trim();
+      else declined = true;
+      input.value = "";
+      asking = null;
+      resolve(!declined);
+    };
+    dialog.showModal();
+    input.focus();
+  });
+  return asking;
+}
+
+async function send(method, path, body) {
+  const used = key;
+  const headers = used === null ? {} : { Authorization: `Bearer ${used}` };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const reply = await fetch(path, { method, headers, body: body && JSON.stringify(body), credentials: "omit" }).catch(() => {
+    throw new Unreachable();
+  });
+  if (reply.status === 401 && !declined) {
+    if (used !== key || (await ask())) return send(method, path, body);
+  }
+  const told = await reply.json().catch(() => ({ detail: `the server replied ${reply.status}` }));
+  if (!reply.ok) throw new Problem(reply.status, told);
+  return told;
+}
+
+const address = (kind, name, rest = "") => `v1/${kind}/${encodeURIComponent(name)}${rest}`;
+const query = (values) => {
+  const kept = Object.entries(values).filter(([, value]) => value !== null && value !== undefined);
+  return kept.length ? `?${new URLSearchParams(kept)}` : "";
+};
+
+export const learners = (cursor) => send("GET", `v1/learners${query({ limit: 100, cursor })}`);
+export const learner = (name) => send("GET", address("learners", name));
+export const history = (name, points) => send("GET", address("learners", name, `/history${query({ points })}`));
+export const labels = (name, limit) => send("GET", address("learners", name, `/labels${query({ limit })}`));
+export const weights = (name, label, limit) => send("GET", address("learners", name, `/weights${query({ label, limit })}`));
+export const events = (name, after, limit) => send("GET", address("learners", name, `/events${query({ after, limit })}`));
+export const predict = (name, body) => send("POST", address("learners", name, "/predict"), body);
+export const feedback = (name, body) => send("POST", address("learners", name, "/feedback"), body);
+export const experiments = (cursor) => send("GET", `v1/experiments${query({ limit: 100, cursor })}`);
+export const experiment = (name) => send("GET", address("experiments", name));
+export const past = (name) => send("GET", address("experiments", name, "/history"));

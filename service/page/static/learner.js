@@ -1,0 +1,182 @@
+// One learner: its curve beside what theory promises, its labels and their features, its log, and a form to try it.
+
+import * as api from "./api.js";
+import { chart, ticks, trailing } from "./chart.js";
+import { card, count, decimal, h, keyed, signed } from "./dom.js";
+import { tryCard } from "./try.js";
+
+const POINTS = 240;
+const LABELS = 100;
+
+const tile = (name) => {
+  const value = h("dd", null, "–");
+  return { element: h("div", { class: "tile" }, h("dt", null, name), value), set: (text) => (value.textContent = text) };
+};
+
+// The most mistakes up to now that theory allows: each adds lambda to the dual objective D where the lemma's condition
+// held, and on any instances their share of what was `promised`. It holds for all earlier rounds too, as mistakes only grow.
+export function bound({ lambda, dual_objective: objective, condition_held: held, promised, mistakes }) {
+  if (held && lambda > 0) return objective / lambda;
+  return promised > 1e-9 ? (objective * mistakes) / promised : null;
+}
+
+export function learnerPage(name, { nudge }) {
+  const kind = h("p", { class: "dim" });
+  const tiles = Object.fromEntries(["Version", "Rounds", "Mistakes", "Mean loss", "Recent loss", "Features"].map((title) => [title, tile(title)]));
+  const curve = chart(`Learning curve of ${name}`);
+  const proof = h("p", { class: "note" });
+  const labels = h("tbody");
+  const labelled = card("Labels", h("table", { class: "labels" },
+    h("thead", null, h("tr", null, ["Label", "Events", "Mistakes"].map((title, i) => h("th", { scope: "col", class: i ? "number" : null }, title)))), labels));
+  const more = h("p", { class: "note" });
+  labelled.append(more);
+  const features = h("ol", { class: "weights" });
+  const chosen = h("span", { class: "tag" });
+  const featured = card("Strongest features", h("p", { class: "note" }, "For and against ", chosen), features);
+  const log = h("ol", { class: "events" });
+  const spec = h("dl", { class: "spec" });
+  const trial = tryCard(name, nudge);
+  const element = h("div", null,
+    h("div", { class: "head" }, h("div", null, h("h1", null, name), kind)),
+    h("dl", { class: "tiles" }, Object.values(tiles).map((one) => one.element)),
+    h("div", { class: "columns" },
+      h("div", null, card("Learning curve", curve.element, proof), trial.element, card("Recent events", log)),
+      h("div", null, labelled, featured, card("Settings", spec))));
+  let version = -1;
+  let label = null;
+  let info = null;
+
+  async function update() {
+    const { version: now } = await api.history(name, 1);
+    if (now === version) return;
+    const [learner, history, counts] = await Promise.all([api.learner(name), api.history(name, POINTS), api.labels(name, LABELS)]);
+    info = learner;
+    const { task, algorithm } = learner.spec;
+    kind.textContent = learner.name === name ? `${task}, ${algorithm}` : `${task}, ${algorithm}; an alias of ${learner.name}`;
+    const { rounds, mistakes, mean_loss: mean, recent_loss: recent } = history.progress;
+    tiles.Version.set(count(history.version));
+    tiles.Rounds.set(count(rounds));
+    tiles.Mistakes.set(rounds ? `${count(mistakes)} (${((100 * mistakes) / rounds).toFixed(1)} %)` : "–");
+    tiles["Mean loss"].set(decimal(mean));
+    tiles["Recent loss"].set(decimal(recent));
+    tiles.Features.set(count(learner.features));
+    drawCurve(history, learner.certificate);
+    showLabels(counts, learner);
+    spec.replaceChildren(...Object.entries(learner.spec).filter(([field]) => field !== "labels").map(([field, value]) =>
+      h("div", null, h("dt", null, field), h("dd", null, typeof value === "object" ? JSON.stringify(value) : String(value)))));
+    trial.know(learner);
+    await Promise.all([showWeights(), showEvents(history.version)]);
+    version = history.version;
+  }
+
+  function drawCurve({ progress, points }, certificate) {
+    const rounds = progress.rounds;
+    const least = Math.max(20, Math.round(rounds / 20));
+    const mean = points.map((point) => [point.rounds, point.mean_loss]);
+    const recent = trailing(points, least);
+    const proved = rounds ? bound(certificate) : null;
+    // The first rounds are all or nothing: the scale is that of what follows.
+    const later = Math.floor(points.length / 20);
+    const top = Math.max(...mean.slice(later).map(([, y]) => y), ...recent.slice(later).map(([, y]) => y), 1e-6) * 1.08;
+    const series = [
+      { name: "mean so far", kind: "mean", points: mean },
+      { name: `last ${count(Math.min(least, rounds))}`, kind: "recent", points: recent, title: "mean of the last rounds" },
+    ];
+    if (proved !== null) series.push({ name: "proved bound", kind: "bound", points: mean.map(([x]) => [x, proved / x]) });
+    const step = ticks(0, top, 4);
+    curve.update({ series, x: "round", low: 0, high: Math.max(top, step.at(-1)), describe: rounds ? `After ${count(rounds)} rounds the mean loss is ${decimal(progress.mean_loss)}.` : "No rounds yet." });
+    const made = certificate.mistakes;
+    proof.textContent = proved !== null
+      ? `Proved: at most ${decimal(proved)} mistakes in these ${count(rounds)} rounds. There were ${count(made)}.`
+      : Object.entries(certificate).map(([field, value]) => `${field.replaceAll("_", " ")}: ${typeof value === "number" ? decimal(value) : value}`).join(" · ");
+  }
+
+  function showLabels({ labels: found, total }, learner) {
+    labelled.hidden = learner.spec.task === "subset-ranking";
+    const most = Math.max(1, ...found.map((one) => one.events));
+    if (label === null || !found.some((one) => one.label === label)) label = found[0]?.label ?? null;
+    keyed(labels, found, (one) => one.label, (one) => {
+      const bar = h("meter", { min: 0, "aria-hidden": "true" });
+      const button = h("button", { type: "button", class: "link", onclick: () => choose(one.label) }, one.label);
+      const made = h("tr", null, h("th", { scope: "row" }, button, bar), h("td", { class: "number" }), h("td", { class: "number" }));
+      return Object.assign(made, { bar, button });
+    }, (made, one) => {
+      Object.assign(made.bar, { max: most, value: one.events });
+      made.children[1].textContent = count(one.events);
+      made.children[2].textContent = count(one.mistakes);
+    });
+    mark();
+    more.textContent = total > found.length ? `and ${count(total - found.length)} more` : found.length ? "" : "No label yet: each joins with its first feedback.";
+  }
+
+  function mark() {
+    for (const row of labels.children) row.button.setAttribute("aria-pressed", String(row.button.textContent === label));
+  }
+
+  async function choose(next) {
+    label = next;
+    mark();
+    await showWeights();
+  }
+
+  async function showWeights() {
+    const listed = info.spec.task === "subset-ranking";
+    featured.hidden = !listed && label === null;
+    if (featured.hidden) return;
+    chosen.textContent = listed ? "any item" : label;
+    const asked = label;
+    let found = [];
+    try {
+      found = (await api.weights(name, listed ? null : label, 16)).features;
+    } catch (error) {
+      if (error.status !== 422) throw error; // a kernel has no weight of a feature
+      features.replaceChildren(h("li", { class: "dim" }, error.message));
+      return;
+    }
+    if (asked !== label) return;
+    const largest = Math.max(...found.map((one) => Math.abs(one.weight)), 1e-12);
+    features.replaceChildren(...found.map(({ feature, weight }) => {
+      const bar = h("span", { class: "bar" });
+      bar.style.setProperty("--share", `${(50 * Math.abs(weight)) / largest}%`);
+      return h("li", { class: weight < 0 ? "against" : "for" }, h("span", { class: "word" }, feature), bar, h("span", { class: "number" }, signed(weight)));
+    }));
+    if (!found.length) features.replaceChildren(h("li", { class: "dim" }, "All weights are 0."));
+  }
+
+  async function showEvents(now) {
+    let found;
+    try {
+      found = (await api.events(name, Math.max(0, now - 12), 12)).events;
+    } catch (error) {
+      if (error.status !== 403 && error.status !== 410) throw error;
+      log.replaceChildren(h("li", { class: "dim" }, error.status === 403 ? "The log is shown to a key with the scope admin." : error.message));
+      return;
+    }
+    keyed(log, found.reverse(), (one) => one.version, line, (made, one) => made.classList.toggle("gone", !!one.withdrawn));
+  }
+
+  return { element, update };
+}
+
+const names = (features) => (Array.isArray(features) ? features.map(String) : Object.keys(features ?? {}));
+
+// What a truth says, in a few words.
+function told({ label, labels, relevance, clicks }) {
+  if (label !== undefined) return label;
+  if (labels) return labels.join(", ") || "none";
+  if (clicks) return `clicked ${clicks.join(", ") || "nothing"}`;
+  return Object.entries(relevance ?? {}).map(([name, grade]) => `${name} ${grade}`).join(", ");
+}
+
+function line(event) {
+  const { instance = {}, truth, served } = event;
+  const words = instance.items ? `${instance.items.length} items: ${instance.items.slice(0, 8).map((item) => item.id).join(", ")}` : names(instance.features).slice(0, 24).join(" ");
+  const shown = served?.label ?? served?.labels?.join(", ");
+  const at = new Date(event.at * 1000);
+  return h("li", null,
+    h("span", { class: "number dim" }, count(event.version)),
+    h("time", { class: "dim", datetime: at.toISOString() }, at.toLocaleTimeString()),
+    h("span", { class: "truth" }, truth ? h("span", { class: "tag" }, told(truth)) : `withdrew ${event.withdraws}`,
+      truth && shown && shown !== told(truth) && h("span", { class: "dim" }, ` served ${shown}`)),
+    h("span", { class: "words dim" }, words));
+}

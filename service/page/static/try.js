@@ -1,0 +1,152 @@
+// Try a learner: what it says of some words, which of them spoke for what, and the correction on the spot.
+
+import * as api from "./api.js";
+import { card, decimal, h, signed } from "./dom.js";
+
+const TOP = 8;
+const WORDS = 10;
+const ITEMS = '[{"id": "a", "features": {"x": 1}},\n {"id": "b", "features": {"x": 0.5, "y": 1}}]';
+
+// Words as people write them, or features as the API takes them.
+export function instance(text, listed) {
+  const trimmed = text.trim();
+  if (listed || /^[[{]/.test(trimmed)) {
+    const value = JSON.parse(trimmed);
+    return value.features || value.items ? value : { [listed ? "items" : "features"]: value };
+  }
+  const counts = {};
+  for (const word of trimmed.toLowerCase().match(/[\p{L}\p{N}]+(?:[._'@-][\p{L}\p{N}]+)*/gu) ?? []) counts[word] = (counts[word] ?? 0) + 1;
+  return { features: counts };
+}
+
+export function tryCard(name, nudge) {
+  const field = h("textarea", { id: "instance", rows: 3, spellcheck: "false" });
+  const caption = h("label", { for: "instance" }, "Words, or features as JSON");
+  const outcome = h("p", { class: "outcome", role: "status" });
+  const answer = h("form", { class: "answer" });
+  const form = h("form", { onsubmit: submit }, caption, field, h("div", { class: "row" }, h("button", null, "Predict"), h("span", { class: "note" }, "or Ctrl+Enter")));
+  const element = card("Try it", form, outcome, answer);
+  let task = "";
+  let asked = null;
+  let served = null;
+
+  field.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit());
+  answer.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const button = event.submitter;
+    if (button?.dataset.label !== undefined) teach({ label: button.dataset.label });
+    else teach(marked());
+  });
+
+  const say = (text, kind = "") => {
+    outcome.textContent = text;
+    outcome.className = `outcome ${kind}`;
+  };
+
+  function know({ spec }) {
+    if (task) return;
+    task = spec.task;
+    if (task === "subset-ranking") {
+      caption.textContent = "Items as JSON";
+      field.rows = 6;
+      field.value ||= ITEMS;
+    } else field.placeholder = "cheap flights to the board meeting";
+  }
+
+  async function submit(event) {
+    event.preventDefault();
+    try {
+      asked = instance(field.value, task === "subset-ranking");
+    } catch (error) {
+      say(`That is not JSON: ${error.message}`, "bad");
+      return;
+    }
+    if (await look()) say("");
+  }
+
+  // Predict; false if it was refused.
+  async function look() {
+    const request = { ...asked, top: TOP, explain: true };
+    try {
+      served = await api.predict(name, request).catch((error) => {
+        if (!error.pointers?.includes("/explain")) throw error;
+        return api.predict(name, { ...request, explain: false }); // a kernel cannot be taken apart
+      });
+    } catch (error) {
+      refused(error);
+      return false;
+    }
+    render();
+    return true;
+  }
+
+  function refused(error) {
+    if (!(error instanceof api.Problem || error instanceof api.Unreachable)) throw error;
+    say(error.message, "bad");
+  }
+
+  const single = () => ["binary", "multiclass", "ordinal"].includes(task);
+  const closed = () => ["binary", "ordinal"].includes(task);
+
+  function render() {
+    const largest = Math.max(...served.ranking.map((entry) => Math.abs(entry.score)), 1e-12);
+    const decided = served.labels ?? (served.label === undefined || served.label === null ? [] : [served.label]);
+    const verdict = single() ? (served.abstained ? "It abstains" : served.label ?? "It knows no label yet") : task === "multilabel" ? decided.join(", ") || "None of them" : null;
+    answer.replaceChildren(
+      verdict && h("p", { class: "decision" }, h("strong", null, verdict), served.margin !== null && h("span", { class: "dim" }, ` margin ${decimal(served.margin)}`)),
+      h("ol", { class: "ranking" }, served.ranking.map((entry, i) => place(entry, i, largest, decided))),
+      !closed() && task !== "subset-ranking" && other(),
+      !single() && h("button", null, "Teach this"),
+    );
+  }
+
+  function place(entry, i, largest, decided) {
+    const title = entry.label ?? entry.id;
+    const bar = h("meter", { min: 0, max: largest, value: Math.max(0, entry.score), "aria-hidden": "true" });
+    const spoke = Object.entries(entry.contributions ?? {}).sort((one, two) => Math.abs(two[1]) - Math.abs(one[1]));
+    const control = single()
+      ? h("button", { class: "quiet", "data-label": title, "aria-label": `${title} is right` }, "Right")
+      : task === "subset-ranking"
+        ? h("label", { class: "grade" }, "grade ", h("input", { type: "number", min: 0, step: "any", value: "0", "data-id": title, "aria-label": `grade of ${title}` }))
+        : h("label", { class: "grade" }, h("input", { type: "checkbox", "data-name": title, checked: task === "multilabel" && decided.includes(title), "aria-label": `${title} is right` }), " right");
+    return h("li", { class: decided.includes(title) || (!decided.length && !i && !single()) ? "first" : null },
+      h("div", { class: "row" }, h("span", { class: "name" }, title), bar, h("span", { class: "number" }, decimal(entry.score)), control),
+      spoke.length > 0 && h("ul", { class: "spoke", "aria-label": `words for and against ${title}` },
+        spoke.slice(0, WORDS).map(([word, part]) => h("li", { class: part < 0 ? "against" : "for" }, word, " ", h("span", { class: "number" }, signed(part)))),
+        spoke.length > WORDS && h("li", { class: "dim" }, `and ${spoke.length - WORDS} more`)));
+  }
+
+  function other() {
+    const input = h("input", { id: "other", autocomplete: "off", placeholder: single() ? "another label" : "others, separated by commas" });
+    const button = h("button", { class: "quiet", type: single() ? "submit" : "button", hidden: !single() }, "Right");
+    return h("div", { class: "row" }, h("label", { for: "other", class: "hidden" }, "Another label"), input, button);
+  }
+
+  function marked() {
+    const text = answer.querySelector("#other")?.value.trim() ?? "";
+    if (single()) return text ? { label: text } : null;
+    if (task === "subset-ranking") {
+      const grades = [...answer.querySelectorAll("[data-id]")].map((input) => [input.dataset.id, Number(input.value)]);
+      return { relevance: Object.fromEntries(grades) };
+    }
+    const ticked = [...answer.querySelectorAll("[data-name]:checked")].map((input) => input.dataset.name);
+    return { labels: [...new Set([...ticked, ...text.split(",").map((part) => part.trim()).filter(Boolean)])] };
+  }
+
+  async function teach(truth) {
+    if (!truth || !served) return;
+    let done;
+    try {
+      done = await api.feedback(name, { prediction_id: served.prediction_id, ...truth });
+    } catch (error) {
+      refused(error);
+      return;
+    }
+    say(done.mistake ? `A mistake (loss ${decimal(done.loss)}), ${done.updated ? "learned" : "noted"}: this is version ${done.version}.`
+      : `It was right${done.updated ? ", and learned all the same" : ", nothing to learn"}: this is version ${done.version}.`, done.mistake ? "bad" : "good");
+    nudge();
+    await look();
+  }
+
+  return { element, know };
+}
