@@ -9,7 +9,19 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TypeVar
 
+from rich.console import Console
+from rich.progress import track as progress
+
+T = TypeVar("T")
+
+# The subfolders of --data, and where their files come from.
+SOURCES = {
+    "enron": "USER.tar.gz: the raw ham mailboxes of the Enron-Spam corpus, Metsis et al. 2006",
+    "letor": "mq2008-S1.txt.gz ... ohsumed-S5.txt.gz: the five parts of MQ2008 and OHSUMED, LETOR, Microsoft Research",
+    "multilabel": "NAME.arff.gz and NAME.xml: MULAN's multilabel sets",
+}
 PACKAGES = (
     "feedrank",
     "numpy",
@@ -24,13 +36,16 @@ PACKAGES = (
 )
 
 
-def arguments(doc: str | None, name: str) -> argparse.ArgumentParser:
-    """A parser with the options that every benchmark takes."""
+def arguments(doc: str | None, name: str, *parts: str) -> argparse.ArgumentParser:
+    """A parser with the options that every benchmark takes, and --data where it reads these parts of the data."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     here = Path(__file__).resolve().parent
     parser.add_argument(
         "--out", type=Path, default=here / "results" / name, help="folder for tables and plots"
     )
+    if parts:
+        told = "; ".join(f"{part}/ ({SOURCES[part]})" for part in parts)
+        parser.add_argument("--data", type=Path, help=f"a folder with {told}")
     return parser
 
 
@@ -41,8 +56,7 @@ class Report:
         self.out = out
         out.mkdir(parents=True, exist_ok=True)
         self._file = (out / "report.md").open("w", encoding="utf-8")
-        script, rest = Path(sys.argv[0]).name, " ".join(sys.argv[1:])
-        self.text(f"# {title}\n\n    python benchmarks/{script} {rest}\n\n{machine()}\n")
+        self.text(f"# {title}\n\n    {command()}\n\n{machine()}\n")
 
     def text(self, words: str) -> None:
         """A paragraph."""
@@ -56,9 +70,16 @@ class Report:
         self.text("\n".join(lines) + "\n")
 
     def plot(
-        self, name: str, x: Sequence[float], lines: Mapping[str, Sequence[float]], labels: tuple[str, str]
+        self,
+        name: str,
+        x: Sequence[float],
+        lines: Mapping[str, Sequence[float]],
+        labels: tuple[str, str],
+        *,
+        log: bool = False,
+        dots: bool = True,
     ) -> None:
-        """A plot of lines over x as NAME.svg; said and left out where matplotlib is not installed."""
+        """A plot of lines over x as NAME.svg, both axes logarithmic if so; said and left out without matplotlib."""
         try:
             import matplotlib as mpl
         except ModuleNotFoundError:
@@ -70,7 +91,9 @@ class Report:
 
         figure, axes = plt.subplots(figsize=(5.5, 3.5))
         for label, y in lines.items():
-            axes.plot(x, y, marker="o", markersize=3, label=label)
+            axes.plot(x, y, marker="o" if dots else "", markersize=3, label=label)
+        if log:
+            axes.loglog()
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         axes.legend()
@@ -83,6 +106,21 @@ class Report:
 
 def _cell(cell: object) -> str:
     return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+
+
+def command() -> str:
+    """The command that runs, as others would type it: the data by its name, the folder of the results left out."""
+    words = [f"python benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]
+    for option, shown in (("--data", ["--data", "DATA"]), ("--out", [])):
+        if option in words:
+            at = words.index(option)
+            words[at : at + 2] = shown
+    return " ".join(words)
+
+
+def track(rounds: Sequence[T], what: str) -> Iterable[T]:
+    """The rounds, with a progress bar beside the report that leaves no trace in it."""
+    return progress(rounds, description=f"{what:<40}", console=Console(stderr=True), transient=True)
 
 
 def machine() -> str:
@@ -100,5 +138,10 @@ def needs(path: Path | None, what: str, where: str) -> Path | None:
     """The folder of the data, or None after a line that says what is missing and where it comes from."""
     if path is not None and path.is_dir():
         return path
-    print(f"skipped: {what} needs --data FOLDER ({where})" + (f"; {path} is not a folder" if path else ""))
+    print(f"skipped: {what} needs --data DATA ({where})" + (f"; {path} is not a folder" if path else ""))
     return None
+
+
+def part(data: Path | None, name: str) -> Path | None:
+    """The subfolder `name` of the data, or None after such a line."""
+    return needs(data and data / name, f"{name}/", SOURCES[name])
