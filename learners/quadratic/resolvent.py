@@ -26,7 +26,7 @@ WINDOW = 1.25**0.25
 # An update that takes away all but this share of what P holds leaves mostly rounding: P is factored anew instead.
 CANCELS = 1e8
 # Conjugate gradients stop at STEP; a pass is repeated on what M says is left, until that is below REFINED.
-STEP, REFINED, STEPS, PASSES = 1e-13, 1e-11, 60, 4
+STEP, REFINED, STEPS, PASSES = 1e-12, 1e-10, 60, 4
 
 
 class Resolvent:
