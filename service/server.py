@@ -19,6 +19,7 @@ from .app import create_app
 from .errors import ServiceError
 from .keys import KeysError
 from .settings import Settings, SettingsError
+from .wire import Protocol
 
 log = logging.getLogger("feedrank.server")
 
@@ -96,6 +97,7 @@ async def serve(app: FastAPI, settings: Settings, listener: socket.socket) -> No
     half = settings.stop_timeout / 2
     config = uvicorn.Config(
         app,
+        http=Protocol,
         lifespan="off",
         log_config=None,
         access_log=False,
