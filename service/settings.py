@@ -54,7 +54,7 @@ class Settings:
     max_learners: int = setting(100_000, "learners in the store", least=1)
     request_timeout: float = setting(30.0, "seconds a request may take before 503", least=0.05)
     stop_timeout: float = setting(20.0, "seconds a clean stop may take", least=0.1)
-    version_wait: float = setting(5.0, "seconds to wait for `min_version` before 503", least=0.0)
+    version_wait: float = setting(5.0, "seconds to wait for `min_version` before 409", least=0.0)
 
     cache_bytes: int = setting(
         2 * GIB, "bytes of learners kept in memory; the least used leave", least=1 * KIB

@@ -183,7 +183,7 @@ async def delete_experiment(request: Request, name: Name) -> Response:
     return Response(status_code=204)
 
 
-@router.post("/v1/experiments/{name}/predict", **call("predict", 404, 413, 422))
+@router.post("/v1/experiments/{name}/predict", **call("predict", 404, 409, 413, 422))
 async def experiment_predict(
     request: Request, name: Name, body: Annotated[JSON, Documented(AskedBody)]
 ) -> Response:

@@ -20,7 +20,7 @@ import orjson
 
 from feedrank.learners.learner import Learner
 
-from ..errors import StoreUnavailable, TimedOut
+from ..errors import Conflict, StoreUnavailable
 from ..store import Closed, Snapshot, Store, Trimmed
 from .catalogue import Listed
 from .events import Event
@@ -140,8 +140,11 @@ class Resident:
                 continue
             left = deadline - time.monotonic()
             if left <= 0:
-                raise TimedOut(
-                    f"version {version} has not come within {self._settings.wait:g} s: at {self.version}"
+                # The log is the truth, so nobody is ahead of it: the request is early or wrong, the service is not late.
+                raise Conflict(
+                    f"{self.listed.name!r} is at version {self.version}, and version {version} has not come within "
+                    f"{self._settings.wait:g} s",
+                    headers={"Retry-After": "1"},
                 )
             try:
                 await asyncio.wait_for(moved.wait(), min(left, 0.1))

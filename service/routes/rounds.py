@@ -27,7 +27,7 @@ LINES = {
 }
 
 
-@router.post("/v1/learners/{name}/predict", **call("predict", 404, 413, reply=Prediction | Predictions))
+@router.post("/v1/learners/{name}/predict", **call("predict", 404, 409, 413, reply=Prediction | Predictions))
 async def predict(request: Request, name: Name, body: Annotated[JSON, Documented(PredictBody)]) -> Response:
     """Decide on one instance, or on each of a batch; changes nothing in the learner."""
     return reply(await request.app.state.host.predict(name, body))

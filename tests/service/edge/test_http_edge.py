@@ -117,7 +117,7 @@ def test_time_limit_is_503(make_mail, refused):
 
 def test_min_version_waits_within_a_bound(make_mail, refused):
     client = make_mail(version_wait=0.2)
-    refused(client.post(PREDICT, json={**WORDS, "min_version": 1}), 503, "timed-out")
+    refused(client.post(PREDICT, json={**WORDS, "min_version": 1}), 409, "conflict")
     client.post(FEEDBACK, json={**WORDS, "label": "a"})
     assert client.post(PREDICT, json={**WORDS, "min_version": 1}).json()["version"] == 1
 
