@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from ..errors import Conflict, NotFound, StorageFull, Unprocessable
+from ..errors import Conflict, NotFound, StorageFull, StoreUnavailable, Unprocessable
 from ..store import Document, Stale, Store
 
 KIND = "name"
@@ -44,19 +44,30 @@ class Catalogue:
     def __init__(self, store: Store, most: int) -> None:
         self._store = store
         self._most = most
-        self._cache: OrderedDict[str, tuple[dict[str, Any], int] | None] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[dict[str, Any], int]] = OrderedDict()
+        self._doubtful: OrderedDict[str, tuple[dict[str, Any], int]] = OrderedDict()
 
-    def forget(self, name: str | None = None) -> None:
-        """Read a name (or all of them) anew when it is next needed."""
-        if name is None:
-            self._cache.clear()
-        else:
-            self._cache.pop(name, None)
+    def forget(self, name: str) -> None:
+        """Read a name anew when it is next needed: it has changed."""
+        self._cache.pop(name, None)
+        self._doubtful.pop(name, None)
+
+    def doubt(self) -> None:
+        """Read all names anew if the store answers: some may have changed."""
+        self._doubtful |= self._cache
+        self._cache.clear()
+        while len(self._doubtful) > CACHED:
+            self._doubtful.popitem(last=False)
 
     async def _get(self, name: str) -> tuple[dict[str, Any], int] | None:
         if name in self._cache:
             return self._cache[name]
-        found = await self._store.get(KIND, name)
+        try:
+            found = await self._store.get(KIND, name)
+        except StoreUnavailable:
+            if name in self._doubtful:
+                return self._doubtful[name]
+            raise
         held = None if found is None else (orjson.loads(found.value), found.revision)
         if held is not None:
             self._cache[name] = held

@@ -117,7 +117,7 @@ class Memory:
                 if what == KIND:
                     self._catalogue.forget(which)
             elif kind == "lost":
-                self._catalogue.forget()
+                self._catalogue.doubt()
                 self.spawn(self._sweep())
 
     def _heard(self, key: str, version: int) -> None:

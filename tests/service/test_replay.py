@@ -1,12 +1,10 @@
 """Replaying and verifying logs."""
 
-import subprocess
-import sys
-
 import pytest
+from typer.testing import CliRunner
 
 from feedrank import learners
-from feedrank.service import errors
+from feedrank.service import errors, replay_commands
 from feedrank.service.replay import replay, verify
 from feedrank.service.store import Draft, Snapshot
 
@@ -93,33 +91,30 @@ def test_what_is_wrong_is_found(with_host):
     with_host(body, snapshot_every=4)
 
 
-def command(*arguments):
-    code = "from feedrank.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
-    )
+def command(app, *arguments):
+    return CliRunner().invoke(app, arguments)
 
 
 def test_the_commands_print_curves_and_verdicts(with_host, store_url, tmp_path):
     with_host(history, snapshot_every=7)
     other = tmp_path / "other.json"
     other.write_text('{"task": "multiclass"}')
-    told = command("replay", "a", "--spec", str(other), "--store", store_url)
-    assert told.returncode == 0, told.stderr
+    told = command(replay_commands.replay, "a", "--spec", str(other), "--store", store_url)
+    assert told.exit_code == 0, told.stderr
     assert "its own (predtron): 39 rounds" in told.stdout
     assert "the other (dual-ascent): 39 rounds" in told.stdout
-    assert command("verify", "--store", store_url).stdout == "1 learners, 41 events: sound\n"
+    assert command(replay_commands.verify, "--store", store_url).stdout == "1 learners, 41 events: sound\n"
 
     async def spoil(host):
         log = (await host._catalogue.find("a")).log
         await host.store.save(log, Snapshot(40, "wrong", b"data"), {}, keep=9, floor=1)
 
     with_host(spoil, snapshot_every=10**6)
-    told = command("verify", "a", "--store", store_url)
-    assert told.returncode == 1
+    told = command(replay_commands.verify, "a", "--store", store_url)
+    assert told.exit_code == 1
     assert "a: snapshot at version 40: these bytes are not a snapshot" in told.stdout
-    for wrong in (("replay", "none"), ("replay", "a", "--spec", str(tmp_path / "none.json"))):
-        told = command(*wrong, "--store", store_url)
-        assert told.returncode == 1
+    for wrong in (("none",), ("a", "--spec", str(tmp_path / "none.json"))):
+        told = command(replay_commands.replay, *wrong, "--store", store_url)
+        assert told.exit_code == 1
         assert told.stderr.count("\n") == 1
         assert told.stderr.startswith("feedrank: ")
