@@ -508,8 +508,8 @@ def test_watching_sees_new_mail_and_outlives_lost_connections(
     assert len([line for line in lines if "m1" in line]) == 3
 
 
-def _folders(tmp_path, account):
-    with State(tmp_path / "watch.db", account.name) as own:
+def _folders(tmp_path, account, name="watch.db"):
+    with State(tmp_path / name, account.name) as own:
         return own.folders()
 
 
@@ -536,6 +536,38 @@ def test_secrets_and_addresses(tmp_path, monkeypatch):
     for url in ("mail.example.org", "imaps://mail.example.org", "http://a@b", "imaps://a:secret@b"):
         with pytest.raises(AccountError):
             Account.of(url, Secret())
+
+
+def test_the_commands_train_watch_and_undo(account, person, tmp_path):
+    for number in range(100):
+        person.append(FOLDERS[number % 2], raw(number, FOLDERS[number % 2]))
+    url = f"imap://me@127.0.0.1:{account.port}"
+    own = ["--state", str(tmp_path / "mail.db")]
+    store = ["--store", f"sqlite:{tmp_path / 's.db'}"]
+
+    def command(*words):
+        return [sys.executable, "-m", "feedrank.cli", "mail", *words]
+
+    trained = subprocess.run(command("train", url, *own, *store), capture_output=True, text=True, check=True)
+    assert "100 messages learned from 2 folders" in trained.stdout
+    words = command("watch", url, *own, *store, "--mode", "file", "--precision", "0.9", "--poll", "1")
+    watching = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for(
+            lambda: (tmp_path / "mail.db").exists() and "INBOX" in _folders(tmp_path, account, "mail.db"), []
+        )
+        person.append("INBOX", raw(200, "Travel"))
+        assert watching.stderr.readline() == "Travel: filed <m200@example.org>\n"
+        watching.terminate()
+        assert watching.wait(20) == 0
+    finally:
+        watching.kill()
+        watching.wait()
+        watching.stderr.close()
+    assert 200 in numbers(person, "Travel")
+    undone = subprocess.run(command("undo", url, *own), capture_output=True, text=True, check=True)
+    assert "1 put back" in undone.stdout
+    assert numbers(person, "INBOX") == [200]
 
 
 def test_keywords_are_atoms():
