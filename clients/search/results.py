@@ -1,0 +1,59 @@
+"""What search engines give and what users are shown: plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Reranked", "Result", "Shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One result of an engine: `score` as it gave it, higher is better; `fields` by name: text, numbers, dates."""
+
+    id: str
+    score: float
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One page of results, as much of it as feedback needs: ids in the order of the engine, of the learner, of the page.
+
+    It is plain data, so a page, a session or a cache can keep it until the click comes: `Shown(**json)`.
+    """
+
+    prediction_id: str | None
+    shown: Sequence[str]
+    engine: Sequence[str]
+    learned: Sequence[str] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As `Shown(**json)` takes it back."""
+        return {
+            "prediction_id": self.prediction_id,
+            "shown": list(self.shown),
+            "engine": list(self.engine),
+            "learned": list(self.learned),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """Results in the order to show, and `page`, what `clicked` and `judged` want.
+
+    `by` is `learned`, `engine` (the evidence for the learned order is not there yet), an arm of an experiment, or
+    `fallback` (the service was slow or down: the engine's order).
+    """
+
+    results: list[Result]
+    page: Shown
+    by: str
+    version: int | None = None
+
+    @property
+    def prediction_id(self) -> str | None:
+        """None if the service was not reached."""
+        return self.page.prediction_id

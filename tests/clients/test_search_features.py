@@ -1,0 +1,131 @@
+"""Features of results: each against its formula, and what odd documents do."""
+
+import math
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feedrank.clients.search import Features, Result
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def features(query, results, **options):
+    """{id: features}, with what was left out as 0 on demand."""
+    return {item["id"]: item["features"] for item in Features(**options).items(query, results, NOW)}
+
+
+def test_the_engines_score_and_place():
+    found = features("q", [Result("a", 8.0), Result("b", 4.0), Result("c", 2.0)])
+    assert found["a"] == {"engine": 8, "engine:unit": 1, "engine:share": 1, "rank": 1}
+    assert found["b"] == {
+        "engine": 4,
+        "engine:unit": pytest.approx(1 / 3),
+        "engine:share": 0.5,
+        "rank": 0.5,
+    }
+    assert found["c"] == {"engine": 2, "engine:share": 0.25, "rank": pytest.approx(1 / 3)}
+
+
+def test_the_query_meets_a_field():
+    titles = {
+        "same": "Python Socket",
+        "start": "python socket programming",
+        "inside": "the Python socket module",
+        "apart": "socket of python",
+        "half": "python",
+        "none": "gopher",
+        "longer": "pythonsocket python sockets",
+    }
+    found = features(
+        "python socket", [Result(id, 1.0, {"title": text}) for id, text in titles.items()], text=["title"]
+    )
+
+    def having(name):
+        return {id for id, one in found.items() if one.get(f"title:{name}")}
+
+    assert having("exact") == {"same"}
+    assert having("prefix") == {"same", "start"}
+    assert having("phrase") == {"same", "start", "inside"}
+    assert {id: one.get("title:coverage", 0) for id, one in found.items()} == {
+        "same": 1, "start": 1, "inside": 1, "apart": 1, "half": 0.5, "none": 0, "longer": 0.5,
+    }  # fmt: skip
+    assert found["half"]["title:length"] == pytest.approx(1 / (1 + math.log(2)))
+
+
+def test_bm25_is_its_formula_over_the_list():
+    texts = ["a b b", "a c", "c c c c"]
+    found = features(
+        "a b", [Result(str(i), 1.0, {"body": text}) for i, text in enumerate(texts)], text=["body"]
+    )
+    mean = 9 / 3
+
+    def part(tf, having, length):
+        idf = math.log(1 + (3 - having + 0.5) / (having + 0.5))
+        return idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * length / mean))
+
+    assert found["0"]["body:bm25"] == pytest.approx(part(1, 2, 3) + part(2, 1, 3))
+    assert found["1"]["body:bm25"] == pytest.approx(part(1, 2, 2))
+    assert "body:bm25" not in found["2"]
+
+
+def test_freshness_halves_and_takes_dates_as_they_come():
+    month = NOW - timedelta(days=30)
+    dates = {
+        "now": NOW,
+        "date": date(2026, 5, 2),
+        "iso": month.isoformat(),
+        "naive": "2026-05-02T00:00:00",
+        "seconds": month.timestamp(),
+        "milliseconds": month.timestamp() * 1000,
+        "future": NOW + timedelta(days=9),
+        "odd": "yesterday",
+        "none": None,
+        "endless": 1e300,
+    }
+    found = features("q", [Result(id, 1.0, {"at": value}) for id, value in dates.items()], freshness="at")
+    assert {id: one.get("freshness", 0) for id, one in found.items()} == {
+        **dict.fromkeys(("now", "future"), 1),
+        **dict.fromkeys(("date", "iso", "naive", "seconds", "milliseconds"), pytest.approx(0.5)),
+        **dict.fromkeys(("odd", "none", "endless"), 0),
+    }
+
+
+def test_popularity_and_numbers_of_the_users_own():
+    results = [Result("a", 1.0, {"views": 9, "stars": 4.5}), Result("b", 1.0, {"views": -1, "stars": "many"})]
+    found = features("q", results, popularity="views", extra=["stars"])
+    assert found["a"]["popularity"] == pytest.approx(math.log(10))
+    assert found["a"]["stars"] == 4.5
+    assert not {"popularity", "stars"} & found["b"].keys()
+
+
+def test_lists_as_text_and_a_bound_on_long_documents():
+    results = [Result("a", 1.0, {"tags": ["red", "blue"]}), Result("b", 1.0, {"tags": "x " * 10_000 + "red"})]
+    found = features("red", results, text=["tags"])
+    assert found["a"]["tags:coverage"] == 1
+    assert "tags:coverage" not in found["b"]  # read no further than most_words
+
+
+odd = st.one_of(
+    st.none(),
+    st.text(),
+    st.floats(),
+    st.integers(),
+    st.lists(st.text()),
+    st.dictionaries(st.text(), st.text()),
+)
+
+
+@given(
+    st.text(),
+    st.lists(st.tuples(st.floats(), odd, odd, odd), max_size=6),
+)
+def test_no_document_is_too_odd(query, rows):
+    results = [Result(str(i), score, {"t": a, "d": b, "p": c}) for i, (score, a, b, c) in enumerate(rows)]
+    items = Features(text=["t", "missing"], freshness="d", popularity="p", extra=["p"]).items(
+        query, results, NOW
+    )
+    assert [item["id"] for item in items] == [result.id for result in results]
+    assert all(math.isfinite(value) and value for item in items for value in item["features"].values())
