@@ -180,7 +180,10 @@ ALGORITHMS: dict[str, tuple[tuple[str, ...], dict[str, Parameter]]] = {
                 "goes with loss: block-zero-one",
                 required=True,
             ),
-            "cutoff": _CUTOFF_OF_LOSS,
+            # Not only of the spec's own loss: another decoder, asked for at predict time, may need it.
+            "cutoff": Parameter(
+                integer(least=1), None, lambda s: s["task"] != "multiclass", "goes with sets and rankings"
+            ),
             "regularization": Parameter(number(above=0), 1.0),
             **_kernels("linear", "gaussian"),
             "budget": Parameter(integer(least=1), None),
