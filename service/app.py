@@ -83,7 +83,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.include_router(module.router)
     for kind in (ServiceError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, _refuse)
-    keyring = Keyring(chosen.keys_file) if chosen.keys_file else None
+    app.state.keyring = keyring = Keyring(chosen.keys_file) if chosen.keys_file else None
     app.edge = Edge(partial(FastAPI.__call__, app), chosen, app.state.metrics, keyring, rounds.express())
     if chosen.origins:
         app.edge = CORSMiddleware(

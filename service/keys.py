@@ -67,6 +67,11 @@ class Keyring:
             return None
         return key
 
+    def holds(self, key: Key) -> bool:
+        """Whether a key that was found before is still in the file."""
+        self.refresh()
+        return self._keys.get(key.id) == key
+
     def refresh(self) -> None:
         """Read the file again if it changed; while it is gone or damaged, no key is valid."""
         try:

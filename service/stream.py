@@ -1,13 +1,15 @@
 """NDJSON both ways at once: each line is a single call, each reply line its body or its problem document, in order.
 
-What has arrived is worked off in chunks, so that the host can commit a chunk's events together. The next chunk is
-taken only when the replies of this one have been handed to the socket: a client that does not read is not read from.
+What has arrived is worked off in chunks, so that the host can commit a chunk's events together; the slower the lines,
+the smaller the chunks. The next chunk is taken only when the replies of this one have been handed to the socket: a
+client that does not read is not read from.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from time import perf_counter
 from typing import Any
 
 import orjson
@@ -17,12 +19,13 @@ from starlette.types import Receive, Scope, Send
 
 from .bodies import JSON, read_object, too_large
 from .calls import authorize
-from .errors import ServiceError, Unprocessable
+from .errors import ServiceError, Unauthorized, Unprocessable
 from .keys import Key
 from .problems import describe
 
 NDJSON = "application/x-ndjson"
-CHUNK = 256
+FIRST, MOST = 8, 256  # lines of a chunk: of the first one, and of any
+LONG = 0.1  # seconds that a chunk may take before the next one is made smaller
 CALLS = ("predict", "feedback")
 Line = tuple[str, JSON]
 
@@ -80,6 +83,7 @@ class StreamReply(Response):
         self._state = state
         self._name = name
         self._key = key
+        self._size = FIRST
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", NDJSON.encode()), (b"x-accel-buffering", b"no")]
@@ -94,8 +98,11 @@ class StreamReply(Response):
                     break
                 more = message.get("more_body", False)
                 arrived = list(lines.feed(message.get("body", b""), last=not more))
-                for start in range(0, len(arrived), CHUNK):
-                    body = await self._answer(arrived[start : start + CHUNK])
+                while arrived:
+                    chunk, arrived = arrived[: self._size], arrived[self._size :]
+                    begun = perf_counter()
+                    body = await self._answer(chunk)
+                    self._adapt(perf_counter() - begun)
                     await send({"type": "http.response.body", "body": body, "more_body": True})
                     # Other requests get their turn between chunks.
                     await asyncio.sleep(0)
@@ -103,14 +110,23 @@ class StreamReply(Response):
             stopping.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
+    def _adapt(self, took: float) -> None:
+        if took > LONG:
+            self._size = max(1, self._size // 2)
+        elif took < LONG / 2:
+            self._size = min(MOST, self._size * 2)
+
     async def _answer(self, arrived: Sequence[bytes | ServiceError]) -> bytes:
         """The reply lines of a chunk. Lines that cannot be read are answered here; the host answers the others."""
+        revoked = self._key is not None and not self._state.keyring.holds(self._key)
         replies: list[JSON | ServiceError | None] = []
         calls: list[Line] = []
         for line in arrived:
             try:
                 if isinstance(line, ServiceError):
                     raise line
+                if revoked:
+                    raise Unauthorized
                 calls.append(read_line(line, self._key))
                 replies.append(None)
             except ServiceError as error:
@@ -125,7 +141,7 @@ class StreamReply(Response):
 
     async def _ask(self, calls: list[Line]) -> Sequence[JSON | ServiceError]:
         try:
-            async with asyncio.timeout(self._state.settings.request_timeout):
+            async with asyncio.timeout(self._state.settings.request_timeout * max(1, len(calls))):
                 answers: Sequence[JSON | ServiceError] = await self._state.host.rounds(self._name, calls)
                 return answers
         except Exception as error:

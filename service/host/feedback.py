@@ -22,6 +22,7 @@ from .resident import Counts, Resident, growth
 from .settings import HostSettings
 
 JSON = dict[str, Any]
+TURN = 64  # events of a batch that are read at a time
 
 
 class Feedback:
@@ -41,10 +42,13 @@ class Feedback:
                 (result,) = await self._learn(resident, [event], [draft])
                 return result
             asked = many(request, "events", self._settings.max_batch)
-            pairs = [
-                await self.read(resident, one, None if key is None else f"{key}/{i}", f"/events/{i}")
-                for i, one in enumerate(asked)
-            ]
+            pairs = []
+            for i, one in enumerate(asked):
+                pairs.append(
+                    await self.read(resident, one, None if key is None else f"{key}/{i}", f"/events/{i}")
+                )
+                if i % TURN == TURN - 1:
+                    await asyncio.sleep(0)  # Others get their turn.
             events, drafts = zip(*pairs, strict=True)
             self.limit(resident, events)
             return {"results": await self._learn(resident, events, drafts)}

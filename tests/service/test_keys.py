@@ -53,7 +53,9 @@ def test_revoked_and_added_keys_count_at_once(file):
     key = ring.find(first)
     second = add_key(file, ["admin"])
     assert ring.find(second) is not None
+    assert ring.holds(key)
     revoke_key(file, key.id)
+    assert not ring.holds(key)
     assert ring.find(first) is None
     assert ring.find(second) is not None
     assert [kept.id for kept in read_keys(file)] == [ring.find(second).id]

@@ -1,8 +1,13 @@
 """Experiments over HTTP, with nothing but the contract's page in hand."""
 
 import random
+import re
+import subprocess
+from pathlib import Path
 
 import pytest
+
+GUIDE = Path(__file__).parents[3] / "docs" / "experiments.md"
 
 
 @pytest.fixture
@@ -108,6 +113,15 @@ def test_what_was_acknowledged_survives_a_kill(start):
         assert (last.status_code, last.json()["duplicate"]) == (200, False)
         for name in ("a", "b"):
             assert client.get(f"/v1/learners/{name}").json()["version"] == 6
+
+
+def test_the_guide_works(start, tmp_path):
+    (block,) = re.findall(r"```sh\n(.*?)```", GUIDE.read_text(), flags=re.S)
+    script = 'set -eu\ncurl() { command curl --fail-with-body --silent --show-error "$@"; echo; }\n' + block
+    script = script.replace("http://127.0.0.1:8000", start().url)
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert '"promoted":"new"' in done.stdout
 
 
 def test_problems(arms, refused):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedrank.service.errors import TooLarge
-from feedrank.service.stream import Lines
+from feedrank.service.stream import Lines, StreamReply
 
 STREAM = "/v1/learners/mail/stream"
 
@@ -105,6 +105,16 @@ def duplex(served):
     yield stream
     stream.file.close()
     stream.socket.close()
+
+
+def test_chunks_shrink_with_slow_lines_and_grow_with_fast_ones():
+    reply = StreamReply(None, "mail", None)
+    for _ in range(20):
+        reply._adapt(0.001)
+    assert reply._size == 256
+    for _ in range(20):
+        reply._adapt(1.0)
+    assert reply._size == 1
 
 
 class Duplex:
