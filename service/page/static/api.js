@@ -8,7 +8,6 @@ export class Problem extends Error {
   constructor(status, document) {
     super(document.detail ?? document.title ?? `the server replied ${status}`);
     this.status = status;
-    this.pointers = (document.errors ?? []).map((place) => place.pointer);
   }
 }
 

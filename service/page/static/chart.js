@@ -60,8 +60,8 @@ export function chart(label) {
     ];
     if (zero) parts.push(svg("line", { class: "zero", x1: PAD.left, x2: width - PAD.right, y1: Y(0), y2: Y(0) }));
     const lines = svg("g", { "clip-path": `url(#${id})` });
-    for (const one of series) {
-      if (one.band) {
+    for (const one of series.filter(({ points }) => points.length)) {
+      if (one.band?.length) {
         const upper = one.band.map(([x, , top]) => [X(x), Y(top)]);
         const lower = one.band.map(([x, bottom]) => [X(x), Y(bottom)]).reverse();
         lines.append(svg("path", { class: `band ${one.kind}`, d: `${path([...upper, ...lower])}Z` }));

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { chart, ticks, trailing } from "./chart.js";
 import { card, count, decimal, h, keyed, signed } from "./dom.js";
-import { tryCard } from "./try.js";
+import { linear, tryCard } from "./try.js";
 
 const POINTS = 240;
 const LABELS = 100;
@@ -121,18 +121,11 @@ export function learnerPage(name, { nudge }) {
 
   async function showWeights() {
     const listed = info.spec.task === "subset-ranking";
-    featured.hidden = !listed && label === null;
+    featured.hidden = (!listed && label === null) || !linear(info.spec);
     if (featured.hidden) return;
     chosen.textContent = listed ? "any item" : label;
     const asked = label;
-    let found = [];
-    try {
-      found = (await api.weights(name, listed ? null : label, 16)).features;
-    } catch (error) {
-      if (error.status !== 422) throw error; // a kernel has no weight of a feature
-      features.replaceChildren(h("li", { class: "dim" }, error.message));
-      return;
-    }
+    const { features: found } = await api.weights(name, listed ? null : label, 16);
     if (asked !== label) return;
     const largest = Math.max(...found.map((one) => Math.abs(one.weight)), 1e-12);
     features.replaceChildren(...found.map(({ feature, weight }) => {

@@ -7,6 +7,8 @@ const TOP = 8;
 const WORDS = 10;
 const ITEMS = '[{"id": "a", "features": {"x": 1}},\n {"id": "b", "features": {"x": 0.5, "y": 1}}]';
 
+export const linear = ({ kernel }) => !kernel || kernel === "linear";
+
 // Words as people write them, or features as the API takes them.
 export function instance(text, listed) {
   const trimmed = text.trim();
@@ -27,15 +29,14 @@ export function tryCard(name, nudge) {
   const form = h("form", { onsubmit: submit }, caption, field, h("div", { class: "row" }, h("button", null, "Predict"), h("span", { class: "note" }, "or Ctrl+Enter")));
   const element = card("Try it", form, outcome, answer);
   let task = "";
+  let additive = true; // else there is nothing to explain: a kernel's score is no sum over features
   let asked = null;
   let served = null;
 
   field.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit());
   answer.addEventListener("submit", (event) => {
     event.preventDefault();
-    const button = event.submitter;
-    if (button?.dataset.label !== undefined) teach({ label: button.dataset.label });
-    else teach(marked());
+    teach(marked());
   });
 
   const say = (text, kind = "") => {
@@ -46,6 +47,7 @@ export function tryCard(name, nudge) {
   function know({ spec }) {
     if (task) return;
     task = spec.task;
+    additive = linear(spec);
     if (task === "subset-ranking") {
       caption.textContent = "Items as JSON";
       field.rows = 6;
@@ -66,12 +68,8 @@ export function tryCard(name, nudge) {
 
   // Predict; false if it was refused.
   async function look() {
-    const request = { ...asked, top: TOP, explain: true };
     try {
-      served = await api.predict(name, request).catch((error) => {
-        if (!error.pointers?.includes("/explain")) throw error;
-        return api.predict(name, { ...request, explain: false }); // a kernel cannot be taken apart
-      });
+      served = await api.predict(name, { ...asked, top: TOP, explain: additive });
     } catch (error) {
       refused(error);
       return false;
@@ -105,7 +103,7 @@ export function tryCard(name, nudge) {
     const bar = h("meter", { min: 0, max: largest, value: Math.max(0, entry.score), "aria-hidden": "true" });
     const spoke = Object.entries(entry.contributions ?? {}).sort((one, two) => Math.abs(two[1]) - Math.abs(one[1]));
     const control = single()
-      ? h("button", { class: "quiet", "data-label": title, "aria-label": `${title} is right` }, "Right")
+      ? h("button", { type: "button", class: "quiet", "data-label": title, onclick: () => teach({ label: title }), "aria-label": `${title} is right` }, "Right")
       : task === "subset-ranking"
         ? h("label", { class: "grade" }, "grade ", h("input", { type: "number", min: 0, step: "any", value: "0", "data-id": title, "aria-label": `grade of ${title}` }))
         : h("label", { class: "grade" }, h("input", { type: "checkbox", "data-name": title, checked: task === "multilabel" && decided.includes(title), "aria-label": `${title} is right` }), " right");
@@ -118,8 +116,7 @@ export function tryCard(name, nudge) {
 
   function other() {
     const input = h("input", { id: "other", autocomplete: "off", placeholder: single() ? "another label" : "others, separated by commas" });
-    const button = h("button", { class: "quiet", type: single() ? "submit" : "button", hidden: !single() }, "Right");
-    return h("div", { class: "row" }, h("label", { for: "other", class: "hidden" }, "Another label"), input, button);
+    return h("div", { class: "row" }, h("label", { for: "other", class: "hidden" }, "Another label"), input, single() && h("button", { class: "quiet" }, "Right"));
   }
 
   function marked() {

@@ -1,0 +1,89 @@
+"""A real browser for the tests of the pages, and only for them."""
+
+import shutil
+from types import SimpleNamespace
+
+import pytest
+
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--no-proxy-server",
+    "--window-size=1280,900",
+)
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory):
+    """Debian's chromium, driven by selenium; a profile of its own."""
+    programs = shutil.which("chromium"), shutil.which("chromedriver")
+    if None in programs:
+        pytest.skip("no browser: `apt-get install chromium chromium-driver` to test the pages")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = programs[0]
+    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(programs[1]))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """The browser at its usual size and in light mode. What it logs by the end of a test, CSP reports too, fails it."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    def emulate(scheme="light", width=1280):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    def find(css):
+        return chromium.find_elements(By.CSS_SELECTOR, css)
+
+    def wait(condition, message=""):
+        return WebDriverWait(chromium, 20, poll_frequency=0.05).until(lambda _: condition(), message)
+
+    def text(css):
+        return chromium.execute_script(
+            "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)", css
+        )
+
+    def one(css):
+        return wait(lambda: find(css), css)[0]
+
+    def logs():
+        return chromium.get_log("browser")
+
+    def opened(url):
+        chromium.get("about:blank")  # else only the part behind # would change
+        chromium.get(url)
+
+    emulate()
+    opened("about:blank")
+    logs()
+    yield SimpleNamespace(
+        driver=chromium,
+        emulate=emulate,
+        find=find,
+        wait=wait,
+        text=text,
+        one=one,
+        logs=logs,
+        open=opened,
+        run=chromium.execute_script,
+    )
+    assert logs() == []

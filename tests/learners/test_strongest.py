@@ -1,0 +1,68 @@
+"""The strongest features against what single-feature instances score."""
+
+import random
+
+import pytest
+
+from feedrank.learners import OptionError, build, strongest
+
+SPECS = [
+    {"task": "multiclass", "algorithm": "predtron"},
+    {"task": "multiclass", "algorithm": "predtron", "norm": "l1"},
+    {"task": "binary", "algorithm": "predtron", "labels": ["a", "b"], "bias": True},
+    {"task": "multilabel", "algorithm": "predtron"},
+    {"task": "multiclass", "algorithm": "quadratic-surrogate"},
+    {"task": "label-ranking", "algorithm": "dual-ascent", "C": 1.0, "gamma": 1.0},
+]
+
+
+def taught(spec):
+    learner, rng = build(spec), random.Random(1)
+    for _ in range(60):
+        label = rng.choice("ab")
+        words = {f"{label}{rng.randrange(4)}": 1 + rng.random(), "common": 1.0}
+        truth = {"label": label} if spec["task"] in ("multiclass", "binary") else {"labels": [label]}
+        learner.learn({"features": words}, truth)
+    return learner
+
+
+@pytest.mark.parametrize("cells", [1, 4, 2**20])
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: "-".join(str(value) for value in spec.values()))
+def test_weights_are_the_scores_of_one_feature_each(spec, cells, monkeypatch):
+    monkeypatch.setattr(strongest, "CELLS", cells)
+    learner = taught(spec)
+    bias = dict(learner.predict({"features": {}}).ranking) if spec.get("bias") else {}
+    for label in ("a", "b"):
+        expected = {
+            name: dict(learner.predict({"features": {name: 1.0}}).ranking)[label] - bias.get(label, 0.0)
+            for name in learner.features
+            if name
+        }
+        found = dict(strongest.strongest(learner, label, 100))
+        assert found.pop("bias", 0.0) == pytest.approx(bias.get(label, 0.0))
+        assert found == pytest.approx({name: weight for name, weight in expected.items() if weight})
+        sizes = [abs(weight) for _, weight in strongest.strongest(learner, label, 3)]
+        assert sizes == pytest.approx(
+            sorted(map(abs, [*expected.values(), *bias.values()]), reverse=True)[:3]
+        )
+
+
+def test_items_share_one_column():
+    learner = build({"task": "subset-ranking", "algorithm": "slam"})
+    items = [{"id": "p", "features": {"u": 1}}, {"id": "q", "features": {"v": 1}}]
+    learner.learn({"items": items}, {"relevance": {"q": 1}})
+    found = strongest.strongest(learner, None, 5)
+    assert {name for name, _ in found} == {"u", "v"}
+    assert dict(found)["v"] > 0 > dict(found)["u"]
+    with pytest.raises(OptionError):
+        strongest.strongest(learner, "p", 5)
+
+
+def test_what_has_no_weights_is_refused():
+    learner = build({"task": "multiclass", "algorithm": "predtron", "kernel": "polynomial", "degree": 2})
+    learner.learn({"features": ["x"]}, {"label": "a"})
+    with pytest.raises(OptionError, match="kernel"):
+        strongest.strongest(learner, "a", 5)
+    for label in (None, "b"):
+        with pytest.raises(OptionError):
+            strongest.strongest(learner, label, 5)

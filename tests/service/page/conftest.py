@@ -1,0 +1,77 @@
+"""The app behind a real server, with something in it to look at."""
+
+import contextlib
+import random
+import threading
+import time
+
+import httpx
+import pytest
+import uvicorn
+
+from feedrank.service.app import create_app
+from feedrank.service.settings import Settings
+
+TOPICS = {
+    "travel": ["flight", "hotel", "gate"],
+    "bills": ["invoice", "due", "tax"],
+    "<script>alert(1)</script>": ["angle", "bracket"],
+}
+
+
+@contextlib.contextmanager
+def serving(**settings):
+    """The app behind a real server in a thread; gives a client."""
+    config = uvicorn.Config(
+        create_app(Settings(**settings)), port=0, lifespan="on", log_config=None, access_log=False
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.002)
+    assert server.started
+    url = "http://{}:{}".format(*server.servers[0].sockets[0].getsockname())
+    try:
+        with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def make_server(tmp_path):
+    """`make_server(**settings)`: a client of a server over the test's store; the one before it is stopped first."""
+    with contextlib.ExitStack() as stack:
+
+        def make(**settings):
+            stack.close()
+            return stack.enter_context(serving(store=f"sqlite:{tmp_path / 'page.db'}", **settings))
+
+        yield make
+
+
+@pytest.fixture
+def server(make_server):
+    return make_server()
+
+
+@pytest.fixture
+def teach():
+    """`teach(client, name, rounds, spec)`: a learner of topics that has seen so many messages."""
+
+    def make(client, name, rounds, spec=None):
+        made = client.put(f"/v1/learners/{name}", json=spec or {"task": "multiclass"})
+        assert made.status_code in (200, 201), made.text
+        rng = random.Random(name)
+        events = []
+        for _ in range(rounds):
+            label = rng.choice(list(TOPICS))
+            events.append({"features": [*rng.sample(TOPICS[label], 2), "the"], "label": label})
+        for start in range(0, rounds, 5000):
+            told = client.post(f"/v1/learners/{name}/feedback", json={"events": events[start : start + 5000]})
+            assert told.status_code == 200, told.text
+        return events
+
+    return make

@@ -1,0 +1,366 @@
+"""The page in a real browser. Every test also fails on anything in the console, reports of the policy included."""
+
+import json
+
+import pytest
+from selenium.webdriver import ActionChains, Keys
+
+from feedrank.service.keys import add_key
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+def show(browser, client, path="/#/"):
+    browser.open(f"{client.base_url}".rstrip("/") + path)
+
+
+def version(browser):
+    tiles = browser.text(".tile dd")
+    return tiles[0] if tiles else ""
+
+
+def curve(browser):
+    return browser.run("return document.querySelector('.plot .line.mean')?.getAttribute('d')")
+
+
+def ask(browser, words):
+    field = browser.one("#instance")
+    field.clear()
+    field.send_keys(words)
+    browser.one(".card form button").click()
+
+
+def test_learners_are_listed_and_move_by_themselves(server, teach, browser):
+    for name in ("one", "two"):
+        teach(server, name, 40)
+    show(browser, server)
+    browser.wait(lambda: len(browser.find(".spark path")) == 2)
+    rows = browser.text(".learners tbody tr")
+    assert [row[:3] for row in rows] == ["one", "two"]
+    mistakes = server.get("/v1/learners/one").json()["progress"]["mistakes"]
+    assert f"40{mistakes}" in rows[0]
+    browser.run("window.same = true")
+    teach(server, "one", 2)
+    teach(server, "three", 1)
+    browser.wait(lambda: "42" in browser.text(".learners tbody tr")[0])
+    browser.wait(lambda: len(browser.find(".learners tbody tr")) == 3)
+    assert browser.run("return window.same")
+    browser.one("#filter").send_keys("tw")
+    browser.wait(
+        lambda: [row.is_displayed() for row in browser.find(".learners tbody tr")] == [False, False, True]
+    )
+
+
+def test_predict_correct_and_see_the_curve_move(server, teach, browser):
+    teach(server, "folders", 30)
+    show(browser, server, "/#/learners/folders")
+    browser.wait(lambda: version(browser) == "30")
+    before = curve(browser)
+    ask(browser, "The invoice from the hotel")
+    browser.wait(lambda: browser.find(".ranking > li"))
+    spoke = browser.text(".ranking > li:first-child .spoke li")
+    assert any(word.startswith(("invoice", "hotel")) for word in spoke)
+    right = browser.one(".ranking > li:last-child button")
+    label = right.get_attribute("data-label")
+    right.click()
+    browser.wait(lambda: version(browser) == "31")
+    assert browser.text(".outcome")[0].startswith("A mistake")
+    assert curve(browser) != before
+    event = server.get("/v1/learners/folders/events", params={"after": 30}).json()["events"][0]
+    assert event["truth"] == {"label": label}
+    assert event["prediction_id"]
+    assert event["instance"]["features"] == {"the": 2, "invoice": 1, "from": 1, "hotel": 1}
+    browser.one("#other").send_keys("a new label", Keys.ENTER)
+    browser.wait(lambda: "a new label" in browser.text(".labels tbody th button"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "words", "truth"),
+    [
+        ({"task": "binary", "labels": ["ham", "spam"]}, "hello", {"label": "spam"}),
+        ({"task": "ordinal", "labels": ["1", "2", "3"]}, '{"a": 2}', {"label": "3"}),
+        ({"task": "multilabel", "labels": ["x", "y"]}, '["a", "b"]', {"labels": ["x", "new", "other"]}),
+        ({"task": "label-ranking", "labels": ["x", "y"]}, "word", {"labels": ["x", "new", "other"]}),
+        (
+            {"task": "subset-ranking"},
+            '[{"id": "p", "features": [1, 0]}, {"id": "q", "features": [0, 1]}]',
+            {"relevance": {"p": 0, "q": 2.5}},
+        ),
+        (
+            {
+                "task": "multiclass",
+                "labels": ["x", "y"],
+                "algorithm": "predtron",
+                "kernel": "gaussian",
+                "bandwidth": 1,
+            },
+            "a kernel cannot explain",
+            {"label": "y"},
+        ),
+    ],
+    ids=lambda value: value.get("task") if isinstance(value, dict) else None,
+)
+def test_every_task_can_be_tried_and_corrected(server, browser, spec, words, truth):
+    server.put("/v1/learners/t", json=spec)
+    show(browser, server, "/#/learners/t")
+    browser.wait(lambda: version(browser) == "0")
+    ask(browser, words)
+    browser.wait(lambda: browser.find(".ranking > li"))
+    if "label" in truth:
+        browser.one(f'.ranking button[data-label="{truth["label"]}"]').click()
+    elif "labels" in truth:
+        browser.one('.ranking input[data-name="x"]').click()
+        browser.one("#other").send_keys("new, other")
+        browser.one(".answer > button").click()
+    else:
+        grade = browser.one('.ranking input[data-id="q"]')
+        grade.clear()
+        grade.send_keys("2.5")
+        browser.one(".answer > button").click()
+    browser.wait(lambda: version(browser) == "1")
+    assert server.get("/v1/learners/t/events").json()["events"][0]["truth"] == truth
+
+
+def test_what_is_refused_is_said_beside_the_form(server, teach, browser):
+    teach(server, "m", 3)
+    show(browser, server, "/#/learners/m")
+    browser.wait(lambda: version(browser) == "3")
+    ask(browser, '{"a": ')
+    browser.wait(lambda: browser.text(".outcome.bad")[0].startswith("That is not JSON"))
+    ask(browser, '{"a": "b"}')
+    browser.wait(lambda: "number" in browser.text(".outcome.bad")[0])
+    # The browser itself notes every refused request.
+    assert ["422" in entry["message"] for entry in browser.logs()] == [True]
+
+
+def test_markup_in_a_label_is_text(server, teach, browser):
+    teach(server, "m", 60)
+    show(browser, server, "/#/learners/m")
+    browser.wait(lambda: SCRIPT in browser.text(".labels tbody th button"))
+    next(button for button in browser.find(".labels button") if button.text == SCRIPT).click()
+    browser.wait(lambda: browser.text(".note .tag") == [SCRIPT])
+    ask(browser, "angle bracket <img src=x onerror=alert(2)>")
+    browser.wait(lambda: SCRIPT in browser.text(".ranking .name"))
+    assert SCRIPT in browser.text(".events .tag")
+    assert browser.run("return [document.scripts.length, document.images.length]") == [1, 0]
+
+
+def test_the_bound_is_drawn_where_theory_has_one(server, teach, browser):
+    teach(
+        server,
+        "proved",
+        80,
+        {"task": "multiclass", "algorithm": "dual-ascent", "normalize": "unit", "C": 0.5, "gamma": 1.0},
+    )
+    teach(server, "plain", 80, {"task": "multiclass", "algorithm": "predtron"})
+    show(browser, server, "/#/learners/proved")
+    browser.wait(lambda: browser.find(".plot .line.bound"))
+    told = browser.text(".chart + .note")[0]
+    certificate = server.get("/v1/learners/proved").json()["certificate"]
+    assert told.endswith(f"There were {certificate['mistakes']}.")
+    assert float(told.split("at most ")[1].split()[0]) >= certificate["mistakes"]
+    show(browser, server, "/#/learners/plain")
+    browser.wait(lambda: curve(browser))
+    assert not browser.find(".plot .line.bound")
+
+
+def test_an_experiment_narrows_while_one_watches(server, browser):
+    for name in ("a", "b"):
+        server.put(f"/v1/learners/{name}", json={"task": "multiclass"})
+    server.put("/v1/experiments/e", json={"arms": ["a", "b"], "measure": "reward"})
+
+    def play(start, rounds):
+        asked = [{"features": ["x"], "unit": f"u{i}"} for i in range(start, start + rounds)]
+        told = server.post("/v1/experiments/e/predict", json={"instances": asked}).json()["predictions"]
+        events = [
+            {"prediction_id": one["prediction_id"], "reward": float(one["learner"] == "b")} for one in told
+        ]
+        assert server.post("/v1/experiments/e/feedback", json={"events": events}).status_code == 200
+
+    play(0, 4)
+    show(browser, server, "/#/experiments")
+    browser.wait(lambda: "Undecided" in "".join(browser.text(".experiments .card")))
+    browser.one(".experiments a").click()
+    browser.wait(lambda: "Undecided" in browser.text(".verdict")[0])
+    play(4, 80)
+    browser.wait(lambda: browser.text(".verdict.decided") == ["b is better"])
+    band = browser.run("return document.querySelector('.band').getAttribute('d')")
+    assert band.count("L") > 40
+    rows = browser.text(".arms tbody tr")
+    assert "meant 50 %" in rows[0]
+    assert rows[1].startswith("b1.00")
+
+
+def contrast(browser, ink, ground):
+    """The contrast of two colours of the style sheet, as WCAG defines it."""
+    return browser.run(
+        """
+        const light = (name) => {
+          const probe = document.body.appendChild(document.createElement("i"));
+          probe.style.color = `var(--${name})`;
+          const parts = getComputedStyle(probe).color.match(/[\\d.]+/g).slice(0, 3).map((part) => {
+            const share = part / 255;
+            return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+          });
+          probe.remove();
+          return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+        };
+        const [one, two] = [light(arguments[0]), light(arguments[1])].sort((a, b) => b - a);
+        return (one + 0.05) / (two + 0.05);
+        """,
+        ink,
+        ground,
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_schemes_have_enough_contrast(server, teach, browser, scheme):
+    browser.emulate(scheme)
+    teach(server, "m", 5)
+    show(browser, server)
+    browser.wait(lambda: browser.find(".spark"))
+    ground = browser.run("return getComputedStyle(document.body).backgroundColor")
+    assert (max(map(int, ground[4:-1].split(","))) < 60) == (scheme == "dark")
+    pairs = [("ink", "card"), ("dim", "card"), ("dim", "ground"), ("accent", "card"), ("on-accent", "accent")]
+    pairs += [
+        ("recent", "card"),
+        ("for", "for-wash"),
+        ("against", "against-wash"),
+        ("ink", "wash"),
+        ("dim", "wash"),
+    ]
+    low = {pair: contrast(browser, *pair) for pair in pairs if contrast(browser, *pair) < 4.5}
+    assert not low
+
+
+def test_the_keyboard_alone_is_enough(server, teach, browser):
+    teach(server, "m", 30)
+    show(browser, server)
+    browser.wait(lambda: browser.find(".spark path"))
+
+    def tab_to(css):
+        for _ in range(60):
+            ActionChains(browser.driver).send_keys(Keys.TAB).perform()
+            if browser.run("return document.activeElement.matches(arguments[0])", css):
+                # Where one is must be seen.
+                ring = browser.run("return getComputedStyle(document.activeElement).outlineStyle")
+                assert ring == "solid"
+                return
+        raise AssertionError(f"{css} cannot be reached")
+
+    def press(*keys):
+        ActionChains(browser.driver).send_keys(*keys).perform()
+
+    tab_to('a[href="#/learners/m"]')
+    press(Keys.ENTER)
+    browser.wait(lambda: version(browser) == "30")
+    tab_to(".plot")
+    now = browser.text(".where")
+    press(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+    assert browser.text(".where") != now
+    tab_to("#instance")
+    press("hotel gate")
+    ActionChains(browser.driver).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
+    browser.wait(lambda: browser.find(".ranking > li"))
+    tab_to(".ranking button")
+    press(Keys.ENTER)
+    browser.wait(lambda: version(browser) == "31")
+    tab_to(".labels tr:last-child button")
+    press(Keys.SPACE)
+    browser.wait(
+        lambda: browser.text('.labels [aria-pressed="true"]') == browser.text(".labels tr:last-child button")
+    )
+
+
+def test_everything_has_a_name_and_fits_a_narrow_screen(server, teach, browser):
+    browser.emulate(width=360)
+    teach(server, "m", 30)
+    server.put("/v1/learners/other", json={"task": "multiclass"})
+    server.put("/v1/experiments/e", json={"arms": ["m", "other"]})
+    for path, ready in (
+        ("/#/", ".spark path"),
+        ("/#/learners/m", ".weights .bar"),
+        ("/#/experiments", ".experiments strong"),
+        ("/#/experiments/e", ".arms meter"),
+    ):
+        show(browser, server, path)
+        browser.wait(lambda ready=ready: browser.find(ready))
+        wide = browser.run(
+            "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        assert wide <= 0, path
+        nodes = browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        needing = {"button", "link", "textbox", "searchbox", "img", "checkbox", "spinbutton", "navigation"}
+        for node in nodes:
+            if not node.get("ignored") and node["role"]["value"] in needing:
+                assert node.get("name", {}).get("value"), (path, json.dumps(node["role"]))
+
+
+def test_a_key_is_asked_for_once_and_kept_in_memory_only(make_server, teach, tmp_path, browser):
+    admin = add_key(tmp_path / "keys", ["admin"])
+    reader = add_key(tmp_path / "keys", ["predict"])
+    server = make_server(keys_file=str(tmp_path / "keys"))
+    server.headers["Authorization"] = f"Bearer {admin}"
+    teach(server, "m", 5)
+    show(browser, server)
+    browser.wait(lambda: browser.find("dialog[open]"))
+    browser.one("#ask-cancel").click()
+    browser.wait(lambda: browser.text("main h1") == ["A key is needed"])
+    browser.one("main button").click()
+    browser.wait(lambda: browser.find("dialog[open]"))
+    browser.one("#ask-key").send_keys("wrong", Keys.ENTER)
+    browser.wait(lambda: "does not take" in browser.text("#ask-why")[0])
+    browser.one("#ask-key").send_keys(reader, Keys.ENTER)
+    browser.wait(lambda: browser.find(".spark"))
+    browser.one('a[href="#/learners/m"]').click()
+    browser.wait(lambda: version(browser) == "5")
+    browser.wait(lambda: "scope admin" in browser.text(".events")[0])
+    assert not browser.find("dialog[open]")
+    kept = browser.run("return [document.cookie, localStorage.length, sessionStorage.length, location.href]")
+    assert kept[:3] == ["", 0, 0]
+    assert reader not in kept[3] + browser.driver.page_source
+    refusals = browser.logs()
+    assert refusals
+    assert all("401" in entry["message"] or "403" in entry["message"] for entry in refusals)
+
+
+def test_a_hundred_learners_are_asked_about_only_where_one_looks(server, teach, browser):
+    for i in range(110):
+        teach(server, f"user-{i:03}", 3)
+    show(browser, server)
+    browser.wait(lambda: len(browser.find(".spark")) > 5)
+    browser.wait(lambda: browser.run("return performance.getEntriesByName('first-contentful-paint').length"))
+    assert browser.run("return performance.getEntriesByName('first-contentful-paint')[0].startTime") < 5000
+    count = (
+        "return performance.getEntriesByType('resource').filter((one) => one.name.includes('history')).length"
+    )
+    asked = browser.run(count)
+    assert asked < 60
+    assert len(browser.find(".learners tbody tr")) == 100
+    teach(server, "user-003", 1)  # only what moved is asked about again
+    browser.wait(lambda: browser.run(count) == asked + 1)
+    more = browser.one("main > div > button")
+    browser.run("arguments[0].click()", more)
+    browser.wait(lambda: len(browser.find(".learners tbody tr")) == 110)
+    browser.run("window.scrollTo(0, document.body.scrollHeight)")
+    browser.wait(lambda: browser.run("return !!document.querySelector('[data-name=user-109] .spark')"))
+
+
+@pytest.mark.parametrize("events", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_a_long_curve_stays_small_and_still_moves(server, teach, browser, events):
+    teach(server, "long", events, {"task": "multiclass", "algorithm": "predtron"})
+    show(browser, server, "/#/learners/long")
+    browser.wait(lambda: version(browser) == f"{events:,}")
+    assert 100 < curve(browser).count("L") < 250
+    size = browser.run(
+        "const all = performance.getEntriesByType('resource');"
+        "return all.find((one) => one.name.includes('points=240')).encodedBodySize"
+    )
+    assert size < 40_000
+    browser.run("window.before = document.querySelector('.plot .line.mean').getAttribute('d')")
+    ask(browser, "tax hotel")
+    browser.one(".ranking > li:last-child button").click()
+    browser.wait(lambda: version(browser) == f"{events + 1:,}")
+    assert browser.run(
+        "return window.before !== document.querySelector('.plot .line.mean').getAttribute('d')"
+    )
