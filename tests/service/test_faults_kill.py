@@ -4,6 +4,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,15 +23,18 @@ class Service:
 
     def __init__(self, store):
         command = [sys.executable, "-c", "from feedrank.cli import main; main()", "serve", "--port", "0"]
+        self.said = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(
             [*command, "--store", store],
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self.said,
             text=True,
             env={"FEEDRANK_SNAPSHOT_EVERY": "25", "PATH": ""},
         )
         line = self.process.stdout.readline()
-        assert "http://" in line, line
+        if "http://" not in line:
+            self.stop(signal.SIGKILL)
+            raise AssertionError(f"it did not start: {line}")
         self.url = line.split("http://")[1].split()[0].rstrip(";")
 
     def client(self):
@@ -38,8 +42,11 @@ class Service:
 
     def stop(self, how):
         self.process.send_signal(how)
-        self.process.wait(30)
+        self.process.wait(60)
         self.process.stdout.close()
+        self.said.seek(0)
+        print(self.said.read())  # shown by pytest if the test fails
+        self.said.close()
 
 
 class Load:
