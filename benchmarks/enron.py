@@ -1,26 +1,23 @@
-"""Label ranking on the folders of Enron users, in time order: Table 1 of the paper, and ours. Prints Markdown.
+"""Label ranking on the folders of Enron users, in time order: Table 1 of the dual ascent paper, and ours.
 
-    python benchmarks/enron.py --data FOLDER [--user beck-s ...]
+    python benchmarks/enron.py --data DATA [--user beck-s ...]
 
-FOLDER holds USER.tar.gz (messages as USER/FOLDER/NUMBER; the raw ham mailboxes of the Enron-Spam corpus); without it, or
-without a user's file, that part is skipped. So is Vowpal Wabbit where it is not installed.
+DATA/enron holds USER.tar.gz (messages as USER/FOLDER/NUMBER; the raw ham mailboxes of the Enron-Spam corpus, Metsis et al.
+2006); a user without a file is left out. So is Vowpal Wabbit where it is not installed.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from data import enron
+from peers_models import vw_classes
+from report import Report, arguments, part, track
 
 from feedrank.learners import build
 from feedrank.learners.dual_ascent.interior import interior_point
@@ -50,37 +47,37 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def run(stream: Stream, spec: dict[str, Any]) -> tuple[float, float]:
-    """Percent of mistakes and microseconds a round; the labels are known from the start, as in the paper."""
-    learner = build({"task": "multiclass", "labels": sorted({folder for _, folder in stream}), **spec})
-    begin = time.perf_counter()
-    mistakes = sum(learner.learn({"features": words}, {"label": folder}).mistake for words, folder in stream)
-    return 100 * mistakes / len(stream), 1e6 * (time.perf_counter() - begin) / len(stream)
+def folders(stream: Stream) -> list[str]:
+    return sorted({folder for _, folder in stream})
 
 
-def ours(stream: Stream, setting: dict[str, Any]) -> list[str]:
+def run(stream: Stream, spec: dict[str, Any]) -> np.ndarray:
+    """Which rounds were mistakes; the labels are known from the start, as in the paper."""
+    learner = build({"task": "multiclass", "labels": folders(stream), **spec})
+    return np.array(
+        [learner.learn({"features": words}, {"label": folder}).mistake for words, folder in stream]
+    )
+
+
+def percent(mistakes: np.ndarray) -> str:
+    return f"{100 * mistakes.mean():.1f}"
+
+
+def ours(stream: Stream, setting: dict[str, Any]) -> dict[str, np.ndarray]:
     """The three updates with the default C and gamma."""
-    return [f"{run(stream, {'algorithm': 'dual-ascent', 'update': u, **setting})[0]:.1f}" for u in UPDATES]
+    return {u: run(stream, {"algorithm": "dual-ascent", "update": u, **setting}) for u in UPDATES}
 
 
 def vowpal_wabbit(stream: Stream) -> str:
     """The best of several settings of --oaa in hindsight, on the same words."""
-    try:
-        from vowpalwabbit import LabelType, Workspace
-    except ImportError:
-        return "not installed"
-    number = {folder: i for i, folder in enumerate(sorted({folder for _, folder in stream}), start=1)}
+    labels = folders(stream)
     found = []
     for setting in VOWPAL_WABBIT:
-        vw, mistakes = Workspace(f"--oaa {len(number)} -b 24 --quiet {setting}"), 0
-        for words, folder in stream:
-            line = " ".join(word.replace(":", "_").replace("|", "_") for word in words)
-            example = vw.parse(f"{number[folder]} | {line}", LabelType.MULTICLASS)
-            mistakes += vw.predict(example) != number[folder]
-            vw.learn(example)
-            vw.finish_example(example)
-        vw.finish()
-        found.append(mistakes)
+        try:
+            play = vw_classes(f"--oaa {len(labels)} {setting}", labels)
+        except ModuleNotFoundError:
+            return "not installed"
+        found.append(sum(play(words, folder) for words, folder in stream))
     return f"{100 * min(found) / len(stream):.1f}"
 
 
@@ -105,16 +102,7 @@ def iterations(stream: Stream, setting: dict[str, Any]) -> tuple[float, int, flo
     return float(np.mean(counts)), max(counts), max(gaps)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Dual ascent on Enron users.")
-    parser.add_argument("--data", type=Path, help="folder of USER.tar.gz")
-    parser.add_argument("--user", action="append", help="only these users (default: all of the paper's)")
-    given = parser.parse_args()
-    users = [user for user in given.user or PAPER if given.data and (given.data / f"{user}.tar.gz").exists()]
-    if not users:
-        print("skipped: no Enron mailbox; give the folder of USER.tar.gz with --data")
-        return
-    print("Mistakes, %: updates I II III.\n")
+def table(report: Report, streams: dict[str, Stream]) -> None:
     head = [
         "user",
         "messages",
@@ -123,32 +111,57 @@ def main() -> None:
         *SETTINGS,
         "preset",
         "us a round",
-        "best VW --oaa",
+        "best VW `--oaa`",
     ]
-    print("|", " | ".join(head), "|")
-    print("|---" * len(head) + "|")
-    streams = {user: list(enron(given.data, user)) for user in users}
-    for user, stream in streams.items():
+    rows: list[list[object]] = []
+    for user, stream in track(list(streams.items()), "users"):
         paper = [f"{figure:.1f}" for figure in PAPER.get(user, ())]
-        cells = [user, str(len(stream)), " ".join(paper[:3]), " ".join(paper[3:])]
-        cells += [" ".join(ours(stream, setting)) for setting in SETTINGS.values()]
-        mistakes, cost = run(stream, {})
-        print(
-            "|",
-            " | ".join([*cells, f"{mistakes:.1f}", f"{cost:.0f}", vowpal_wabbit(stream)]),
-            "|",
-            flush=True,
+        found = {name: ours(stream, setting) for name, setting in SETTINGS.items()}
+        begin = time.perf_counter()
+        preset = run(stream, {})
+        cost = 1e6 * (time.perf_counter() - begin) / len(stream)
+        cells = [" ".join(map(percent, each.values())) for each in found.values()]
+        squared, entropy = " ".join(paper[:3]), " ".join(paper[3:])
+        rows.append(
+            [
+                user,
+                len(stream),
+                squared,
+                entropy,
+                *cells,
+                percent(preset),
+                f"{cost:.0f}",
+                vowpal_wabbit(stream),
+            ]
         )
-    print("\nInterior point iterations of update III: mean, most, largest gap (relative).\n")
-    print("| user | squared norm | entropy |\n|---|---|---|")
-    for user, stream in streams.items():
+        at = np.unique(np.linspace(50, len(stream), 40).astype(int))
+        lines = {
+            f"update {u}": (100 * mistakes.cumsum()[at - 1] / at).tolist()
+            for u, mistakes in found["squared norm"].items()
+        }
+        lines["preset"] = (100 * preset.cumsum()[at - 1] / at).tolist()
+        report.plot(user, at.tolist(), lines, ("messages", "mistakes so far, %"), dots=False)
+    report.text("Mistakes, %: updates I II III.\n")
+    report.table(head, rows)
+
+
+def main() -> None:
+    parser = arguments(__doc__, "enron", "enron")
+    parser.add_argument("--user", action="append", help="only these users (default: all of the paper's)")
+    options = parser.parse_args()
+    folder = part(options.data, "enron")
+    if folder is None:
+        return
+    users = [user for user in options.user or PAPER if (folder / f"{user}.tar.gz").exists()]
+    report = Report("Dual ascent on Enron users: Table 1", options.out)
+    streams = {user: list(enron(folder, user)) for user in track(users, "reading")}
+    table(report, streams)
+    report.text("Interior point iterations of update III: mean, most, largest gap (relative).\n")
+    rows = []
+    for user, stream in track(list(streams.items()), "interior point"):
         figures = [iterations(stream, SETTINGS[name]) for name in ("squared norm", "entropy")]
-        print(
-            "|",
-            " | ".join([user, *(f"{mean:.1f}, {most}, {gap:.0e}" for mean, most, gap in figures)]),
-            "|",
-            flush=True,
-        )
+        rows.append([user, *(f"{mean:.1f}, {most}, {gap:.0e}" for mean, most, gap in figures)])
+    report.table(["user", "squared norm", "entropy"], rows)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Ours and the peers on the same streams, each round predicted before it is learned: quality, and rounds per second.
 
-    python benchmarks/peers.py --data FOLDER [--only mail|sets|lists] [--rounds 2000]
+    python benchmarks/peers.py --data DATA [--only mail|sets|lists] [--rounds 2000] [--seconds 30]
 
-FOLDER holds enron/ (the raw ham mailboxes of the Enron-Spam corpus), multilabel/ (MULAN's ARFF and XML files) and letor/
+DATA holds enron/ (the raw ham mailboxes of the Enron-Spam corpus), multilabel/ (MULAN's ARFF and XML files) and letor/
 (LETOR 4.0, from Microsoft Research). Peers that are not installed are left out with a line: pip install feedrank[bench].
 Slow peers see the first rounds only; the table says how many, and ours beside them are counted on the same rounds.
 """
@@ -20,11 +20,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import peers_models as models
 from data import enron, letor, multilabel
-from report import Report, arguments, needs
-from rich.progress import track
+from report import Report, arguments, part, track
 
 Play = Callable[[Any, Any], float]
-WHERE = "enron/, multilabel/ and letor/; see the top of benchmarks/peers.py"
 
 
 def run(
@@ -33,7 +31,7 @@ def run(
     """The losses of as many rounds as fit into `seconds`, and rounds per second."""
     losses: list[float] = []
     begin = time.perf_counter()
-    for x, y in track(rounds, description=f"{name:<40}", transient=True):
+    for x, y in track(rounds, name):
         losses.append(play(x, y))
         if time.perf_counter() - begin > seconds:
             break
@@ -114,8 +112,8 @@ def sets(report: Report, folder: Path, count: int, seconds: float) -> None:
 
 
 def queries(folder: Path, name: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    for part in range(1, 6):
-        for query in letor(folder, f"{name}-S{part}"):
+    for number in range(1, 6):
+        for query in letor(folder, f"{name}-S{number}"):
             if len(set(query.grades)) > 1:
                 yield np.array(query.features), np.array(query.grades)
 
@@ -129,19 +127,17 @@ def lists(report: Report, folder: Path, count: int, seconds: float) -> None:
 
 
 def main() -> None:
-    parser = arguments(__doc__, "peers")
-    parser.add_argument("--data", type=Path)
+    parser = arguments(__doc__, "peers", "enron", "multilabel", "letor")
     parser.add_argument("--only", choices=("mail", "sets", "lists"))
     parser.add_argument("--rounds", type=int, default=2000, help="of each stream")
     parser.add_argument("--seconds", type=float, default=30, help="at most, for one contender on one stream")
     options = parser.parse_args()
-    data = needs(options.data, "the comparison with the peers", WHERE)
-    if data is None:
-        return
     report = Report("Ours and the peers on the same streams", options.out)
-    for part, folder in ((mail, "enron"), (sets, "multilabel"), (lists, "letor")):
-        if options.only in (None, part.__name__):
-            part(report, data / folder, options.rounds, options.seconds)
+    for run_part, name in ((mail, "enron"), (sets, "multilabel"), (lists, "letor")):
+        if options.only in (None, run_part.__name__):
+            folder = part(options.data, name)
+            if folder is not None:
+                run_part(report, folder, options.rounds, options.seconds)
 
 
 if __name__ == "__main__":

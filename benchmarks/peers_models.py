@@ -25,7 +25,7 @@ def classes(labels: Sequence[str]) -> dict[str, Make]:
         "feedrank predtron": lambda: _ours({"task": "multiclass", "algorithm": "predtron"}),
     }
     for setting in ("--oaa", "--ect"):
-        found[f"Vowpal Wabbit {setting}"] = lambda s=setting: _vw_classes(f"{s} {len(labels)}", labels)
+        found[f"Vowpal Wabbit {setting}"] = lambda s=setting: vw_classes(f"{s} {len(labels)}", labels)
     found["Vowpal Wabbit --csoaa_ldf"] = lambda: _vw_ldf(labels)
     found["River one-vs-rest perceptron"] = _river_classes
     found["scikit-learn SGD hinge, partial_fit"] = lambda: _sklearn_classes(labels)
@@ -41,11 +41,12 @@ def _vw_text(words: Sequence[str]) -> str:
     return " ".join(word.replace(":", "_").replace("|", "_") for word in words)
 
 
-def _vw_classes(setting: str, labels: Sequence[str]) -> Play:
+def vw_classes(setting: str, labels: Sequence[str]) -> Play:
+    """Vowpal Wabbit's own multiclass reductions."""
     from vowpalwabbit import LabelType, Workspace
 
     number = {label: i for i, label in enumerate(labels, start=1)}
-    vw = Workspace(f"{setting} -b 22 --quiet")
+    vw = Workspace(f"{setting} -b 24 --quiet")
 
     def play(x: Sequence[str], y: str) -> float:
         example = vw.parse(f"{number[y]} | {_vw_text(x)}", LabelType.MULTICLASS)

@@ -8,14 +8,15 @@ best of interleaved blocks, so that a noisy neighbour slows all of them or none;
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from report import Report, arguments, track
 
 from feedrank.learners import build
 
@@ -49,26 +50,12 @@ def blocks(run: Callable[[Message], object], messages: list[Message], size: int)
     return seconds
 
 
-def ours_learn() -> Callable[[Message], object]:
-    learner = build({"task": "multiclass", "algorithm": "predtron"})
-    return lambda message: learner.learn({"features": message[0]}, {"label": message[1]})
-
-
-def ours_both() -> Callable[[Message], object]:
-    learner = build({"task": "multiclass", "algorithm": "predtron"})
+def ours(spec: dict[str, Any], predict: bool) -> Callable[[Message], object]:
+    learner = build({"task": "multiclass", **spec})
 
     def round_(message: Message) -> object:
-        learner.predict({"features": message[0]}, top=10)
-        return learner.learn({"features": message[0]}, {"label": message[1]})
-
-    return round_
-
-
-def ours_preset() -> Callable[[Message], object]:
-    learner = build({"task": "multiclass"})
-
-    def round_(message: Message) -> object:
-        learner.predict({"features": message[0]}, top=10)
+        if predict:
+            learner.predict({"features": message[0]}, top=10)
         return learner.learn({"features": message[0]}, {"label": message[1]})
 
     return round_
@@ -110,16 +97,20 @@ def river() -> Callable[[Message], object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = arguments(__doc__, "rounds")
     parser.add_argument("--messages", type=int, default=4_000)
-    count = parser.parse_args().messages
+    options = parser.parse_args()
+    report = Report("Rounds on a synthetic mail stream", options.out)
+    count = options.messages
     messages = stream(count + 1_000)
     warm, rest = messages[:1_000], messages[1_000:]
-    contenders = {
-        "bare product `v @ W.take(rows, 0)`": (bare, 100),
-        "feedrank predtron, learn": (ours_learn, 100),
-        "feedrank predtron, predict and learn": (ours_both, 100),
-        "feedrank preset, predict and learn": (ours_preset, 100),
+    predtron = {"algorithm": "predtron"}
+    floor, both = "bare product `v @ W.take(rows, 0)`", "feedrank predtron, predict and learn"
+    contenders: dict[str, tuple[Callable[[], Callable[[Message], object]], int]] = {
+        floor: (bare, 100),
+        "feedrank predtron, learn": (lambda: ours(predtron, False), 100),
+        both: (lambda: ours(predtron, True), 100),
+        "feedrank preset, predict and learn": (lambda: ours({}, True), 100),
         "Vowpal Wabbit --oaa, predict and learn": (vowpal_wabbit, 100),
         "River one-vs-rest perceptron, predict and learn": (river, 5),
     }
@@ -128,24 +119,28 @@ def main() -> None:
         try:
             run = make()
         except ModuleNotFoundError as missing:
-            print(f"left out: {name} (pip install {missing.name}, or feedrank[bench])")
+            report.text(f"(left out: {name}; pip install {missing.name}, or feedrank[bench])\n")
             continue
         for message in warm[: 10 * size]:
             run(message)
         ready[name] = (run, size)
     best = dict.fromkeys(ready, float("inf"))
-    for start in range(
-        0, count - 99, 100
-    ):  # interleaved: every contender sees every stretch of the machine's mood
+    # Interleaved: every contender sees every stretch of the machine's mood.
+    for start in track(range(0, count - 99, 100), "blocks"):
         for name, (run, size) in ready.items():
             best[name] = min([best[name], *blocks(run, rest[start : start + size], size)])
-    floor, both = best["bare product `v @ W.take(rows, 0)`"], best["feedrank predtron, predict and learn"]
-    print(
-        f"\n| {count} messages, {WORDS} words, {FOLDERS} folders | us a round | over the bare product | over feedrank |"
+    report.table(
+        [
+            f"{count} messages, {WORDS} words, {FOLDERS} folders",
+            "us a round",
+            "over the bare product",
+            "over feedrank",
+        ],
+        [
+            [name, f"{seconds * 1e6:.1f}", f"{seconds / best[floor]:.2f}", f"{seconds / best[both]:.2f}"]
+            for name, seconds in best.items()
+        ],
     )
-    print("|---|---|---|---|")
-    for name, seconds in best.items():
-        print(f"| {name} | {seconds * 1e6:.1f} | {seconds / floor:.2f} | {seconds / both:.2f} |")
 
 
 if __name__ == "__main__":

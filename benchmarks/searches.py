@@ -1,16 +1,18 @@
-"""Times of the loss-augmented searches, before and after their cheaper exact ways, as Markdown.
+"""Times of the loss-augmented searches, before and after their cheaper exact ways.
 
 python benchmarks/searches.py            lists of 10, 100, 1000 items; sets of 100, 1000, 10000 labels
 python benchmarks/searches.py --budget   what a budget on stored examples costs the kernel form
 """
 
-import argparse
+from __future__ import annotations
+
 import statistics
 import time
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from report import Report, arguments, track
 from scipy.optimize import linear_sum_assignment
 
 from feedrank.learners import build
@@ -41,9 +43,9 @@ def _precision_places(y: np.ndarray, m: int, k: int) -> np.ndarray:
     return np.outer(y > 0, np.where(np.arange(m) < k, -1.0 / k, 0.0))
 
 
-def lists() -> None:
-    print("| list | loss | grades | assignment, ms | ours, ms | times faster |\n|---|---|---|---|---|---|")
-    for m in (10, 100, 1000):
+def lists(report: Report) -> None:
+    rows: list[list[object]] = []
+    for m in track((10, 100, 1000), "lists"):
         rng = np.random.default_rng(m)
         t = rng.standard_normal(m)
         binary, graded = (rng.random(m) < 0.2).astype(float), rng.integers(0, 5, m).astype(float)
@@ -59,8 +61,11 @@ def lists() -> None:
             plain = partial(_assignment, task, places, t, y, k)
             before, after = milliseconds(plain), milliseconds(partial(task.augmented, y, t))
             grades = 2 if y is binary else 5
-            print(f"| {m} | {name} | {grades} | {before:.3f} | {after:.3f} | {before / after:.1f} |")
-        print(f"| {m} | AP | 2 | no such form | {milliseconds(partial(AP().augmented, binary, t)):.3f} | |")
+            rows.append([m, name, grades, f"{before:.3f}", f"{after:.3f}", f"{before / after:.1f}"])
+        rows.append(
+            [m, "AP", 2, "no such form", f"{milliseconds(partial(AP().augmented, binary, t)):.3f}", ""]
+        )
+    report.table(["list", "loss", "grades", "assignment, ms", "ours, ms", "times faster"], rows)
 
 
 def _assignment(
@@ -73,34 +78,33 @@ def _assignment(
     return order
 
 
-def sets() -> None:
-    print("\n| labels | loss | general O(m^2), ms | ours, ms |\n|---|---|---|---|")
+def sets(report: Report) -> None:
+    rows: list[list[object]] = []
     general = {
         "Hamming": (Hamming(), subsets.hamming),
         "subset zero-one": (SubsetZeroOne(), subsets.subset_zero_one),
         "error set size": (ErrorSetSize(), subsets.error_set_size),
     }
-    for m in (100, 1000, 10_000):
+    for m in track((100, 1000, 10_000), "sets"):
         rng = np.random.default_rng(m)
         t, y = rng.standard_normal(m), rng.random(m) < 0.1
         for name, (task, f) in general.items():
             before = milliseconds(partial(Multilabel(f).augmented, y, t))
             after = milliseconds(partial(task.augmented, y, t))
-            print(f"| {m} | {name} | {before:.3f} | {after:.3f} |")
+            rows.append([m, name, f"{before:.3f}", f"{after:.3f}"])
+    report.table(["labels", "loss", "general O(m^2), ms", "ours, ms"], rows)
 
 
-def budgets(rounds: int = 4000) -> None:
+def budgets(report: Report, rounds: int = 4000) -> None:
     """Two rings of points that only a kernel separates; one stream stands still, in one the labels swap half-way."""
-    print(
-        "| budget | mistakes | mistakes, labels swap half-way | ms a round | bytes |\n|---|---|---|---|---|"
-    )
+    rows: list[list[object]] = []
     rng = np.random.default_rng(0)
     radius = np.where(rng.random(rounds) < 0.5, 1.0, 2.0)
     angle = rng.uniform(0, 2 * np.pi, rounds)
     points = (radius + 0.3 * rng.standard_normal(rounds))[:, None] * np.stack(
         (np.cos(angle), np.sin(angle)), axis=1
     )
-    for budget in (10, 30, 100, 300, 1000, None):
+    for budget in track((10, 30, 100, 300, 1000, None), "budgets"):
         mistakes, size, spent = [], 0, 0.0
         for swap in (False, True):
             learner = build({
@@ -115,16 +119,18 @@ def budgets(rounds: int = 4000) -> None:
             mistakes.append(wrong)
             size = learner.nbytes()
         per_round = 1000 * spent / (2 * rounds)
-        print(f"| {budget or 'none'} | {mistakes[0]} | {mistakes[1]} | {per_round:.3f} | {size} |")
+        rows.append([budget or "none", *mistakes, f"{per_round:.3f}", size])
+    report.table(["budget", "mistakes", "mistakes, labels swap half-way", "ms a round", "bytes"], rows)
+
+
+def main() -> None:
+    parser = arguments(__doc__, "searches")
+    parser.add_argument("--budget", action="store_true", help="the price of a budget, in place of the times")
+    options = parser.parse_args()
+    report = Report("Loss-augmented searches, and budgets", options.out)
+    for run in (budgets,) if options.budget else (lists, sets):
+        run(report)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--budget", action="store_true", help="the price of a budget, in place of the times")
-    if parser.parse_args().budget:
-        budgets()
-    else:
-        lists()
-        sets()
+    main()
