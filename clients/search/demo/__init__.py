@@ -1,0 +1,1 @@
+"""`feedrank search demo`: the standard library's own documentation, searched, clicked and learned from."""

@@ -1,0 +1,178 @@
+"""`feedrank search demo`: over HTTP, as the command, and in a real browser."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from feedrank.clients import Client
+from feedrank.clients.search.demo.corpus import Document, Index, documents
+from feedrank.clients.search.demo.site import Site
+from feedrank.clients.search.demo.web import LONGEST_BODY, POLICY, serve
+from feedrank.embedded import Embedded
+
+EVIL = "<img src=x onerror=alert(1)><script>document.title = 'owned'</script>"
+CORPUS = [
+    Document("heap", "heap", "heap", "module", "Heap queues, in a module.\n\nPriority."),
+    Document("heap.push", "heap", "heap push", "function", "Push onto the heap heap heap."),
+    Document("heap.pop", "heap", "heap pop", "function", "Pop from the heap; the heap shrinks."),
+    Document("evil", "evil", "evil", "module", EVIL),
+    Document("queue", "queue", "queue", "module", "A queue is not a heap."),
+]
+
+
+@contextmanager
+def running(folder):
+    with Client("http://embedded", transport=Embedded(f"sqlite:{folder / 'demo.db'}")) as client:
+        site = Site(client, Index(iter(CORPUS)), deadline=30)
+        with serve(site) as server:
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            try:
+                yield f"http://127.0.0.1:{server.server_port}"
+            finally:
+                server.shutdown()
+                thread.join()
+                site.close()
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("demo")) as url:
+        yield url
+
+
+@pytest.fixture
+def web(url):
+    with httpx.Client(base_url=url, trust_env=False, timeout=60) as web:
+        yield web
+
+
+def test_the_standard_library_is_a_corpus():
+    found = list(documents(modules=12))
+    assert len({one.module for one in found}) <= 12
+    ids = [one.id for one in found]
+    assert len(ids) == len(set(ids)) > 20
+    assert "argparse.ArgumentParser" in ids
+    assert {one.kind for one in found} == {"module", "class", "function"}
+    index = Index(iter(found))
+    assert index.search("argument parser")[0].fields["module"] == "argparse"
+    assert len(index) == len(found)
+    index.close()
+
+
+def test_the_page_and_its_policy(web):
+    for path, kind in {"/": "text/html", "/page.js": "text/javascript", "/page.css": "text/css"}.items():
+        reply = web.get(path)
+        assert reply.headers["content-type"] == f"{kind}; charset=utf-8"
+        assert reply.headers["content-security-policy"] == POLICY
+        assert reply.headers["x-content-type-options"] == "nosniff"
+    page = web.get("/").text
+    assert not re.search(r"<script(?! src=)|style=|\son\w+=", page)  # nothing that the policy would stop
+    assert "innerHTML" not in web.get("/page.js").text
+
+
+def test_search_click_and_compare(web):
+    before = web.get("/status").json()
+    found = web.get("/search", params={"q": "heap"}).json()
+    assert {one["id"] for one in found["results"]} == {"heap", "heap.push", "heap.pop", "queue"}
+    clicked = web.post("/click", json={"prediction_id": found["prediction_id"], "id": "heap"})
+    assert clicked.json() == {"learned": True}
+    second = web.post("/click", json={"prediction_id": found["prediction_id"], "id": "queue"})
+    assert second.json() == {"learned": False}  # read, but the page has been judged
+    after = web.get("/status").json()
+    assert after["version"] == before["version"] + 1
+    assert after["documents"] == len(CORPUS)
+    assert after["engine"]["rounds"] == after["learned"]["rounds"] == after["version"]
+    assert {"middle", "lower", "upper"} == after["ahead"].keys()
+
+
+def test_a_visitor_keeps_a_cookie(web):
+    first = web.get("/search", params={"q": "heap"})
+    assert "HttpOnly; SameSite=Strict" in first.headers["set-cookie"]
+    mine = web.cookies["visitor"]
+    web.get("/search", params={"q": "queue"})
+    assert web.cookies["visitor"] == mine
+
+
+def test_visitors_teach_what_they_want(tmp_path):
+    with running(tmp_path) as url, httpx.Client(base_url=url, trust_env=False, timeout=100) as web:
+        before = [one["id"] for one in web.get("/search", params={"q": "heap"}).json()["results"]]
+        assert before[0] != "heap"
+        status = web.post("/visitors", json={"count": 60}).json()
+        assert status["version"] > 20
+        assert status["learned"]["mean"] > status["engine"]["mean"]
+        assert status["ahead"]["lower"] <= status["ahead"]["middle"] <= status["ahead"]["upper"]
+
+
+@pytest.mark.parametrize(
+    ("call", "status"),
+    [
+        ({"method": "GET", "url": "/nothing"}, 404),
+        ({"method": "GET", "url": "/../../etc/passwd"}, 404),
+        ({"method": "POST", "url": "/nothing", "json": {}}, 404),
+        ({"method": "POST", "url": "/click", "data": {"id": "heap"}}, 415),
+        ({"method": "POST", "url": "/click", "json": []}, 400),
+        ({"method": "POST", "url": "/click", "json": {"id": 1}}, 400),
+        ({"method": "POST", "url": "/click", "json": {"prediction_id": "nope", "id": "heap"}}, 502),
+        ({"method": "POST", "url": "/click", "json": {"id": "x" * LONGEST_BODY}}, 413),
+        ({"method": "POST", "url": "/visitors", "json": {"count": 10**6}}, 400),
+        ({"method": "POST", "url": "/visitors", "json": {"count": True}}, 400),
+        ({"method": "GET", "url": "/status", "headers": {"host": "evil.example:80"}}, 403),
+    ],
+)
+def test_what_is_refused(web, call, status):
+    reply = web.request(**call)
+    assert reply.status_code == status
+    assert reply.json()["error"]
+
+
+def test_one_command_starts_it():
+    command = [sys.executable, "-m", "feedrank.cli", "search", "demo", "--port", "0", "--modules", "5"]
+    environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as process:
+        try:
+            line = process.stdout.readline()
+            url = re.search(r"http://127\.0\.0\.1:\d+/", line)
+            assert url, line
+            assert "feedrank" in httpx.get(url[0], trust_env=False, timeout=60).text
+            found = httpx.get(f"{url[0]}search?q=abstract", trust_env=False, timeout=60).json()
+            assert found["results"]
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def test_a_person_searches_clicks_and_watches(tmp_path, browser):
+    with running(tmp_path) as url:
+        browser.open(url)
+        browser.wait(lambda: browser.text("#documents") == [str(len(CORPUS))])
+        browser.one("#query").send_keys("heap\n")
+        browser.wait(lambda: len(browser.find("#results li")) == 4)
+        wanted = next(one for one in browser.find("#results button") if one.text == "heap")
+        wanted.click()
+        browser.wait(lambda: browser.find("#results .clicked"))
+        assert browser.text("#results pre") == ["Heap queues, in a module.\n\nPriority."]
+        browser.wait(lambda: browser.text("#rounds") == ["1"])
+        browser.one("#visitors").click()
+        browser.wait(lambda: int(browser.text("#rounds")[0]) > 10)
+        assert "%" in browser.text("#learned")[0]
+        # Documents are text, never markup.
+        query = browser.one("#query")
+        query.clear()
+        query.send_keys("evil\n")
+        browser.wait(lambda: browser.text("#results p") == [EVIL])
+        assert not browser.find("#results img")
+        assert browser.driver.title == "feedrank: search that learns from clicks"
+        browser.open("about:blank")
+
+
+def test_status_is_json_that_any_page_can_read(web):
+    assert json.loads(web.get("/status").content)["verdict"] in ("undecided", "engine", "learned")
