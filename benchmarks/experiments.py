@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from data import Query, letor
@@ -29,8 +30,10 @@ POWER = 0.8
 TOP = 10
 MOST = 256_000
 # P(click | examined) and P(stop | click) by grade 0, 1, 2, of cascading users as in Hofmann, Whiteson and de Rijke (2013):
-# the navigational wants one document, the informational several, and clicks much that is not relevant.
+# the perfect clicks all that is relevant, the navigational wants one document, the informational several, and clicks much
+# that is not relevant.
 USERS = {
+    "perfect": ((0.0, 0.5, 1.0), (0.0, 0.0, 0.0)),
     "navigational": ((0.05, 0.5, 0.95), (0.2, 0.5, 0.9)),
     "informational": ((0.4, 0.7, 0.9), (0.1, 0.3, 0.5)),
 }
@@ -82,15 +85,14 @@ def rankers(queries: Sequence[Query]) -> list[list[Floats]]:
     return scored
 
 
-def clicks(grades: Sequence[int], user: str, rng: np.random.Generator) -> list[int]:
-    """The clicked places of one cascading user."""
-    attraction, satisfaction = USERS[user]
-    found = []
-    for place, grade in enumerate(grades):
-        if rng.random() < attraction[grade]:
-            found.append(place)
-            if rng.random() < satisfaction[grade]:
-                break
+def clicks(grades: Sequence[int], user: str, rng: np.random.Generator, users: int = 1) -> NDArray[np.bool_]:
+    """Which places each of some cascading users clicks."""
+    attraction, satisfaction = (np.array(chances)[list(grades)] for chances in USERS[user])
+    drawn = rng.random((2, users, len(grades)))
+    clicked = drawn[0] < attraction
+    stopped = np.cumsum(clicked & (drawn[1] < satisfaction), axis=1)
+    # The click that satisfies is the last one.
+    found: NDArray[np.bool_] = clicked & (np.hstack([np.zeros((users, 1)), stopped[:, :-1]]) == 0)
     return found
 
 
@@ -126,15 +128,21 @@ def _interleaved(
     runs: int,
     most: int,
 ) -> float:
-    wins = np.zeros((runs, most))
-    for run in range(runs):
-        for t in range(most):
+    """Impressions come by the thousand until enough of the runs have decided."""
+    wins = np.zeros((runs, 0))
+    while True:
+        more = np.zeros((runs, 1000))
+        for run, t in np.ndindex(more.shape):
             query = int(rng.integers(len(grades)))
             ids = [[str(i) for i in ranking[query]] for ranking in lists]
-            drafted = draft(ids, "benchmark", f"{user}/{run}/{t}", TOP)
+            drafted = draft(ids, "benchmark", f"{user}/{run}/{wins.shape[1] + t}", TOP)
             shown = [grades[query][int(name)] for name in drafted.names]
-            (wins[run, t],) = credit(drafted, 2, clicks(shown, user, rng))[1]
-    return float(np.quantile(interleaved_verdicts(wins), POWER))
+            places = np.flatnonzero(clicks(shown, user, rng)[0]).tolist()
+            (more[run, t],) = credit(drafted, 2, places)[1]
+        wins = np.hstack([wins, more])
+        found = float(np.quantile(interleaved_verdicts(wins), POWER))
+        if found < NEVER / 2 or wins.shape[1] >= most:
+            return found
 
 
 def _split(
@@ -145,15 +153,14 @@ def _split(
     runs: int,
     measure: str,
 ) -> float:
-    """Values are drawn from 400 simulated users of every query and ranker."""
-    pool = np.empty((2, len(grades), 400))
-    for arm, rankings in enumerate(lists):
-        for query, ranking in enumerate(rankings):
-            shown = [grades[query][i] for i in ranking]
-            for k in range(pool.shape[2]):
-                found = clicks(shown, user, rng)
-                hit = 1 / (found[0] + 1) if found else 0.0
-                pool[arm, query, k] = hit if measure == "reciprocal-rank" else len(found) / TOP
+    """Values are drawn from 4,000 simulated users of every query and ranker."""
+    pool = np.empty((2, len(grades), 4000))
+    for arm, query in np.ndindex(pool.shape[:2]):
+        found = clicks([grades[query][i] for i in lists[arm][query]], user, rng, pool.shape[2])
+        if measure == "reciprocal-rank":
+            pool[arm, query] = found.any(axis=1) / (1 + found.argmax(axis=1))
+        else:
+            pool[arm, query] = found.mean(axis=1)
     events = 1000
     while True:
         first = rng.random((runs, events)) < 0.5
@@ -163,9 +170,9 @@ def _split(
             rng.integers(len(grades), size=shape),
             rng.integers(pool.shape[2], size=shape),
         ]
-        found = float(np.quantile(split_verdicts(y, first), POWER))
-        if found < NEVER / 2 or events >= MOST:
-            return found
+        decided = float(np.quantile(split_verdicts(y, first), POWER))
+        if decided < NEVER / 2 or events >= MOST:
+            return decided
         events *= 4
 
 

@@ -47,9 +47,9 @@ from feedrank.service.store import Clash, Closed, Draft, Missing
 
 log = logging.getLogger(__name__)
 JSON = dict[str, Any]
-HEALED = 64  # doubtful events taught again beside one feedback
+HEALED = 64  # doubtful events taught again at once
 _PREDICT = PREDICT | {"unit"}
-_FEEDBACK = FEEDBACK | {"unit", "reward"}
+_FEEDBACK = FEEDBACK - {"served"} | {"unit", "reward"}
 
 
 class Rounds:
@@ -242,10 +242,15 @@ class Rounds:
 
     async def _keep_up(self, live: Live) -> None:
         """Teach again what may not have been taught, and save when it is time."""
-        for version in list(live.doubtful) if live.due else live.old_doubts(HEALED):
-            event = await live.event(version)
-            await self.teach(live, [] if event is None else [(version, event)])
-            live.doubtful.pop(version, None)
+        versions = list(live.doubtful) if live.due else live.old_doubts(HEALED)
+        for start in range(0, len(versions), HEALED):
+            some = versions[start : start + HEALED]
+            events = [
+                (version, event) for version in some if (event := await live.event(version)) is not None
+            ]
+            await self.teach(live, events)
+            for version in some:
+                live.doubtful.pop(version, None)
         if live.due:
             await live.save()
 
