@@ -136,7 +136,8 @@ class Resident:
             moved = self._moved
             (head,) = await self._store.versions([self.listed.log])
             if head > self.version:
-                await self.advance(min(head, version))
+                # Once begun it is finished, even if the one who waits has gone.
+                await asyncio.shield(asyncio.create_task(self.advance(min(head, version))))
                 continue
             left = deadline - time.monotonic()
             if left <= 0:
@@ -170,6 +171,8 @@ class Resident:
         fold.learner.version = version
         self.fold = fold
         self.bytes = fold.learner.nbytes()
+        if version - base >= SMALL:  # the snapshots since then are gone
+            await self.checkpoint()
 
     async def _reload(self) -> None:
         """Start again from the newest snapshot: the log no longer reaches back to where this fold is."""
@@ -221,7 +224,6 @@ class Resident:
             to = self.version
             self.fold = await load_fold(self._store, self.listed)
             self.saved = self.fold.version
-            self.pending.clear()
         await self.advance(max(to, self.known))
 
     async def _floor(self, version: int) -> int:

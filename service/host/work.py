@@ -32,7 +32,8 @@ class Worker:
         if rate * size > SHORT:
             async with self._lock:
                 start = time.perf_counter()
-                result = await asyncio.get_running_loop().run_in_executor(self._executor, work)
+                running = asyncio.get_running_loop().run_in_executor(self._executor, work)
+                result = await finished(running)
                 self._learn(kind, size, rate, time.perf_counter() - start)
                 return result
         if self._held > TURN:
@@ -55,3 +56,16 @@ class Worker:
         # One that took unusually long (a pause of the machine, arrays that grew) must not send the next ones to threads;
         # work that is always long gets there after three.
         self._rates[kind] = 0.8 * rate + 0.2 * min(took / max(size, 1), 30 * rate)
+
+
+async def finished(running: asyncio.Future[T]) -> T:
+    """The result; who is cancelled meanwhile still waits: a thread cannot be stopped, and the lock must outlive it."""
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return running.result()

@@ -69,3 +69,22 @@ def test_the_loop_goes_on_while_long_work_runs(worker):
         return turns
 
     assert asyncio.run(main()) > 20
+
+
+def test_who_gives_up_does_not_let_others_in_before_the_thread_is_done(worker):
+    log = []
+
+    def long():
+        time.sleep(0.1)
+        log.append("long")
+
+    async def main():
+        task = asyncio.create_task(worker.run("learn", 100_000, long))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        await worker.run("learn", 1, lambda: log.append("next"))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert log == ["long", "next"]
