@@ -140,7 +140,15 @@ def reached(request: Request, names: Iterable[str]) -> None:
 
 def reply(value: Any, status: int = 200) -> Response:
     """A JSON reply."""
-    return Response(orjson.dumps(value), status_code=status, media_type="application/json")
+    return JsonReply(orjson.dumps(value), status)
+
+
+class JsonReply(Response):
+    """A response that knows its headers; the general one spends more time on them than on the reply."""
+
+    def __init__(self, body: bytes, status: int) -> None:
+        self.status_code, self.body, self.background = status, body, None
+        self.raw_headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
 
 
 class Documented:

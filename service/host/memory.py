@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from typing import Any
 
 from ..errors import ServiceError
@@ -21,6 +20,22 @@ from .work import Worker
 log = logging.getLogger(__name__)
 OVERHEAD = 16_384  # bytes of an empty learner with all that stands around it
 THREADS = 4
+
+
+class Use:
+    """A learner that is being used. A class, because a generator would cost as much as all else on the way to it."""
+
+    __slots__ = ("_memory", "_name", "_resident")
+
+    def __init__(self, memory: Memory, name: str) -> None:
+        self._memory, self._name = memory, name
+
+    async def __aenter__(self) -> Resident:
+        self._resident = await self._memory.take(self._name)
+        return self._resident
+
+    async def __aexit__(self, *_: object) -> None:
+        self._memory.leave(self._resident)
 
 
 class Memory:
@@ -43,19 +58,23 @@ class Memory:
         """Events that are known to be in logs and not yet applied here."""
         return sum(resident.known - resident.version for resident in self._residents.values())
 
-    @asynccontextmanager
-    async def use(self, name: str) -> AsyncIterator[Resident]:
-        """The learner of a name or alias; it stays in memory while it is used."""
+    def use(self, name: str) -> Use:
+        """`async with memory.use(name) as resident`: the learner of a name or alias, in memory while it is used."""
+        return Use(self, name)
+
+    async def take(self, name: str) -> Resident:
+        """See `use`."""
         listed = await self._catalogue.resolve(name)
         resident = self._residents.get(listed.log) or await self._load(listed)
         resident.users += 1
-        try:
-            yield resident
-        finally:
-            resident.users -= 1
-            if listed.log in self._residents:
-                self._residents.move_to_end(listed.log)
-                self._weigh(resident)
+        return resident
+
+    def leave(self, resident: Resident) -> None:
+        """See `use`."""
+        resident.users -= 1
+        if resident.listed.log in self._residents:
+            self._residents.move_to_end(resident.listed.log)
+            self._weigh(resident)
 
     async def _load(self, listed: Listed) -> Resident:
         """Load once, however many ask at the same time."""

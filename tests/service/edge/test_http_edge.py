@@ -123,7 +123,7 @@ def test_min_version_waits_within_a_bound(make_mail, refused):
 
 
 def test_unknown_addresses_and_methods(client, refused):
-    for path in ("/", "/v1", "/v1/", "/v1/nothing", "/v1/learners/mail/nothing", "/v1/learners/"):
+    for path in ("/v1", "/v1/", "/v1/nothing", "/v1/learners/mail/nothing", "/v1/learners/"):
         refused(client.get(path), 404, "not-found")
     reply = client.patch("/v1/learners/mail")
     refused(reply, 405, "method-not-allowed")
