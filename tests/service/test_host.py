@@ -1,6 +1,7 @@
 """The Host keeps the contract's promises on learners, on both stores."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -241,7 +242,10 @@ def test_the_header_is_another_name_for_the_id(with_host):
     with_host(body)
 
 
-def test_unknown_expired_and_forged_predictions_are_told_apart(with_host):
+def test_unknown_expired_and_forged_predictions_are_told_apart(with_host, monkeypatch):
+    real, later = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: real() + later[0])
+
     async def body(host):
         await host.create("a", SPEC)
         await host.create("b", SPEC)
@@ -250,12 +254,12 @@ def test_unknown_expired_and_forged_predictions_are_told_apart(with_host):
         for name, id in (("a", forged), ("a", "x"), ("a", "ü" * 32), ("b", told)):
             with pytest.raises(errors.NotFound):
                 await host.feedback(name, {"prediction_id": id, "label": "a"})
-        await asyncio.sleep(0.11)
+        later[0] = 101.0
         with pytest.raises(errors.Gone):
             await host.feedback("a", {"prediction_id": told, "label": "a"})
         assert (await host.info("a"))["version"] == 0
 
-    with_host(body, prediction_ttl=0.1)
+    with_host(body, prediction_ttl=100.0)
 
 
 def test_a_remembered_prediction_outlives_the_process_and_answers_late(with_host):
@@ -402,4 +406,4 @@ def test_min_version_waits_within_a_bound(with_host):
             await host.predict("a", {"features": ["x"], "min_version": 4})
         assert caught.value.headers["Retry-After"]
 
-    with_host(body, wait=0.3)
+    with_host(body, wait=1.5)

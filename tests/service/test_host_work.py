@@ -68,7 +68,7 @@ def test_the_loop_goes_on_while_long_work_runs(worker):
             turns += 1
         return turns
 
-    assert asyncio.run(main()) > 20
+    assert asyncio.run(main()) > 3
 
 
 def test_who_gives_up_does_not_let_others_in_before_the_thread_is_done(worker):

@@ -1,6 +1,7 @@
 """The laws of a Store, on SQLite files and on a real Redis."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -102,16 +103,21 @@ def test_a_record_is_taken_once_with_the_entry(with_store):
     with_store(body)
 
 
-def test_records_expire(with_store):
+def test_records_expire(with_store, monkeypatch):
+    real, later = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: real() + later[0])
+
     async def body(store):
-        await store.remember("a", {"k": b"v"}, 0.05)
-        await store.remember("a", {"long": b"v"}, 60)
+        await store.remember("a", {"k": b"v"}, 60)
+        await store.remember("a", {"long": b"v"}, 6000)
         assert await store.recall("a", "k") == b"v"
-        await asyncio.sleep(0.06)
+        later[0] = 61.0
         assert await store.recall("a", "k") is None
         assert await store.recall("a", "long") == b"v"
         with pytest.raises(Missing):
             await store.append("a", [draft("x", take="k")])
+        await store.remember("a", {"new": b"v"}, 60)  # writing clears what has expired
+        assert (await store.append("a", [draft("x", take="long"), draft("y", take="new")]))[1].version == 2
 
     with_store(body)
 
