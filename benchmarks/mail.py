@@ -159,7 +159,7 @@ def main() -> None:
             results.append(result)
             vw = vowpal_wabbit(stream)
             print(
-                f"| {root.name} | {len(stream)} | {len({folder for _, folder in stream})} | {result.mistakes:.1f}"
+                f"| {root.name} | {len(stream)} | {len({folder for _, folder in stream})} | {result.mistakes:.2f}"
                 f" | {PAPER.get(root.name, float('nan'))} | {f'{vw[0]:.1f} (`{vw[1]}`)' if vw else 'not installed'}"
                 f" | {result.top3:.1f} | {result.filed:.1f} | {result.precision:.1f} |",
                 flush=True,

@@ -16,14 +16,14 @@ from math import log, sqrt
 from .message import Message, read
 from .text import parts, plain, words
 
-SENDER, DOMAIN, NAME = 2.0, 0.5, 0.5
-RECIPIENT = 0.5
-LIST = 2.0
-SUBJECT, PAIR, TITLE = 1.0, 0.7, 1.0
-THREAD = 1.0
+SENDER, DOMAIN, NAME = 3.0, 0.5, 0.5
+RECIPIENT = 0.8
+LIST = 3.0
+SUBJECT, PAIR, TITLE = 1.6, 0.5, 0.5
+THREAD = 1.5
 ATTACHMENT = 0.5
-MONTH = 1.0
-BODY, QUOTED = 4.0, 0.5
+MONTH, LATELY = 3.0, 2.0
+BODY, QUOTED = 5.0, 0.3
 
 MAX_WORDS = 4000
 """Different words of a body that count; a longer one is known by its beginning."""
@@ -61,7 +61,9 @@ def of(message: Message) -> dict[str, float]:
     for name in message.attachments:
         found.update((f"file:{word}", ATTACHMENT) for word in words(name))
     if message.date is not None:  # people's projects, and so their folders, come and go
-        found[f"month:{message.date:%Y-%m}"] = MONTH
+        month = f"{message.date:%Y-%m}"
+        found[f"month:{month}"] = MONTH
+        found.update((f"from:{address} {month}", LATELY) for address in message.sender)
     found.update(_body(message.plain if message.plain.strip() else plain(message.html)))
     return found
 

@@ -76,6 +76,20 @@ class Watcher:
         self._settle()
         self._inbox(inbox)
 
+    def choose(self, uid: int, message: str, folder: str) -> bool:
+        """The person chose a folder for a message of the inbox: learn that, then put it there. False if it is gone.
+
+        Learned first: the next look finds it moved, and known; a crash in between leaves it in the inbox, to be chosen
+        again, and the service knows the event.
+        """
+        self._imap.select_folder(self._settings.inbox)
+        if (uid, message) not in self._keys([uid]):
+            return False
+        self._learn(uid, message, self._state.folders()[folder].label, folder)
+        if not self._settings.dry_run:
+            self._imap.move([uid], folder)
+        return True
+
     # ---- folders
 
     def _follow(self, found: Sequence[Box]) -> None:
@@ -251,8 +265,9 @@ class Watcher:
         return prediction.margin >= certainty.least(prediction.label)
 
     def _file(self, uid: int, message: str, folder: str) -> None:
-        self._report(f"{folder}: filed <{message}>")
+        done = f"{folder}: filed <{message}>"
         if self._settings.dry_run:
+            self._report(done)
             return
         action = self._state.act(message, "filed", self._settings.inbox, folder)
         self._imap.select_folder(self._settings.inbox)
@@ -265,6 +280,7 @@ class Watcher:
             self._report(f"{folder}: <{message}> cannot be filed: {error}")
         else:
             self._state.set_fate(action, "open")
+            self._report(done)
 
     def _suggest(self, uid: int, message: str, folder: str) -> None:
         self._report(f"{folder}: suggested for <{message}>")

@@ -1,0 +1,132 @@
+"""The inbox as a page shows it: its newest messages, and for each the folders that it most likely belongs into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from imapclient import IMAPClient
+from imapclient.exceptions import IMAPClientError
+
+from ..client import Client
+from .account import Account, connect
+from .extract import of
+from .message import read
+from .sources import MAX_BYTES
+from .state import State
+from .watch import Settings, Watcher
+
+__all__ = ["Inbox"]
+
+MOST = 50
+"""Messages shown."""
+TOP = 3
+EXCERPT = 160
+
+T = TypeVar("T")
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One message; its text never leaves this process but for an excerpt on the page."""
+
+    told: dict[str, Any]
+    features: dict[str, float]
+
+
+class Inbox:
+    """Over a connection and a state of its own, beside the watcher's; for one thread, the one that opened it."""
+
+    def __init__(
+        self, account: Account, client: Client, state: Path, learner: str, settings: Settings, report: Report
+    ) -> None:
+        self._account, self._client, self._settings, self._report = account, client, settings, report
+        self._state = State(state, account.name, learner)
+        self._stack = ExitStack()
+        self._imap: IMAPClient | None = None
+        self._validity = 0
+        self._shown: dict[int, Shown] = {}
+
+    def close(self) -> None:
+        """Log out."""
+        self._stack.close()
+        self._state.close()
+
+    def messages(self) -> dict[str, Any]:
+        """`{"account", "folders", "messages": [{"uid", "key", "subject", ..., "top": [folder, ...]}]}`, newest first."""
+        return self._connected(self._messages)
+
+    def file(self, uid: int, key: str, folder: str) -> bool:
+        """Put the message into the folder, and teach that it belongs there; False if either is gone."""
+        if folder not in self._folders():
+            return False
+        return self._connected(lambda imap: self._watcher(imap).choose(uid, key, folder))
+
+    def _connected(self, work: Callable[[IMAPClient], T]) -> T:
+        """Do it on the connection that there is, or on a new one if that was cut."""
+        if self._imap is not None:
+            try:
+                return work(self._imap)
+            except (IMAPClientError, OSError) as error:
+                self._report(f"page: {error or type(error).__name__}; connecting again")
+        self._stack.close()
+        self._imap = None
+        imap = self._stack.enter_context(connect(self._account))
+        done = work(imap)
+        self._imap = imap
+        return done
+
+    def _watcher(self, imap: IMAPClient) -> Watcher:
+        return Watcher(imap, self._client, self._state, self._settings, self._report)
+
+    def _folders(self) -> dict[str, str]:
+        """The label of each folder that a message can be put into."""
+        found = self._state.folders().values()
+        return {folder.name: folder.label for folder in found if folder.name != self._settings.inbox}
+
+    def _messages(self, imap: IMAPClient) -> dict[str, Any]:
+        selected = imap.select_folder(self._settings.inbox, readonly=True)
+        if selected[b"UIDVALIDITY"] != self._validity:
+            self._shown.clear()
+            self._validity = selected[b"UIDVALIDITY"]
+        uids = sorted(imap.search(), reverse=True)[:MOST]
+        self._read(imap, [uid for uid in uids if uid not in self._shown])
+        self._shown = {uid: self._shown[uid] for uid in uids if uid in self._shown}
+        return {
+            "account": self._account.name,
+            "folders": sorted(self._folders()),
+            "messages": self._ranked(list(self._shown.values())),
+        }
+
+    def _read(self, imap: IMAPClient, uids: Sequence[int]) -> None:
+        for uid in uids:
+            reply = imap.fetch([uid], [f"BODY.PEEK[]<0.{MAX_BYTES}>"]).get(uid, {})
+            raw = reply.get(b"BODY[]<0>", reply.get(b"BODY[]"))
+            if raw is None:  # it went away meanwhile
+                continue
+            found = read(raw)
+            told = {
+                "uid": uid,
+                "key": found.id,
+                "subject": found.subject,
+                "sender": found.sender_name or ", ".join(found.sender),
+                "date": found.date.isoformat() if found.date else None,
+                "excerpt": " ".join(found.plain.split())[:EXCERPT],
+            }
+            self._shown[uid] = Shown(told, of(found))
+
+    def _ranked(self, shown: Sequence[Shown]) -> list[dict[str, Any]]:
+        """Asked again at every look: what was learned since changes the ranking at once."""
+        if not shown:
+            return []
+        names = {label: name for name, label in self._folders().items()}
+        asked = [{"features": one.features, "remember": False} for one in shown]
+        told = []
+        for one, prediction in zip(shown, self._client.predict_many(self._state.learner, asked), strict=True):
+            top = [names[entry.name] for entry in prediction.ranking if entry.name in names][:TOP]
+            told.append({**one.told, "top": top})
+        return told
