@@ -8,7 +8,8 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +25,9 @@ from .mail.certainty import WINDOW, Certainty
 from .mail.choices import is_choice
 from .mail.extract import features
 from .mail.imap_source import fetch
+from .mail.inbox import Inbox
 from .mail.loop import watch as watch_account
+from .mail.page import serving
 from .mail.sources import Found, SourceError, find
 from .mail.state import State
 from .mail.training import Curve
@@ -196,6 +199,10 @@ def watch(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="say what would be done, and do nothing")
     ] = False,
+    page: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="port of a page to file the inbox by hand; 0 takes a free one"),
+    ] = None,
     password_command: Command = None,
     password_file: PasswordFile = None,
     oauth: OAuth = False,
@@ -203,6 +210,8 @@ def watch(
     """Rank, suggest or file new mail as it comes, and learn from every move."""
     if mode not in ("suggest", "file"):
         raise typer.BadParameter("--mode is suggest or file")
+    if page is not None and dry_run:
+        raise typer.BadParameter("--page files what one clicks: it is no --dry-run")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with told(), service(server, store, key) as client:
         place = Account.of(account, Secret(password_command, password_file, oauth))
@@ -218,14 +227,15 @@ def watch(
                     f"there is no learner {learner!r} yet: run `feedrank mail train` first"
                 ) from error
             prefix = "would: " if dry_run else ""
-            watch_account(
-                place,
-                client,
-                record,
-                settings,
-                lambda line: log.print(prefix + line, markup=False),
-                poll=poll,
-            )
+
+            def report(line: str) -> None:
+                log.print(prefix + line, markup=False)
+
+            with ExitStack() as stack:
+                if page is not None:
+                    shown = partial(Inbox, place, client, state, learner, settings, report)
+                    out.print(f"the inbox is on {stack.enter_context(serving(shown, page))}", markup=False)
+                watch_account(place, client, record, settings, report, poll=poll)
 
 
 @app.command()
