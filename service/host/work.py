@@ -1,6 +1,7 @@
 """Where CPU work runs: on the event loop if it is short, since a thread costs more, else in a thread.
 
-How long it will take is learned from how long it took, in proportion to the size of the instance.
+How long it will take is learned from the processor time it took, in proportion to the size of the instance. Time by the
+clock would count waiting for other threads and processes, and a busy machine would send short work to threads.
 """
 
 from __future__ import annotations
@@ -31,10 +32,9 @@ class Worker:
         rate = self._rates.get(kind, FIRST)
         if rate * size > SHORT:
             async with self._lock:
-                start = time.perf_counter()
-                running = asyncio.get_running_loop().run_in_executor(self._executor, work)
-                result = await finished(running)
-                self._learn(kind, size, rate, time.perf_counter() - start)
+                running = asyncio.get_running_loop().run_in_executor(self._executor, timed, work)
+                result, took = await finished(running)
+                self._learn(kind, size, rate, took)
                 return result
         if self._held > TURN:
             self._held = 0.0
@@ -45,17 +45,22 @@ class Worker:
         return self._now(kind, size, rate, work)
 
     def _now(self, kind: str, size: int, rate: float, work: Callable[[], T]) -> T:
-        start = time.perf_counter()
-        result = work()
-        took = time.perf_counter() - start
+        result, took = timed(work)
         self._held += took
         self._learn(kind, size, rate, took)
         return result
 
     def _learn(self, kind: str, size: int, rate: float, took: float) -> None:
-        # One that took unusually long (a pause of the machine, arrays that grew) must not send the next ones to threads;
+        # One that took unusually long (arrays that grew) must not send the next ones to threads;
         # work that is always long gets there after three.
         self._rates[kind] = 0.8 * rate + 0.2 * min(took / max(size, 1), 30 * rate)
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    """The result, and the seconds of processor time of this thread that it took."""
+    start = time.thread_time()
+    result = work()
+    return result, time.thread_time() - start
 
 
 async def finished(running: asyncio.Future[T]) -> T:
