@@ -71,6 +71,8 @@ class Learner:
         if top is not None:
             order = order[:top]
         margin = self.model.margin(x, decision, loss)
+        if margin is not None:
+            margin += 0.0  # a gap of -0.0 reads oddly
         prediction = Prediction(
             self.task,
             [(names[i], score) for i, score in zip(order.tolist(), scores[order].tolist(), strict=True)],
