@@ -26,6 +26,7 @@ from .results import Result
 __all__ = ["Features", "words"]
 
 _WORD = re.compile(r"\w+")
+_SPACED = {code: " " for code in range(128) if not _WORD.match(chr(code))}
 _K1, _B = 1.2, 0.75
 _DAY = timedelta(days=1)
 _MOST = 1e12
@@ -33,7 +34,8 @@ _MOST = 1e12
 
 def words(text: str) -> list[str]:
     """The words of a text, compared without case."""
-    return _WORD.findall(text.casefold())
+    plain = text.casefold()
+    return plain.translate(_SPACED).split() if plain.isascii() else _WORD.findall(plain)  # half the time
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Features of results: each against its formula, and what odd documents do."""
 
 import math
+import re
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedrank.clients.search import Features, Result
+from feedrank.clients.search.features import words
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -129,3 +131,8 @@ def test_no_document_is_too_odd(query, rows):
     )
     assert [item["id"] for item in items] == [result.id for result in results]
     assert all(math.isfinite(value) and value for item in items for value in item["features"].values())
+
+
+@given(st.text())
+def test_the_fast_way_to_words_is_the_plain_one(text):
+    assert words(text) == re.findall(r"\w+", text.casefold())
