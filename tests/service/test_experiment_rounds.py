@@ -137,6 +137,31 @@ def test_an_interleaved_list_credits_the_arm_that_brings_what_is_clicked(store_u
     run(store_url, body)
 
 
+def test_clicks_beside_an_instance_are_read_by_the_list_that_was_served(store_url: str) -> None:
+    async def body(host: Host, experiments: Experiments) -> None:
+        await two(host, LISTS, LISTS)
+        shown = {"ranking": ["d2", "d1", "d0"]}
+        told = await host.predict("a", items(2, 1, 0))
+        assert [entry["id"] for entry in told["ranking"]] == ["d0", "d1", "d2"]
+        done = await host.feedback("a", {**items(2, 1, 0), "clicks": ["d1"], "served": shown})
+        assert done["served_loss"] > 0  # d2 stood above the click
+        done = await host.feedback("b", {**items(2, 1, 0), "clicks": ["d2"], "served": shown})
+        assert done["served_loss"] == 0
+        for wrong in ({"label": "x"}, {"ranking": "d1"}, {"ranking": ["d1", "d1"]}, ["d1"]):
+            with pytest.raises(Unprocessable):
+                await host.feedback("a", {**items(2, 1, 0), "clicks": ["d1"], "served": wrong})
+        told = await host.predict("a", items(2, 1, 0))
+        with pytest.raises(Unprocessable):
+            await host.feedback(
+                "a", {"prediction_id": told["prediction_id"], "clicks": ["d1"], "served": shown}
+            )
+        await experiments.create("e", {"arms": ["a", "b"], "measure": "clicks"})
+        with pytest.raises(Unprocessable):
+            await experiments.feedback("e", {**items(2, 1, 0), "clicks": ["d1"], "served": shown})
+
+    run(store_url, body)
+
+
 def test_a_loss_compares_interleaved_arms_on_the_same_lists_and_shadows_never_serve(store_url: str) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
         await opposed(host)
