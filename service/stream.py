@@ -8,9 +8,9 @@ client that does not read is not read from.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import Any
 
 import orjson
 from starlette.datastructures import State
@@ -25,6 +25,7 @@ from .problems import describe
 
 NDJSON = "application/x-ndjson"
 FIRST, MOST = 8, 256  # lines of a chunk: of the first one, and of any
+AHEAD = 2**20  # bytes read and not yet worked off
 LONG = 0.1  # seconds that a chunk may take before the next one is made smaller
 CALLS = ("predict", "feedback")
 Line = tuple[str, JSON]
@@ -60,6 +61,11 @@ class Lines:
                 self._rest += piece
 
 
+def weight(lines: Sequence[bytes | ServiceError]) -> int:
+    """Bytes of lines."""
+    return sum(len(line) for line in lines if isinstance(line, bytes))
+
+
 def read_line(line: bytes, key: Key | None) -> Line:
     """The call in a line: `{"predict": {...}}` or `{"feedback": {...}}`."""
     value = read_object(line)
@@ -84,31 +90,58 @@ class StreamReply(Response):
         self._name = name
         self._key = key
         self._size = FIRST
+        self._waiting: deque[bytes | ServiceError] = deque()
+        self._ahead = 0
+        self._over = False
+        self._news, self._room = asyncio.Event(), asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", NDJSON.encode()), (b"x-accel-buffering", b"no")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        lines = Lines(self._state.settings.max_body)
-        stopping = asyncio.ensure_future(self._state.stopping.wait())
+        reading = asyncio.create_task(self._read(receive))
+        stopping = asyncio.create_task(self._state.stopping.wait())
+        stopping.add_done_callback(lambda _: self._news.set())
         try:
-            more = True
-            while more:
-                message = await _first(receive, stopping)
-                if message is None or message["type"] == "http.disconnect":
-                    break
-                more = message.get("more_body", False)
-                arrived = list(lines.feed(message.get("body", b""), last=not more))
-                while arrived:
-                    chunk, arrived = arrived[: self._size], arrived[self._size :]
-                    begun = perf_counter()
-                    body = await self._answer(chunk)
-                    self._adapt(perf_counter() - begun)
-                    await send({"type": "http.response.body", "body": body, "more_body": True})
-                    # Other requests get their turn between chunks.
-                    await asyncio.sleep(0)
+            while self._waiting or not (self._over or stopping.done()):
+                if not self._waiting:
+                    self._news.clear()
+                    await self._news.wait()
+                    continue
+                begun = perf_counter()
+                body = await self._answer(self._take())
+                self._adapt(perf_counter() - begun)
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+                # Other requests get their turn between chunks.
+                await asyncio.sleep(0)
         finally:
+            reading.cancel()
             stopping.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _read(self, receive: Receive) -> None:
+        """Read ahead of the work, so that a chunk holds what has arrived meanwhile, but no more than AHEAD bytes."""
+        lines = Lines(self._state.settings.max_body)
+        try:
+            while not self._over:
+                message = await receive()
+                self._over = not message.get("more_body", False)
+                arrived = list(lines.feed(message.get("body", b""), last=self._over))
+                self._waiting.extend(arrived)
+                self._ahead += weight(arrived)
+                self._news.set()
+                while self._ahead > AHEAD:
+                    self._room.clear()
+                    await self._room.wait()
+        finally:
+            self._over = True
+            self._news.set()
+
+    def _take(self) -> list[bytes | ServiceError]:
+        """The next chunk."""
+        chunk = [self._waiting.popleft() for _ in range(min(self._size, len(self._waiting)))]
+        self._ahead -= weight(chunk)
+        self._room.set()
+        return chunk
 
     def _adapt(self, took: float) -> None:
         if took > LONG:
@@ -147,15 +180,3 @@ class StreamReply(Response):
         except Exception as error:
             # The stream outlives whatever befell this chunk; `describe` logs what nobody foresaw.
             return [describe(error)] * len(calls)
-
-
-async def _first(receive: Receive, stopping: asyncio.Future[Any]) -> Any:
-    """The next message of the client, or None once the server is stopping."""
-    if stopping.done():
-        return None
-    incoming = asyncio.ensure_future(receive())
-    await asyncio.wait({incoming, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    if not incoming.done():
-        incoming.cancel()
-        return None
-    return incoming.result()
