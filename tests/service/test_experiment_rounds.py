@@ -150,11 +150,6 @@ def test_clicks_beside_an_instance_are_read_by_the_list_that_was_served(store_ur
         for wrong in ({"label": "x"}, {"ranking": "d1"}, {"ranking": ["d1", "d1"]}, ["d1"]):
             with pytest.raises(Unprocessable):
                 await host.feedback("a", {**items(2, 1, 0), "clicks": ["d1"], "served": wrong})
-        told = await host.predict("a", items(2, 1, 0))
-        with pytest.raises(Unprocessable):
-            await host.feedback(
-                "a", {"prediction_id": told["prediction_id"], "clicks": ["d1"], "served": shown}
-            )
         await experiments.create("e", {"arms": ["a", "b"], "measure": "clicks"})
         with pytest.raises(Unprocessable):
             await experiments.feedback("e", {**items(2, 1, 0), "clicks": ["d1"], "served": shown})
