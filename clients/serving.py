@@ -27,8 +27,13 @@ def service(server: str | None, store: str | None, key: str | None) -> Iterator[
         raise typer.BadParameter("give --server or --store, not both")
     if store:
         # Clients know the service over HTTP only: the umbrella package lends them a transport.
-        transport = importlib.import_module("feedrank.embedded").Embedded(store)
-        client = Client("http://embedded", transport=transport)
+        try:
+            embedded = importlib.import_module("feedrank.embedded")
+        except ModuleNotFoundError as error:
+            raise typer.BadParameter(
+                f"a service in here needs {error.name}: pip install 'feedrank[service]'"
+            ) from error
+        client = Client("http://embedded", transport=embedded.Embedded(store))
     else:
         client = Client(server or "http://127.0.0.1:8000", key=key)
     with client:
