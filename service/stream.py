@@ -103,6 +103,8 @@ class StreamReply(Response):
         stopping.add_done_callback(lambda _: self._news.set())
         try:
             while self._waiting or not (self._over or stopping.done()):
+                if stopping.done():
+                    reading.cancel()  # What has arrived is answered, and no more is taken.
                 if not self._waiting:
                     self._news.clear()
                     await self._news.wait()
