@@ -99,7 +99,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 def host_settings(settings: Settings) -> HostSettings:
     """The host's share of the settings."""
     return HostSettings(
-        memory=settings.cache_bytes,
+        memory=settings.memory,
         snapshot_every=settings.snapshot_every,
         retention_events=settings.log_retention or None,
         retention_age=settings.log_retention_age or None,

@@ -56,9 +56,7 @@ class Settings:
     stop_timeout: float = setting(20.0, "seconds a clean stop may take", least=0.1)
     version_wait: float = setting(5.0, "seconds to wait for `min_version` before 409", least=0.0)
 
-    cache_bytes: int = setting(
-        2 * GIB, "bytes of learners kept in memory; the least used leave", least=1 * KIB
-    )
+    memory: int = setting(2 * GIB, "bytes of learners kept in memory; the least used leave", least=1 * KIB)
     snapshot_every: int = setting(1_000, "events between two snapshots of a learner", least=1)
     log_retention: int = setting(
         0, "events kept behind the newest snapshot, which is how far retract reaches; 0: all", least=0

@@ -39,4 +39,4 @@ class Weights(Protocol):
         """Take the state back, bit for bit."""
 
     def nbytes(self) -> int:
-        """Memory taken."""
+        """Memory in use: a function of the state, not of the room left for growth."""
