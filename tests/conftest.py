@@ -1,9 +1,13 @@
-"""A real browser for the tests of the pages, and only for them."""
+"""One thread for NumPy, as the command line sets it; a real browser for the tests of the pages, and only for them."""
 
+import os
 import shutil
 from types import SimpleNamespace
 
 import pytest
+
+# NumPy reads it on import. Products are small, and on a busy machine threads that wait for each other cost seconds.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 ARGUMENTS = (
     "--headless",
