@@ -24,18 +24,20 @@ WORDS, FOLDERS, ACTIVE = 20_000, 101, 120
 Message = tuple[list[str], str]
 
 
-def stream(count: int, seed: int = 0) -> list[Message]:
-    """Messages: half common words, half words of the folder's topic."""
+def stream(
+    count: int, seed: int = 0, words: int = WORDS, folders: int = FOLDERS, common: int = 70, own: int = 70
+) -> list[Message]:
+    """Messages of so many common words, and so many out of 300 of the folder's topic; each counts once."""
     rng = np.random.default_rng(seed)
-    zipf = 1 / np.arange(1, WORDS + 1)
+    zipf = 1 / np.arange(1, words + 1)
     zipf /= zipf.sum()
-    names = [f"w{i}" for i in range(WORDS)]
-    topics = [rng.permutation(WORDS)[:300] for _ in range(FOLDERS)]
+    names = [f"w{i}" for i in range(words)]
+    topics = [rng.permutation(words)[:300] for _ in range(folders)]
     messages = []
     for _ in range(count):
-        folder = int(rng.integers(FOLDERS))
-        words = np.concatenate([rng.choice(WORDS, 70, p=zipf), rng.choice(topics[folder], 70)])
-        messages.append(([names[i] for i in np.unique(words)], f"folder{folder}"))
+        folder = int(rng.integers(folders))
+        found = np.concatenate([rng.choice(words, common, p=zipf), rng.choice(topics[folder], own)])
+        messages.append(([names[i] for i in np.unique(found)], f"folder{folder}"))
     return messages
 
 
