@@ -16,9 +16,8 @@ _BLOCKQUOTE = re.compile(r"<blockquote\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 # Lines that say that what follows was written before: `> text`, `-----Original Message-----`; `Anna wrote:`.
 _QUOTE = re.compile(r"^(?:>|[ \t]*--+[ \t]*(?:original message|forwarded))", re.IGNORECASE | re.MULTILINE)
-_WROTE = re.compile(
-    r"\b(?:wrote|writes|schrieb|écrit|escribió|scrisse)[ \t]?:[ \t]*\r?$", re.IGNORECASE | re.MULTILINE
-)
+_COLON = re.compile(r":[ \t]*\r?$", re.MULTILINE)
+_WROTE = ("wrote", "writes", "schrieb", "écrit", "escribió", "scrisse")
 
 
 def words(text: str) -> list[str]:
@@ -50,6 +49,9 @@ def parts(text: str) -> tuple[str, str]:
     starts = [len(text)]
     if sign := _QUOTE.search(text):
         starts.append(sign.start())
-    if sign := _WROTE.search(text):
-        starts.append(text.rfind("\n", 0, sign.start()) + 1)
+    for colon in _COLON.finditer(text, 0, min(starts)):
+        end = colon.start()
+        if text[max(0, end - 12) : end].rstrip().lower().endswith(_WROTE):
+            starts.append(text.rfind("\n", 0, end) + 1)
+            break
     return text[: min(starts)], text[min(starts) :]

@@ -177,8 +177,9 @@ class Watcher:
         """The person put the message there: that is the truth."""
         predicted = self._state.prediction(message)
         identity = feedback_id(message, label)
-        if not self._settings.dry_run:
-            self._feedback(uid, {"label": label, "feedback_id": identity}, predicted and predicted[0])
+        truth = {"label": label, "feedback_id": identity}
+        if not self._settings.dry_run and not self._feedback(uid, truth, predicted and predicted[0]):
+            return
         if predicted:
             self._state.add_rounds([Round(predicted[1], predicted[2], predicted[1] == label)])
         for kind in ("filed", "suggested"):
@@ -188,17 +189,19 @@ class Watcher:
         self._state.mark_learned([identity])
         self._report(f"{folder}: learned <{message}>")
 
-    def _feedback(self, uid: int, truth: dict[str, str], prediction_id: str | None) -> None:
+    def _feedback(self, uid: int, truth: dict[str, str], prediction_id: str | None) -> bool:
+        """Whether there was something to learn from: the message may have gone away meanwhile."""
         if prediction_id:
             try:
                 self._client.feedback(self._state.learner, {"prediction_id": prediction_id, **truth})
             except (Gone, NotFound):  # it was too long ago: the message itself is as good
                 pass
             else:
-                return
+                return True
         found = self._features(uid)
         if found is not None:
             self._client.feedback(self._state.learner, {"features": found, **truth})
+        return found is not None
 
     def _settle(self) -> None:
         """A message that we filed, that was read and left there for a while, was filed rightly."""
