@@ -582,6 +582,7 @@ def test_keywords_are_atoms():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_five_thousand_messages(client, state, person, look):
     for number in range(5000):
         person.append(FOLDERS[number % 2], raw(number, FOLDERS[number % 2]))
