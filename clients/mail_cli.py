@@ -32,8 +32,8 @@ from .mail.sources import Found, SourceError, find
 from .mail.state import State
 from .mail.training import Curve
 from .mail.training import train as learn
+from .mail.undo import undo as put_back
 from .mail.watch import Settings
-from .mail.watch import undo as put_back
 from .replies import Prediction
 
 app = typer.Typer(

@@ -26,7 +26,7 @@ from .message import key, read_headers
 from .sources import MAX_BYTES
 from .state import Action, Folder, State, feedback_id
 
-__all__ = ["Settings", "Watcher", "keyword", "undo"]
+__all__ = ["Settings", "Watcher", "keyword"]
 
 FETCH = 200
 _STATUS = ("UIDVALIDITY", "UIDNEXT", "MESSAGES")
@@ -301,26 +301,3 @@ class Watcher:
 def keyword(folder: str) -> str:
     """The IMAP keyword that suggests a folder; a keyword is an atom, so other characters become `_`."""
     return "feedrank-" + re.sub(r"[^A-Za-z0-9.-]+", "_", folder)[:100]
-
-
-def undo(
-    imap: IMAPClient, state: State, count: int = 1, report: Callable[[str], None] = lambda line: None
-) -> int:
-    """Put back the latest `count` messages that we filed, as far as they are still there; how many were."""
-    done = 0
-    for action in state.actions("filed"):
-        if done == count:
-            break
-        imap.select_folder(action.folder)
-        uids = [uid for uid, found in state.uids(action.folder).items() if found == action.key]
-        uids = uids or imap.search(["HEADER", "Message-ID", action.key])
-        if uids:
-            imap.move(uids[:1], action.origin)
-            done += 1
-            report(f"{action.folder}: <{action.key}> is back in {action.origin}")
-        predicted = state.prediction(action.key)
-        if predicted:
-            state.add_rounds([Round(predicted[1], predicted[2], False)])
-        state.see(action.key)
-        state.set_fate(action.id, "undone")
-    return done

@@ -17,7 +17,8 @@ from feedrank.clients.mail.imap_source import fetch
 from feedrank.clients.mail.loop import watch
 from feedrank.clients.mail.state import State
 from feedrank.clients.mail.training import train
-from feedrank.clients.mail.watch import Settings, Watcher, keyword, undo
+from feedrank.clients.mail.undo import undo
+from feedrank.clients.mail.watch import Settings, Watcher, keyword
 from feedrank.embedded import Embedded
 
 FOLDERS = ("Work", "Travel")
