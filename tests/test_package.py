@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,14 @@ def wheel(tmp_path_factory):
     )
     (path,) = out.glob("feedrank-*.whl")
     return path
+
+
+def test_the_pages_are_in_the_wheel(wheel):
+    held = set(zipfile.ZipFile(wheel).namelist())
+    for folder in ("service/page/static", "clients/mail/static"):
+        files = {f"feedrank/{folder}/{file.name}" for file in (ROOT / folder).iterdir()}
+        assert len(files) >= 3
+        assert files <= held
 
 
 @pytest.mark.timeout(300)

@@ -52,7 +52,7 @@ export function chart(label) {
       svg("clipPath", { id }, svg("rect", { x: PAD.left, y: PAD.top - 2, width: width - PAD.left - PAD.right + 4, height: HEIGHT - PAD.top - PAD.bottom + 4 })),
       ticks(low, high, 4).map((value) => [
         svg("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: Y(value), y2: Y(value) }),
-        svg("text", { class: "tick", x: PAD.left - 8, y: Y(value) + 4, "text-anchor": "end" }, String(Number(value.toPrecision(6)))),
+        svg("text", { class: "tick", x: PAD.left - 8, y: Y(value) + 4, "text-anchor": "end" }, String(Number(value.toPrecision(6))).replace("-", "−")),
       ]),
       ticks(0, last, Math.max(2, Math.floor(width / 130)))
         .filter((value) => Number.isInteger(value) && value > 0)

@@ -46,9 +46,9 @@ export function decimal(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
   if (size < 1e-9) return "0";
-  if (size >= 1e5 || size < 1e-3) return value.toExponential(1);
-  if (size < 0.1) return value.toPrecision(2);
-  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+  const digits = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  const text = size >= 1e5 || size < 1e-3 ? size.toExponential(1) : size < 0.1 ? size.toPrecision(2) : size.toFixed(digits);
+  return value < 0 ? `−${text}` : text;
 }
 
 export const signed = (value) => (value < 0 ? "−" : "+") + decimal(Math.abs(value));

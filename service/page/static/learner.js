@@ -1,7 +1,7 @@
 // One learner: its curve beside what theory promises, its labels and their features, its log, and a form to try it.
 
 import * as api from "./api.js";
-import { chart, ticks, trailing } from "./chart.js";
+import { chart, trailing } from "./chart.js";
 import { card, count, decimal, h, keyed, signed } from "./dom.js";
 import { linear, tryCard } from "./try.js";
 
@@ -77,14 +77,15 @@ export function learnerPage(name, { nudge }) {
     const proved = rounds ? bound(certificate) : null;
     // The first rounds are all or nothing: the scale is that of what follows.
     const later = Math.floor(points.length / 20);
-    const top = Math.max(...mean.slice(later).map(([, y]) => y), ...recent.slice(later).map(([, y]) => y), 1e-6) * 1.08;
+    const reached = Math.max(...mean.slice(later).map(([, y]) => y), ...recent.slice(later).map(([, y]) => y), 1e-6);
+    const near = proved !== null && proved / rounds < 4 * reached; // else the curve would be lost at the bottom
+    const top = 1.1 * (near ? Math.max(reached, (1.2 * proved) / rounds) : reached);
     const series = [
       { name: "mean so far", kind: "mean", points: mean },
       { name: `last ${count(Math.min(least, rounds))}`, kind: "recent", points: recent, title: "mean of the last rounds" },
     ];
     if (proved !== null) series.push({ name: "proved bound", kind: "bound", points: mean.map(([x]) => [x, proved / x]) });
-    const step = ticks(0, top, 4);
-    curve.update({ series, x: "round", low: 0, high: Math.max(top, step.at(-1)), describe: rounds ? `After ${count(rounds)} rounds the mean loss is ${decimal(progress.mean_loss)}.` : "No rounds yet." });
+    curve.update({ series, x: "round", low: 0, high: top, describe: rounds ? `After ${count(rounds)} rounds the mean loss is ${decimal(progress.mean_loss)}.` : "No rounds yet." });
     const made = certificate.mistakes;
     proof.textContent = proved !== null
       ? `Proved: at most ${decimal(proved)} mistakes in these ${count(rounds)} rounds. There were ${count(made)}.`

@@ -90,12 +90,13 @@ export function tryCard(name, nudge) {
     const largest = Math.max(...served.ranking.map((entry) => Math.abs(entry.score)), 1e-12);
     const decided = served.labels ?? (served.label === undefined || served.label === null ? [] : [served.label]);
     const verdict = single() ? (served.abstained ? "It abstains" : served.label ?? "It knows no label yet") : task === "multilabel" ? decided.join(", ") || "None of them" : null;
-    answer.replaceChildren(
+    const parts = [
       verdict && h("p", { class: "decision" }, h("strong", null, verdict), served.margin !== null && h("span", { class: "dim" }, ` margin ${decimal(served.margin)}`)),
       h("ol", { class: "ranking" }, served.ranking.map((entry, i) => place(entry, i, largest, decided))),
       !closed() && task !== "subset-ranking" && other(),
       !single() && h("button", null, "Teach this"),
-    );
+    ];
+    answer.replaceChildren(...parts.filter(Boolean));
   }
 
   function place(entry, i, largest, decided) {
