@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import socket
 
 import uvicorn
 from fastapi import FastAPI
@@ -50,4 +50,7 @@ async def predict(name: str, request: Request) -> Reply:
 
 
 if __name__ == "__main__":
-    uvicorn.run(app, port=int(sys.argv[1]), log_level="warning", access_log=False, server_header=False)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        print(f"listening on http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
+        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+        uvicorn.Server(config).run(sockets=[listening])

@@ -1,57 +1,31 @@
-"""The service beside a bare FastAPI endpoint, as ratios, in one run: `python benchmarks/service.py [--quick]`.
+"""The service beside a bare FastAPI endpoint, and what durability costs, as ratios, in one run.
+
+    python benchmarks/service.py [--only predict|stream|feedback|start] [--quick]
 
 predict     120 words, 101 folders, top 10; 64 connections; against the bare endpoint, alternating
 stream      rounds of predict and feedback on one connection, against the same rounds as single calls
+feedback    durable feedback beside predictions that write nothing, 32 connections, on SQLite and on Redis
+start       seconds until the service is ready, with 10 and with 100,000 learners in the store
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import contextlib
 import json
 import os
 import random
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+import durability
 import httpx
+from report import Report, arguments, track
+from served import HERE, SPEC, Served, asked, load, message, running, serving, taught, write
+from served import folder as a_folder
 
-HERE = Path(__file__).parent
-WORDS, FOLDERS, LENGTH = 20_000, 101, 120
 CONNECTIONS = 64
-
-
-def message(chance: random.Random) -> dict[str, float]:
-    """About 120 words, the frequent ones more often."""
-    return {f"word-{int(WORDS * chance.random() ** 2)}": 1.0 for _ in range(LENGTH)}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-@contextlib.contextmanager
-def running(command: list[str], url: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A server process, from when it answers until the end."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        for _ in range(300):
-            with contextlib.suppress(httpx.TransportError):
-                httpx.get(f"{url}/openapi.json", trust_env=False)
-                break
-            time.sleep(0.1)
-        yield process
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 def spent(process: int) -> float:
@@ -60,65 +34,59 @@ def spent(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def load(url: str, process: int, file: Path, seconds: float) -> dict[str, float]:
-    """One run of the generator, in a process of its own; `cpu` is what one request cost the server."""
-    before = spent(process)
-    command = [sys.executable, HERE / "http_load.py", url, file, str(seconds), str(CONNECTIONS)]
-    told = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-    return {**told, "cpu": (spent(process) - before) / told["count"]}
-
-
 def teach(client: httpx.Client, chance: random.Random) -> None:
     """A learner that has met the whole vocabulary and every folder."""
-    client.put("/v1/learners/mail", json={"task": "multiclass", "algorithm": "predtron"}).raise_for_status()
+    client.put("/v1/learners/mail", json=SPEC).raise_for_status()
     for _ in range(20):
-        events = [
-            {"features": message(chance), "label": f"folder-{chance.randrange(FOLDERS)}"} for _ in range(100)
-        ]
+        events = [taught(chance) for _ in range(100)]
         client.post("/v1/learners/mail/feedback", json={"events": events}).raise_for_status()
 
 
-Place = tuple[str, int]
-
-
 def predictions(
-    service: Place, bare: Place, folder: Path, chance: random.Random, seconds: float, turns: int
+    report: Report,
+    ours: Served,
+    bare: Served,
+    folder: Path,
+    chance: random.Random,
+    seconds: float,
+    turns: int,
 ) -> None:
     """Rates and times of predictions beside the bare endpoint's, alternating so that both meet the same machine."""
+    rows: list[list[object]] = []
     for remember in (False, True):
-        file = folder / f"{remember}.ndjson"
-        bodies = [{"features": message(chance), "top": 10, "remember": remember} for _ in range(200)]
-        file.write_text("\n".join(json.dumps(body) for body in bodies))
-        pairs = []
-        for _ in range(turns):
-            theirs, ours = (
-                load(f"{url}/v1/learners/mail/predict", process, file, seconds)
-                for url, process in (bare, service)
-            )
-            pairs.append((theirs, ours))
-        rate = median(ours["rate"] / theirs["rate"] for theirs, ours in pairs)
-        cost = median(theirs["cpu"] / ours["cpu"] for theirs, ours in pairs)
-        slow = median(ours["p99"] / theirs["p99"] for theirs, ours in pairs)
-        print(
-            f"predict, remember: {str(remember).lower()}: {ours['rate']:.0f}/s, bare {theirs['rate']:.0f}/s, "
-            f"ratio of rates {rate:.2f}, by processor time {cost:.2f} "
-            f"({ours['cpu'] * 1e6:.0f} us against {theirs['cpu'] * 1e6:.0f} us); p99 {ours['p99'] * 1e3:.1f} ms, "
-            f"bare {theirs['p99'] * 1e3:.1f} ms, ratio {slow:.2f}"
-        )
+        file = write(folder / f"{remember}.ndjson", [asked(chance, remember) for _ in range(200)])
+        found: list[tuple[dict[str, float], dict[str, float]]] = []
+        for _ in track(range(turns), "predict"):
+            pair = []
+            for place in (ours, bare):
+                before = spent(place.pid)
+                told = load(f"{place.url}/v1/learners/mail/predict", file, seconds, CONNECTIONS)
+                pair.append({**told, "cpu": 1e6 * (spent(place.pid) - before) / told["count"]})
+            found.append((pair[0], pair[1]))
+        for name, scale, unit in (
+            ("rate", 1.0, "requests/s"),
+            ("cpu", 1.0, "us of processor"),
+            ("p99", 1e3, "ms, p99"),
+        ):
+            middle = [scale * median(pair[side][name] for pair in found) for side in (0, 1)]
+            ratio = median(one[name] / other[name] for one, other in found)
+            rows.append([f"predict, remember: {str(remember).lower()}", unit, *middle, f"{ratio:.2f}"])
+    report.table(["call", "unit", "service", "bare FastAPI", "ratio"], rows)
+
+
+def a_round(chance: random.Random) -> tuple[dict[str, object], dict[str, object]]:
+    """A prediction and the feedback on it."""
+    words = message(chance)
+    return {"features": words, "top": 10, "remember": False}, {"features": words, "label": a_folder(chance)}
 
 
 def single_calls(client: httpx.Client, chance: random.Random, seconds: float) -> float:
     """Rounds a second of one client that predicts and teaches by single calls."""
     begun, rounds = time.perf_counter(), 0
     while time.perf_counter() - begun < seconds:
-        words = message(chance)
-        client.post(
-            "/v1/learners/mail/predict", json={"features": words, "top": 10, "remember": False}
-        ).raise_for_status()
-        client.post(
-            "/v1/learners/mail/feedback",
-            json={"features": words, "label": f"folder-{chance.randrange(FOLDERS)}"},
-        ).raise_for_status()
+        asks, learns = a_round(chance)
+        client.post("/v1/learners/mail/predict", json=asks).raise_for_status()
+        client.post("/v1/learners/mail/feedback", json=learns).raise_for_status()
         rounds += 1
     return rounds / (time.perf_counter() - begun)
 
@@ -138,11 +106,8 @@ async def streamed(url: str, rounds: int, chance: random.Random, process: int) -
     for _ in range(50):
         lines = []
         for _ in range(20):
-            words = message(chance)
-            lines.append(json.dumps({"predict": {"features": words, "top": 10, "remember": False}}))
-            lines.append(
-                json.dumps({"feedback": {"features": words, "label": f"folder-{chance.randrange(FOLDERS)}"}})
-            )
+            asks, learns = a_round(chance)
+            lines += [json.dumps({"predict": asks}), json.dumps({"feedback": learns})]
         block = ("\n".join(lines) + "\n").encode()
         blocks.append(f"{len(block):x}\r\n".encode() + block + b"\r\n")
 
@@ -174,40 +139,40 @@ async def streamed(url: str, rounds: int, chance: random.Random, process: int) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__, "service")
+    parser.add_argument("--only", choices=("predict", "stream", "feedback", "start"))
     parser.add_argument("--quick", action="store_true", help="short runs, to see that it works")
-    quick = parser.parse_args().quick
-    seconds, turns, rounds = (2.0, 3, 2_000) if quick else (3.0, 5, 100_000)
+    options = parser.parse_args()
+    seconds, turns, rounds = (1.5, 3, 2_000) if options.quick else (3.0, 5, 50_000)
+    report = Report("The service, as ratios", options.out)
     chance = random.Random(7)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ours, theirs = free_port(), free_port()
-        service, bare = f"http://127.0.0.1:{ours}", f"http://127.0.0.1:{theirs}"
-        serve = [
-            "-m",
-            "feedrank.cli",
-            "serve",
-            "--port",
-            str(ours),
-            "--store",
-            f"sqlite:{folder / 'bench.db'}",
-        ]
-        with (
-            running([sys.executable, *serve], service) as process,
-            running([sys.executable, str(HERE / "http_bare.py"), str(theirs)], bare) as other,
-            httpx.Client(base_url=service, timeout=60, trust_env=False) as client,
-        ):
-            teach(client, chance)
-            predictions((service, process.pid), (bare, other.pid), folder, chance, seconds, turns)
-            single = single_calls(client, chance, seconds)
-            rate, memory = asyncio.run(streamed(service, rounds, chance, process.pid))
-            grown = " ".join(f"{value:.0f}" for value in memory)
-            print(
-                f"stream of {rounds} rounds: {rate:.0f}/s, single calls {single:.0f}/s, ratio {rate / single:.1f}"
-            )
-            print(f"memory of the server on the way: {grown} MB")
+        if options.only in (None, "predict", "stream"):
+            with (
+                serving(f"sqlite:{folder / 'bench.db'}") as ours,
+                running(str(HERE / "http_bare.py")) as bare,
+                httpx.Client(base_url=ours.url, timeout=60, trust_env=False) as client,
+            ):
+                teach(client, chance)
+                if options.only != "stream":
+                    predictions(report, ours, bare, folder, chance, seconds, turns)
+                if options.only != "predict":
+                    single = single_calls(client, chance, seconds)
+                    rate, memory = asyncio.run(streamed(ours.url, rounds, chance, ours.pid))
+                    grown = " ".join(f"{value:.0f}" for value in memory)
+                    report.table(
+                        [
+                            "rounds of predict and feedback",
+                            "stream, rounds/s",
+                            "single calls",
+                            "ratio",
+                            "server's MB",
+                        ],
+                        [[rounds, f"{rate:.0f}", f"{single:.0f}", f"{rate / single:.1f}", grown]],
+                    )
+        if options.only in (None, "feedback", "start"):
+            durability.measure(report, folder, options.only, options.quick)
 
 
 if __name__ == "__main__":
