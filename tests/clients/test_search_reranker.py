@@ -172,7 +172,7 @@ def test_a_slow_service_costs_the_deadline_and_no_more():
         return httpx.Response(503)
 
     with Client("http://slow", transport=httpx.MockTransport(slow), retry=Retry(attempts=1)) as client:
-        reranker = Reranker(client, "s", deadline=0.1, workers=2)
+        reranker = Reranker(client, "s", deadline=0.5, workers=2)
         took = []
         for _ in range(4):
             begun = time.perf_counter()
@@ -180,8 +180,8 @@ def test_a_slow_service_costs_the_deadline_and_no_more():
             took.append(time.perf_counter() - begun)
             assert ids(page) == ENGINE
             assert (page.by, page.prediction_id) == ("fallback", None)
-        assert all(0.1 <= one < 1 for one in took[:2])
-        assert all(one < 0.1 for one in took[2:])  # all workers hang: nobody waits for them
+        assert all(0.5 <= one < 5 for one in took[:2])
+        assert all(one < 0.5 for one in took[2:])  # all workers hang: nobody waits for them
         assert (reranker.counts.late, reranker.counts.pages) == (4, 4)
         assert not reranker.clicked(page, ["right"])
         assert reranker.counts.unlearned == 1
