@@ -1,13 +1,13 @@
 """The figures of docs/experiments.md: false verdicts, traffic against the fixed horizon, interleaving, cost of a predict.
 
-python benchmarks/experiments.py --letor FOLDER      (FOLDER holds mq2008-S1.txt.gz ... mq2008-S5.txt.gz)
+    python benchmarks/experiments.py --data DATA [--runs 50]
+
+DATA/letor holds mq2008-S1.txt.gz ... mq2008-S5.txt.gz (LETOR 4.0, from Microsoft Research); without it, no interleaving.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import NormalDist
@@ -15,10 +15,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from data import Query, letor
+from numpy.typing import NDArray
+from report import Report, arguments, part, track
 
 from feedrank.service.experiments.confidence import Floats
 from feedrank.service.experiments.interleave import credit, draft
@@ -46,28 +45,31 @@ def fixed_horizon(a: float, b: float, power: float = POWER, alpha: float = 0.05)
     return int(np.ceil(2 * (z(1 - alpha / 2) + z(power)) ** 2 * spread / (a - b) ** 2))
 
 
-def false_verdicts() -> None:
-    print("A/A, 2,000 runs of 1,000 events, looked at after each (allowed: 5 %)")
-    for mean, weight in ((0.5, 0.5), (0.3, 0.5), (0.1, 0.5), (0.5, 0.2)):
+def false_verdicts(report: Report) -> None:
+    rows: list[list[object]] = []
+    for mean, weight in track(((0.5, 0.5), (0.3, 0.5), (0.1, 0.5), (0.5, 0.2)), "A/A"):
         found = aa_check(mean=mean, weight=weight)
-        print(f"  split, mean {mean}, weights {weight} : {1 - weight:.1f}   {found['rate']:7.2%}")
+        rows.append([f"split, mean {mean}, weights {weight} : {1 - weight:.1f}", f"{found['rate']:.2%}"])
     coins = np.random.default_rng(0).integers(0, 2, (2000, 1000)) * 2 - 1
-    print(f"  interleave                        {(interleaved_verdicts(coins) != NEVER).mean():7.2%}")
+    rows.append(["interleave", f"{(interleaved_verdicts(coins) != NEVER).mean():.2%}"])
+    report.table(["A/A, 2,000 runs of 1,000 events, looked at after each", "verdicts (allowed: 5 %)"], rows)
 
 
-def traffic(runs: int) -> None:
-    print(
-        f"\nA true difference of 0.05: traffic until {POWER:.0%} of the runs have a verdict, fixed horizon = 1"
-    )
+def traffic(report: Report, runs: int) -> None:
+    rows: list[list[object]] = []
     rng = np.random.default_rng(1)
-    for low in (0.05, 0.2, 0.5):
+    for low in track((0.05, 0.2, 0.5), "traffic"):
         needed = fixed_horizon(low, low + 0.05)
         first = rng.random((runs, 4 * needed)) < 0.5
         y = (rng.random(first.shape) < np.where(first, low + 0.05, low)).astype(np.float64)
-        found = split_verdicts(y, first)
-        middle, most = np.quantile(found, (0.5, POWER)) / needed
-        pair = f"{low:.2f} against {low + 0.05:.2f}"
-        print(f"  {pair}   fixed {needed:5d}   {most:.2f} (median {middle:.2f})")
+        middle, most = np.quantile(split_verdicts(y, first), (0.5, POWER)) / needed
+        rows.append([f"{low:.2f} against {low + 0.05:.2f}", needed, f"{most:.2f}", f"{middle:.2f}"])
+    head = [
+        "a true difference of 0.05",
+        "units, fixed horizon",
+        f"times as many until {POWER:.0%} have a verdict",
+    ]
+    report.table([*head, "until half have"], rows)
 
 
 def rankers(queries: Sequence[Query]) -> list[list[Floats]]:
@@ -96,28 +98,23 @@ def clicks(grades: Sequence[int], user: str, rng: np.random.Generator, users: in
     return found
 
 
-def interleaving(folder: Path, runs: int) -> None:
-    queries = [query for fold in range(1, 6) for query in letor(folder, f"mq2008-S{fold}")]
+def interleaving(report: Report, folder: Path, runs: int) -> None:
+    queries = [query for number in range(1, 6) for query in letor(folder, f"mq2008-S{number}")]
     queries = [query for query in queries if len(query.grades) >= TOP]
     grades = [[int(grade) for grade in query.grades] for query in queries]
     lists = [[np.argsort(-t, kind="stable")[:TOP].tolist() for t in scores] for scores in rankers(queries)]
-    print(
-        f"\nMQ2008, {len(queries)} queries, two ridge rankers: impressions until {POWER:.0%} of the runs have a verdict"
-    )
-    for user in USERS:
+    measures = ("reciprocal-rank", f"clicks@{TOP}")
+    rows: list[list[object]] = []
+    for user in track(list(USERS), "interleaving"):
         rng = np.random.default_rng(2)
         whole = _interleaved(lists, grades, user, rng, runs, 6000)
-        split = {
-            measure: _split(lists, grades, user, rng, runs, measure)
-            for measure in ("reciprocal-rank", f"clicks@{TOP}")
-        }
-        print(f"  {user:14s} interleave {whole:.0f}")
-        for name, n in split.items():
-            known = n < NEVER / 2
-            told = (
-                f"{n:.0f}, {n / whole:.1f} times as many" if known else f"more than {MOST}: it hardly differs"
-            )
-            print(f"                 split on {name}: {told}")
+        found = [_split(lists, grades, user, rng, runs, measure) for measure in measures]
+        told = [f"{n:.0f}, {n / whole:.1f} times" if n < NEVER / 2 else f"more than {MOST}" for n in found]
+        rows.append([user, f"{whole:.0f}", *told])
+    report.text(
+        f"MQ2008, {len(queries)} queries, two ridge rankers: impressions until {POWER:.0%} of the runs have a verdict.\n"
+    )
+    report.table(["users", "interleave", *(f"split on {measure}" for measure in measures)], rows)
 
 
 def _interleaved(
@@ -176,7 +173,7 @@ def _split(
         events *= 4
 
 
-async def cost(rounds: int = 3000) -> None:
+async def cost(report: Report, rounds: int = 3000) -> None:
     """A predict of an experiment beside one of its arm, taken in turn: 50,000 features, 100 labels, 50 active."""
     rng = np.random.default_rng(3)
     with TemporaryDirectory() as folder:
@@ -190,7 +187,7 @@ async def cost(rounds: int = 3000) -> None:
             events = [{"features": row, "label": labels[i % 100]} for i, row in enumerate(names)]
             for name in ("a", "b"):
                 await host.feedback(name, {"events": events})
-            print("\nA predict of an experiment (split), arm's own = 1")
+            rows: list[list[object]] = []
             for remember in (True, False):
                 took = np.empty((2, rounds))
                 for i, row in enumerate(names):
@@ -203,25 +200,21 @@ async def cost(rounds: int = 3000) -> None:
                         took[way, i] = perf_counter() - begun
                 own, all_of_it = np.median(took, axis=1) * 1e6
                 told = "remembered" if remember else "not remembered"
-                print(
-                    f"  {told:14s}  {own:6.0f} us, in the experiment {all_of_it:6.0f} us: {all_of_it / own:.2f}"
-                )
+                rows.append([told, f"{own:.0f}", f"{all_of_it:.0f}", f"{all_of_it / own:.2f}"])
+            report.table(["predict", "arm's own, us", "in the experiment (split), us", "ratio"], rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--letor", type=Path, help="folder with mq2008-S1.txt.gz ...; left out: no interleaving"
-    )
+    parser = arguments(__doc__, "experiments", "letor")
     parser.add_argument("--runs", type=int, default=50)
-    arguments = parser.parse_args()
-    false_verdicts()
-    traffic(8 * arguments.runs)
-    asyncio.run(cost())
-    if arguments.letor:
-        interleaving(arguments.letor, arguments.runs)
+    options = parser.parse_args()
+    report = Report("Experiments: verdicts, traffic, cost", options.out)
+    false_verdicts(report)
+    traffic(report, 8 * options.runs)
+    asyncio.run(cost(report))
+    folder = part(options.data, "letor")
+    if folder is not None:
+        interleaving(report, folder, options.runs)
 
 
 if __name__ == "__main__":

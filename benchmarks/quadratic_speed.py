@@ -1,21 +1,25 @@
 """How long a round of the quadratic surrogate takes, beside the bare rank-one update of its matrix in NumPy.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/quadratic_speed.py [--features 1000] [--labels 50] [--rounds 300]
+    python benchmarks/quadratic_speed.py [--features 1000] [--labels 50] [--rounds 300]
 
 A round is what the service does: predict, then learn. Streams of dense features.
 """
 
 from __future__ import annotations
 
-import argparse
+import os
 import time
 from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from report import Report, arguments, track
 
 from feedrank.learners import build
 
-SPECS = {
+SPECS: dict[str, dict[str, Any]] = {
     "multiclass zero-one": {"task": "multiclass"},
     "multilabel hamming": {"task": "multilabel", "loss": "hamming"},
     "multilabel f-score": {"task": "multilabel", "loss": "f-score"},
@@ -44,20 +48,20 @@ def truth(task: str, labels: int, x: np.ndarray) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments(__doc__, "quadratic_speed")
     parser.add_argument("--features", type=int, default=1000)
     parser.add_argument("--labels", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=300)
     options = parser.parse_args()
+    report = Report("A round of the quadratic surrogate", options.out)
     d, rng = options.features, np.random.default_rng(0)
     matrix, row = np.eye(d), rng.normal(size=d)
 
     def bare(_: int) -> None:
         np.add(matrix, np.outer(row, row), out=matrix)
 
-    for name, spec in SPECS.items():
+    rows: list[list[object]] = []
+    for name, spec in track(list(SPECS.items()), "specs"):
         learner = build({**spec, "algorithm": "quadratic-surrogate"})
         for before in (0, d + d // 2, 4 * d):
             while learner.version < before:
@@ -72,9 +76,8 @@ def main() -> None:
 
             base, took = least([bare, round_], options.rounds)
             form = learner.certificate["form"]
-            print(
-                f"{name:28} after {before:5} events, {form:8}: {took:6.2f} ms, bare {base:5.2f} ms, {took / base:5.2f} x"
-            )
+            rows.append([name, before, form, f"{took:.2f}", f"{base:.2f}", f"{took / base:.2f}"])
+    report.table(["task and loss", "events before", "form", "ms a round", "ms bare", "ratio"], rows)
 
 
 if __name__ == "__main__":
