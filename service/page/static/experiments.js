@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { chart } from "./chart.js";
 import { card, count, decimal, h, keyed } from "./dom.js";
 
+const TOGETHER = 10; // verdicts asked for at a look
 const PAIRS = 6; // charts drawn; the table has all pairs
 
 const link = (name) => h("a", { href: `#/learners/${encodeURIComponent(name)}` }, name);
@@ -17,7 +18,9 @@ function sentence({ verdict, more_rounds: more, status }) {
 export function experimentsPage() {
   const list = h("ul", { class: "experiments" });
   const empty = h("p", { class: "empty", hidden: true }, "No experiment yet: PUT /v1/experiments/NAME with two arms makes one.");
-  const element = h("div", null, h("div", { class: "head" }, h("h1", null, "Experiments")), list, empty);
+  const first = h("p", { class: "note", hidden: true }, "These are the first hundred by name.");
+  const element = h("div", null, h("div", { class: "head" }, h("h1", null, "Experiments")), list, empty, first);
+  let turn = 0;
 
   async function update() {
     const { experiments, next } = await api.experiments(null);
@@ -28,11 +31,17 @@ export function experimentsPage() {
         h("p", { class: "dim" }, `${one.arms.join(" against ")}, by ${one.method}, measured by ${one.measure}`), state), { state });
     });
     empty.hidden = experiments.length > 0;
-    if (next !== null && experiments.length === 100) empty.textContent = "";
-    for (const one of experiments) {
-      const told = await api.experiment(one.name);
-      list.held.get(one.name)?.state.replaceChildren(h("strong", null, sentence(told)), h("span", { class: "dim" }, `, ${told.status}, ${count(told.version)} events`));
+    first.hidden = next === null;
+    // A few at each look, in turns: nobody reads a hundred verdicts a second.
+    for (let i = 0; i < Math.min(TOGETHER, experiments.length); i += 1) {
+      const { name } = experiments[(turn + i) % experiments.length];
+      const told = await api.experiment(name).catch((error) => {
+        if (error.status !== 404) throw error;
+        return null; // deleted meanwhile
+      });
+      if (told) list.held.get(name).state.replaceChildren(h("strong", null, sentence(told)), h("span", { class: "dim" }, `, ${told.status}, ${count(told.version)} events`));
     }
+    turn += TOGETHER;
   }
   return { element, update };
 }

@@ -20,10 +20,10 @@ TOPICS = {
 
 
 @contextlib.contextmanager
-def serving(**settings):
+def serving(port=0, **settings):
     """The app behind a real server in a thread; gives a client."""
     config = uvicorn.Config(
-        create_app(Settings(**settings)), port=0, lifespan="on", log_config=None, access_log=False
+        create_app(Settings(**settings)), port=port, lifespan="on", log_config=None, access_log=False
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

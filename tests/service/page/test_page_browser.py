@@ -1,6 +1,7 @@
 """The page in a real browser. Every test also fails on anything in the console, reports of the policy included."""
 
 import json
+import socket
 
 import pytest
 from selenium.webdriver import ActionChains, Keys
@@ -364,3 +365,20 @@ def test_a_long_curve_stays_small_and_still_moves(server, teach, browser, events
     assert browser.run(
         "return window.before !== document.querySelector('.plot .line.mean').getAttribute('d')"
     )
+
+
+def test_a_server_that_goes_and_comes_back_is_waited_for(make_server, teach, browser):
+    server = make_server()
+    teach(server, "m", 5)
+    port = server.base_url.port
+    show(browser, server)
+    browser.wait(lambda: browser.text("#status") == ["live"])
+    with socket.socket() as closed:  # stops the server, and nobody answers at its address
+        make_server()
+        closed.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        closed.bind(("127.0.0.1", port))
+        browser.wait(lambda: browser.text("#status") == ["no reply from the server; trying again"])
+    teach(make_server(port=port), "m", 2)
+    browser.wait(lambda: browser.text("#status") == ["live"])
+    browser.wait(lambda: "7" in browser.text(".learners tbody tr")[0])
+    assert all("ERR_CONNECTION" in entry["message"] for entry in browser.logs())
