@@ -16,9 +16,10 @@ import httpx
 
 from feedrank import __version__
 
-from . import requests
+from . import experiments, requests
+from .calls import JSON, Call
 from .errors import NoReply, TimedOut, Unavailable, refusal
-from .requests import JSON, Call, Line
+from .requests import Line
 
 __all__ = ["AsyncClient", "Client", "Retry"]
 
@@ -164,10 +165,17 @@ class Client:
     snapshot = _waits(requests.snapshot)
     restore = _waits(requests.restore)
     alias = _waits(requests.alias)
-    create_experiment = _waits(requests.create_experiment)
-    experiment = _waits(requests.experiment)
-    experiment_predict = _waits(requests.experiment_predict)
-    experiment_feedback = _waits(requests.experiment_feedback)
+    create_experiment = _waits(experiments.create_experiment)
+    experiment = _waits(experiments.experiment)
+    experiment_predict = _waits(experiments.experiment_predict)
+    experiment_feedback = _waits(experiments.experiment_feedback)
+    experiment_history = _waits(experiments.experiment_history)
+    delete_experiment = _waits(experiments.delete_experiment)
+    pause_experiment = _waits(experiments.pause_experiment)
+    resume_experiment = _waits(experiments.resume_experiment)
+    stop_experiment = _waits(experiments.stop_experiment)
+    promote = _waits(experiments.promote)
+    experiments = _waits(experiments.experiments)
     live = _waits(requests.live)
     ready = _waits(requests.ready)
     metrics = _waits(requests.metrics)
@@ -241,10 +249,17 @@ class AsyncClient:
     snapshot = _awaits(requests.snapshot)
     restore = _awaits(requests.restore)
     alias = _awaits(requests.alias)
-    create_experiment = _awaits(requests.create_experiment)
-    experiment = _awaits(requests.experiment)
-    experiment_predict = _awaits(requests.experiment_predict)
-    experiment_feedback = _awaits(requests.experiment_feedback)
+    create_experiment = _awaits(experiments.create_experiment)
+    experiment = _awaits(experiments.experiment)
+    experiment_predict = _awaits(experiments.experiment_predict)
+    experiment_feedback = _awaits(experiments.experiment_feedback)
+    experiment_history = _awaits(experiments.experiment_history)
+    delete_experiment = _awaits(experiments.delete_experiment)
+    pause_experiment = _awaits(experiments.pause_experiment)
+    resume_experiment = _awaits(experiments.resume_experiment)
+    stop_experiment = _awaits(experiments.stop_experiment)
+    promote = _awaits(experiments.promote)
+    experiments = _awaits(experiments.experiments)
     live = _awaits(requests.live)
     ready = _awaits(requests.ready)
     metrics = _awaits(requests.metrics)

@@ -79,13 +79,9 @@ class Instance(BaseModel):
     items: Annotated[list[Item], Field(min_length=1)] | None = None
 
 
-class PredictOne(Instance):
-    """One instance to decide on."""
+class Options(BaseModel):
+    """How to decide, and whether to remember it."""
 
-    model_config = examples(
-        {"features": {"flight": 1, "boarding": 2}, "top": 3},
-        {"features": ["flight", "boarding"], "explain": True, "remember": False},
-    )
     top: Annotated[int, Field(ge=1)] | None = Field(None, description="cut the ranking after so many entries")
     explain: bool = Field(False, description="add what each feature contributes to each score")
     remember: bool = Field(True, description="keep the prediction, so that feedback can name it")
@@ -94,10 +90,21 @@ class PredictOne(Instance):
     loss: str | None = Field(None, description="quadratic surrogate: decode for this loss")
 
 
-class PredictMany(BaseModel):
-    """Many instances, each as a single call would take it."""
+class PredictOne(Instance, Options):
+    """One instance to decide on."""
 
-    model_config = examples({"instances": [{"features": {"flight": 1}}, {"features": {"invoice": 1}}]})
+    model_config = examples(
+        {"features": {"flight": 1, "boarding": 2}, "top": 3},
+        {"features": ["flight", "boarding"], "explain": True, "remember": False},
+    )
+
+
+class PredictMany(Options):
+    """Many instances, each as a single call would take it; options beside the list hold where one says nothing."""
+
+    model_config = examples(
+        {"instances": [{"features": {"flight": 1}}, {"features": {"invoice": 1}}], "remember": False}
+    )
     instances: Annotated[list[PredictOne], Field(min_length=1)]
 
 

@@ -36,6 +36,7 @@ from feedrank.service.host.requests import (
     FEEDBACK,
     INSTANCE,
     PREDICT,
+    SHARED,
     flag,
     id_of,
     known,
@@ -64,7 +65,7 @@ class Rounds:
         """As a learner's, with `unit`."""
         done = []
         if "instances" in request:
-            for i, one in enumerate(many(request, "instances", self._settings.max_batch)):
+            for i, one in enumerate(many(request, "instances", self._settings.max_batch, SHARED)):
                 with pointed(f"/instances/{i}"):
                     done.append(await self._predict(live, known(one, _PREDICT)))
         else:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from ..bodies import JSON
 from ..calls import Call, Documented, Name, call, reached, reply
 from ..keys import Key
-from ..schemas import FeedbackOne, PredictOne
+from ..schemas import FeedbackOne, Options, PredictOne
 from .manager import Experiments
 
 router = APIRouter(route_class=Call, tags=["experiments"])
@@ -51,7 +51,7 @@ class Asked(PredictOne):
     unit: str | None = Field(None, description="who is served: always by the same arm")
 
 
-class AskedMany(BaseModel):
+class AskedMany(Options):
     """Many instances, each with its unit."""
 
     model_config = ConfigDict(extra="forbid")

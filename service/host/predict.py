@@ -15,7 +15,7 @@ from ..store import Store
 from . import tickets
 from .events import encode
 from .memory import Memory
-from .requests import OPTIONS, PREDICT, flag, instance_of, known, many, pointed, whole
+from .requests import OPTIONS, PREDICT, SHARED, flag, instance_of, known, many, pointed, whole
 from .resident import Counts, Resident
 from .settings import HostSettings
 
@@ -63,7 +63,7 @@ class Predict:
         async with self._memory.use(name) as resident:
             records: dict[str, bytes] = {}
             if isinstance(request, Mapping) and "instances" in request:
-                asked = many(request, "instances", self._settings.max_batch)
+                asked = many(request, "instances", self._settings.max_batch, SHARED)
                 told = [
                     await self.one(resident, one, records, f"/instances/{i}") for i, one in enumerate(asked)
                 ]

@@ -14,7 +14,8 @@ from .settings import HostSettings
 INSTANCE = ("features", "items")
 TRUTH = ("label", "labels", "relevance", "clicks")
 OPTIONS = ("top", "explain", "loss", "min_margin")
-PREDICT = frozenset({*INSTANCE, *OPTIONS, "remember", "min_version"})
+SHARED = frozenset({*OPTIONS, "remember", "min_version"})
+PREDICT = SHARED.union(INSTANCE)
 FEEDBACK = frozenset({*INSTANCE, *TRUTH, "served", "prediction_id", "feedback_id"})
 RETRACT = ("feedback_id", "prediction_id")
 LONGEST_ID = 512
@@ -117,12 +118,15 @@ def id_of(request: Mapping[str, Any], name: str) -> str | None:
     return value
 
 
-def many(request: Mapping[str, Any], name: str, most: int) -> list[Any]:
-    """The list of a batch."""
-    known(request, frozenset({name}))
+def many(request: Mapping[str, Any], name: str, most: int, shared: frozenset[str] = frozenset()) -> list[Any]:
+    """The list of a batch; fields of `shared` beside it hold for each of its objects that does not say otherwise."""
+    known(request, frozenset({name}) | shared)
     values = request[name]
     if not isinstance(values, list) or not values:
         raise Unprocessable.at(pointer(name), "must be a list of at least one")
     if len(values) > most:
         raise Unprocessable.at(pointer(name), f"at most {most} in a batch")
-    return values
+    common = {field: value for field, value in request.items() if field != name}
+    if not common:
+        return values
+    return [{**common, **value} if isinstance(value, Mapping) else value for value in values]

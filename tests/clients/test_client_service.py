@@ -235,6 +235,16 @@ def test_experiments(client):
     now = client.experiment(name)
     assert set(now.arms) == {"mail", "copy"}
     assert client.learner("mail").version == client.learner("copy").version == 1
+    assert name in {entry["name"] for entry in client.experiments()["experiments"]}
+    assert client.experiment_history(name)["points"]
+    assert client.pause_experiment(name).status == "paused"
+    assert client.resume_experiment(name).status == "running"
+    assert client.promote(name, arm="copy", alias=f"best-{id(client)}").status == "stopped"
+    assert client.predict(f"best-{id(client)}", FLIGHT).learner == "copy"
+    client.delete_experiment(name)
+    other = client.create_experiment(name, plan)
+    assert client.stop_experiment(other.name).status == "stopped"
+    client.delete_experiment(name)
 
 
 def test_keys(served):

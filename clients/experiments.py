@@ -1,0 +1,78 @@
+"""Every call about experiments, described once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import replies
+from .calls import JSON, Call, as_json, as_object, dumps, identified, nothing, params_of, reader_of, segment
+from .replies import Experiment, Prediction
+
+
+def create_experiment(name: str, plan: JSON) -> Call[Experiment]:
+    """Make an experiment: `arms`, `method`, `measure`, `confidence`."""
+    return Call("PUT", _experiment(name), as_json(reader_of(Experiment)), dumps(plan))
+
+
+def experiment(name: str) -> Call[Experiment]:
+    """An experiment as it stands: arms, differences, the verdict."""
+    return Call("GET", _experiment(name), as_json(reader_of(Experiment)))
+
+
+def experiment_predict(name: str, unit: str | None, instance: JSON) -> Call[Prediction]:
+    """Decide for a unit, by the arm it belongs to or by a list drafted from all. Without one it is a unit of its own."""
+    return Call(
+        "POST",
+        _experiment(name, "predict"),
+        as_json(replies.prediction),
+        dumps(instance if unit is None else {**instance, "unit": unit}),
+    )
+
+
+def experiment_feedback(name: str, event: JSON) -> Call[dict[str, Any]]:
+    """Credit the arms, and let every arm learn."""
+    return Call("POST", _experiment(name, "feedback"), as_json(as_object), dumps(identified(event)))
+
+
+def experiments(limit: int | None = None, cursor: str | None = None) -> Call[dict[str, Any]]:
+    """A page of experiments in order of name: `experiments` and `next`."""
+    return Call("GET", "/v1/experiments", as_json(as_object), params=params_of(limit=limit, cursor=cursor))
+
+
+def experiment_history(name: str) -> Call[dict[str, Any]]:
+    """How the confidence sequences narrowed."""
+    return Call("GET", _experiment(name, "history"), as_json(as_object))
+
+
+def delete_experiment(name: str) -> Call[None]:
+    """Remove an experiment; its learners stay."""
+    return Call("DELETE", _experiment(name), nothing, absent_is_done=True)
+
+
+def pause_experiment(name: str) -> Call[Experiment]:
+    """Serve everybody by the first arm until it is resumed."""
+    return _step(name, "pause")
+
+
+def resume_experiment(name: str) -> Call[Experiment]:
+    """Take a paused experiment up again."""
+    return _step(name, "resume")
+
+
+def stop_experiment(name: str) -> Call[Experiment]:
+    """End it for good: nothing counts any more."""
+    return _step(name, "stop")
+
+
+def promote(name: str, *, arm: str | None = None, alias: str | None = None) -> Call[Experiment]:
+    """Switch the alias to the winner, or to `arm`, and stop the experiment."""
+    return _step(name, "promote", params_of(arm=arm, alias=alias))
+
+
+def _step(name: str, step: str, body: JSON | None = None) -> Call[Experiment]:
+    content = None if body is None else dumps(body)
+    return Call("POST", _experiment(name, step), as_json(reader_of(Experiment)), content)
+
+
+def _experiment(name: str, call: str = "") -> str:
+    return f"/v1/experiments/{segment(name)}" + (f"/{call}" if call else "")
