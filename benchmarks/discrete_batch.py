@@ -118,6 +118,7 @@ class Choice:
     width: float | None = None
     bandwidth: float | None = None
     r: float = 1.0
+    theta: np.ndarray | None = None
     decided: np.ndarray | None = None
 
     def offer(self, valid: float, **rest: Any) -> bool:
@@ -211,9 +212,8 @@ def one_split(
 
                 few = slice(DECODED) if name == "f-score" else slice(None)
                 found = cost(name, decisions(family, loss, theta(outside[few])), Y[valid][few])
-                chosen[name].offer(found, r=r, decided=None, **known) and setattr(
-                    chosen[name], "test", theta(beyond)
-                )
+                if chosen[name].offer(found, r=r, **known):
+                    chosen[name].theta = theta(beyond)
                 if name == "hamming":
                     marginals = [2 * t[:, 1:] - t[:, :1] for t in map(theta, (inside, outside, beyond))]
                     for target in LOSSES:
@@ -224,6 +224,7 @@ def one_split(
                             valid_cost, test=cost(target, method.predict(marginals[2]), Y[test])
                         )
     for name, choice in chosen.items():
-        choice.decided = decisions(family, LOSSES[name], choice.test)
+        assert choice.theta is not None
+        choice.decided = decisions(family, LOSSES[name], choice.theta)
         choice.test = cost(name, choice.decided, Y[test])
     return chosen, threshold, Z

@@ -1,18 +1,17 @@
-"""Folders for mail, out of the box: the Enron users, each message ranked before it is learned. Prints Markdown.
+"""Folders for mail, out of the box: the Enron users, each message ranked before it is learned.
 
-    python benchmarks/mail.py --data FOLDER [--user beck-s ...] [--no-speed]
+    python benchmarks/mail.py --data DATA [--user beck-s ...] [--no-speed]
 
-FOLDER holds USER.tar.gz (messages as USER/FOLDER/NUMBER). Everything is as `feedrank mail train` has it: the features of
-`feedrank.clients.mail`, the preset of `multiclass`, date order, folders unknown until their first message, which is
-always a mistake. Vowpal Wabbit gets the same features; its best setting in hindsight counts.
+DATA/enron holds USER.tar.gz (messages as USER/FOLDER/NUMBER; the raw ham mailboxes of the Enron-Spam corpus). Everything is
+as `feedrank mail train` has it: the features of `feedrank.clients.mail`, the preset of `multiclass`, date order, folders
+unknown until their first message, which is always a mistake. Vowpal Wabbit gets the same features; its best setting in
+hindsight counts.
 """
 
 from __future__ import annotations
 
-import argparse
 import email
 import os
-import sys
 import tarfile
 import tempfile
 import time
@@ -21,6 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from peers_models import vw_classes
+from report import Report, arguments, part, track
 
 from feedrank.clients import Client
 from feedrank.clients.mail.certainty import Certainty, Round
@@ -80,33 +82,21 @@ def ranked(stream: Stream) -> Ranked:
     )
 
 
-def vowpal_wabbit(stream: Stream) -> tuple[float, str] | None:
+def vowpal_wabbit(stream: Stream) -> str:
     """Percent of mistakes of the best setting of --oaa in hindsight, and the setting."""
-    try:
-        from vowpalwabbit import Workspace
-    except ImportError:
-        return None
-    number: dict[str, int] = {}
-    for _, folder in stream:
-        number.setdefault(folder, len(number) + 1)
-    # Spaces, colons and bars mean something to it.
-    table = str.maketrans(" :|\t\n", "_____")
-    lines = [
-        "| " + " ".join(f"{name.translate(table)}:{value:.5g}" for name, value in words.items())
-        for words, _ in stream
-    ]
+    labels = list(dict.fromkeys(folder for _, folder in stream))
     found = []
     for setting in VOWPAL_WABBIT:
-        vw, mistakes = Workspace(f"--oaa {len(number)} -b 22 --quiet {setting}"), 0
-        for line, (_, folder) in zip(lines, stream, strict=True):
-            mistakes += vw.predict(line) != number[folder]
-            vw.learn(f"{number[folder]} {line}")
-        vw.finish()
-        found.append((100 * mistakes / len(stream), setting))
-    return min(found)
+        try:
+            play = vw_classes(f"--oaa {len(labels)} {setting}", labels)
+        except ModuleNotFoundError:
+            return "not installed"
+        found.append((100 * sum(play(words, folder) for words, folder in stream) / len(stream), setting))
+    mistakes, setting = min(found)
+    return f"{mistakes:.1f} (`{setting}`)"
 
 
-def speed(root: Path) -> None:
+def speed(root: Path) -> list[object]:
     """Messages a second of CPU time: parsing alone, with features, and all of `feedrank mail train`, embedded."""
     raws = [one.load() for one in find(root)]
 
@@ -123,7 +113,7 @@ def speed(root: Path) -> None:
         with client, State(f"{folder}/mail.db") as state:
             begun = time.process_time()
             trained = rate(train(client, state, list(find(root))), begun)
-    print(f"| {root.name} | {len(raws)} | {standard} | {extracted} | {trained} |", flush=True)
+    return [root.name, len(raws), standard, extracted, trained]
 
 
 def unpacked(data: Path, users: Sequence[str], into: Path) -> list[Path]:
@@ -135,45 +125,35 @@ def unpacked(data: Path, users: Sequence[str], into: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, help="folder of USER.tar.gz")
+    parser = arguments(__doc__, "mail", "enron")
     parser.add_argument("--user", action="append", help="only these users")
     parser.add_argument("--no-speed", action="store_true", help="leave the second table out")
-    given = parser.parse_args()
-    users = [user for user in given.user or PAPER if given.data and (given.data / f"{user}.tar.gz").exists()]
-    if not users:
-        sys.exit("skipped: no Enron mailbox; give the folder of USER.tar.gz with --data")
+    options = parser.parse_args()
+    data = part(options.data, "enron")
+    if data is None:
+        return
+    users = [user for user in options.user or PAPER if (data / f"{user}.tar.gz").exists()]
+    report = Report("Folders for mail, out of the box", options.out)
     with tempfile.TemporaryDirectory() as folder:
-        roots = unpacked(given.data, users, Path(folder))
-        print(
-            "| user | messages | folders | mistakes % | paper's best % | best VW % | top 3 % | filed % | of it right % |"
-        )
-        print("|---" * 9 + "|")
+        roots = unpacked(data, users, Path(folder))
+        rows: list[list[object]] = []
         results = []
-        for root in roots:
+        for root in track(roots, "users"):
             stream: Stream = [(features(one.load()), one.folder) for one in in_order(find(root))]
             result = ranked(stream)
             results.append(result)
-            vw = vowpal_wabbit(stream)
-            print(
-                f"| {root.name} | {len(stream)} | {len({folder for _, folder in stream})} | {result.mistakes:.2f}"
-                f" | {PAPER.get(root.name, float('nan'))} | {f'{vw[0]:.1f} (`{vw[1]}`)' if vw else 'not installed'}"
-                f" | {result.top3:.1f} | {result.filed:.1f} | {result.precision:.1f} |",
-                flush=True,
-            )
-        means = [sum(column) / len(results) for column in zip(*results, strict=True)]
-        print(f"| mean | | | {means[0]:.1f} | | | {means[1]:.1f} | {means[2]:.1f} | {means[3]:.1f} |")
-        if not given.no_speed:
-            print("\nMessages a second of CPU time, one core:\n")
-            print(
-                "| user | messages | `email.message_from_bytes` alone | read and features | all of `train`, embedded |"
-            )
-            print("|---" * 5 + "|")
-            for root in roots:
-                speed(root)
+            folders = len({name for _, name in stream})
+            others = [f"{figure:.1f}" for figure in result[1:]]
+            cells = [f"{result.mistakes:.2f}", PAPER.get(root.name, ""), vowpal_wabbit(stream), *others]
+            rows.append([root.name, len(stream), folders, *cells])
+        mistakes, *others = (f"{sum(column) / len(results):.1f}" for column in zip(*results, strict=True))
+        rows.append(["mean", "", "", mistakes, "", "", *others])
+        head = ["user", "messages", "folders", "mistakes %", "paper's best %", "best VW %"]
+        report.table([*head, "top 3 %", "filed %", "of it right %"], rows)
+        if not options.no_speed:
+            report.text("Messages a second of CPU time, one core:\n")
+            head = ["user", "messages", "`email.message_from_bytes` alone", "read and features"]
+            report.table([*head, "all of `train`, embedded"], [speed(root) for root in track(roots, "speed")])
 
 
 if __name__ == "__main__":

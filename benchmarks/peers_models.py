@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,14 @@ def _ours(spec: dict[str, Any]) -> Play:
     return lambda x, y: learner.learn({"features": x}, {"label": y}).loss
 
 
-def _vw_text(words: Sequence[str]) -> str:
-    return " ".join(word.replace(":", "_").replace("|", "_") for word in words)
+VW_MEANS = str.maketrans(" :|\t\n", "_____")  # what means something in Vowpal Wabbit's text
+
+
+def vw_text(x: Sequence[str] | Mapping[str, float]) -> str:
+    """Words, or names with numbers."""
+    if isinstance(x, Mapping):
+        return " ".join(f"{name.translate(VW_MEANS)}:{value:.6g}" for name, value in x.items())
+    return " ".join(word.translate(VW_MEANS) for word in x)
 
 
 def vw_classes(setting: str, labels: Sequence[str]) -> Play:
@@ -48,8 +54,8 @@ def vw_classes(setting: str, labels: Sequence[str]) -> Play:
     number = {label: i for i, label in enumerate(labels, start=1)}
     vw = Workspace(f"{setting} -b 24 --quiet")
 
-    def play(x: Sequence[str], y: str) -> float:
-        example = vw.parse(f"{number[y]} | {_vw_text(x)}", LabelType.MULTICLASS)
+    def play(x: Sequence[str] | Mapping[str, float], y: str) -> float:
+        example = vw.parse(f"{number[y]} | {vw_text(x)}", LabelType.MULTICLASS)
         said = vw.predict(example)
         vw.learn(example)
         vw.finish_example(example)
@@ -66,7 +72,7 @@ def _vw_ldf(labels: Sequence[str]) -> Play:
     ids = range(1, len(labels) + 1)
 
     def play(x: Sequence[str], y: str) -> float:
-        text = _vw_text(x)
+        text = vw_text(x)
         right = labels.index(y) + 1
         said = vw.predict([f"{i} |a a{i} |x {text}" for i in ids])
         vw.learn([f"{i}:{float(i != right)} |a a{i} |x {text}" for i in ids])
@@ -153,10 +159,7 @@ def _vw_sets(labels: Sequence[str]) -> Play:
     vw = Workspace(f"--multilabel_oaa {len(labels)} -b 22 --quiet")
 
     def play(x: dict[str, float], y: Sequence[str]) -> float:
-        text = " ".join(
-            f"{name.replace(':', '_').replace('|', '_').replace(' ', '_')}:{value}"
-            for name, value in x.items()
-        )
+        text = vw_text(x)
         wanted = {number[label] for label in y}
         said = vw.predict(f"| {text}")
         example = vw.parse(f"{','.join(map(str, sorted(wanted)))} | {text}", LabelType.MULTILABEL)

@@ -1,21 +1,18 @@
-"""Search: what re-ranking costs, what clicks teach, and one online pass over MQ2008 and OHSUMED. Prints Markdown.
+"""Search: what re-ranking costs, what clicks teach, and one online pass over MQ2008 and OHSUMED.
 
-    python benchmarks/search.py [--data FOLDER] [--only cost|clicks|letor]
+    python benchmarks/search.py [--data DATA] [--only cost|clicks|letor]
 
-FOLDER holds mq2008-S1.txt.gz ... ohsumed-S5.txt.gz (LETOR, from Microsoft Research); without it that part is skipped.
+DATA/letor holds mq2008-S1.txt.gz ... ohsumed-S5.txt.gz (LETOR, from Microsoft Research); without it that part is skipped.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -23,6 +20,8 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import httpx
+from report import Report, arguments, part, track
+from served import serving
 
 from feedrank.clients import Client, letor, measures
 from feedrank.clients.requests import dumps
@@ -33,31 +32,6 @@ from feedrank.learners import build
 
 WORDS = [line.split()[0] for line in sorted(sys.stdlib_module_names)]
 SETS = ("mq2008", "ohsumed")
-
-
-@contextmanager
-def server() -> Iterator[str]:
-    """A service of its own on a free port; gives its address."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "feedrank.cli",
-            "serve",
-            "--port",
-            "0",
-            "--store",
-            f"sqlite:{folder}/b.db",
-        ]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as process:
-            try:
-                line = next(line for line in process.stdout or () if "http://" in line)
-                yield "http://" + line.partition("http://")[2].split()[0].rstrip("/.,")
-            finally:
-                process.terminate()
-                process.wait()
 
 
 def page(rng: random.Random, results: int, words: int) -> list[Result]:
@@ -88,7 +62,7 @@ def interleaved(calls: dict[str, Callable[[int], object]], rounds: int) -> dict[
     return times
 
 
-def cost(results: int = 100, words: int = 50, rounds: int = 300) -> None:
+def cost(report: Report, results: int = 100, words: int = 50, rounds: int = 300) -> None:
     """A page re-ranked, beside the bare HTTP call: the same body, ready, over the same kind of connection."""
     rng = random.Random(0)
     features = Features(text=["title", "body"], freshness="at", popularity="views")
@@ -97,7 +71,12 @@ def cost(results: int = 100, words: int = 50, rounds: int = 300) -> None:
     ready = [
         dumps({"items": features.items(query, found)}) for query, found in zip(queries, pages, strict=True)
     ]
-    with server() as url, Client(url) as client, httpx.Client(base_url=url, trust_env=False) as bare:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(f"sqlite:{folder}/search.db") as served,
+        Client(served.url) as client,
+        httpx.Client(base_url=served.url, trust_env=False) as bare,
+    ):
         client.create("s", spec())
         with Reranker(client, "s", features=features, deadline=10) as reranker:
             for number in range(20):
@@ -114,19 +93,22 @@ def cost(results: int = 100, words: int = 50, rounds: int = 300) -> None:
             }
             times = interleaved(calls, rounds)
     base = times["bare HTTP call, its body ready"]
-    print(
+    report.text(
         f"## Re-ranking {results} results, titles of 8 and bodies of {words} words, {len(ready[0]):,} bytes\n"
     )
-    print("| | median, ms | best, ms | added to the bare call: median, best |\n|---|---|---|---|")
-    for name, taken in times.items():
-        middle, least = median(taken), min(taken)
-        added = (
-            f"{middle / median(base) - 1:.2f}, {least / min(base) - 1:.2f} times"
-            if name == "re-ranked"
-            else ""
-        )
-        print(f"| {name} | {middle:.2f} | {least:.2f} | {added} |")
-    print(flush=True)
+    report.table(
+        ["", "median, ms", "best, ms", "median over the bare call's", "best over best"],
+        [
+            [
+                name,
+                f"{median(taken):.2f}",
+                f"{min(taken):.2f}",
+                f"{median(taken) / median(base):.2f}",
+                f"{min(taken) / min(base):.2f}",
+            ]
+            for name, taken in times.items()
+        ],
+    )
 
 
 def learned(seed: int, asked: dict[str, Any], naive: bool, searches: int) -> float:
@@ -144,31 +126,29 @@ def learned(seed: int, asked: dict[str, Any], naive: bool, searches: int) -> flo
     return mean(values[-searches // 4 :])
 
 
-def taught(searches: int = 1000, seeds: int = 3) -> None:
+READINGS: dict[str, tuple[dict[str, Any], bool]] = {
+    "naive clicks": (spec(), True),
+    "skip-above": (spec(None), False),
+    "inverse propensities (ours)": (spec(), False),
+    "inverse propensities, the preset's learner": (spec(normalize="list", algorithm="listnet"), False),
+}
+
+
+def taught(report: Report, searches: int = 1000, seeds: int = 3) -> None:
     """What the readings of clicks learn from biased pages, and what the cold start costs and brings."""
-    print(
-        f"## Clicks on the engine's pages, {searches} searches, {seeds} worlds: the worth of the learned order\n"
-    )
     engine = mean(
         worth([one.id for one in search.results], search.truth)
         for seed in range(seeds)
         for world in (World(seed),)
         for search in (world.search() for _ in range(searches))
     )
-    print(f"| | share of the best order's clicks |\n|---|---|\n| the engine | {engine:.3f} |")
-    for name, asked, naive in (
-        ("naive clicks", spec(), True),
-        ("skip-above", spec(None), False),
-        ("inverse propensities (ours)", spec(), False),
-        ("inverse propensities, the preset's learner", spec(normalize="list", algorithm="listnet"), False),
-    ):
-        found = mean(learned(seed, asked, naive, searches) for seed in range(seeds))
-        print(f"| {name} | {found:.3f} |", flush=True)
-    print("\n## Cold start: the page shown, 400 searches, two worlds, through the service\n")
-    print(
-        "| the engine's skill | engine | shown | last 100 | share of learned pages by then |\n|---|---|---|---|---|"
-    )
-    for skill in (0.0, 0.3, 0.7, 1.0):
+    rows: list[list[object]] = [["the engine", f"{engine:.3f}"]]
+    for name, (asked, naive) in track(list(READINGS.items()), "clicks"):
+        rows.append([name, f"{mean(learned(seed, asked, naive, searches) for seed in range(seeds)):.3f}"])
+    report.text(f"## Clicks on the engine's pages, {searches} searches, {seeds} worlds: the learned order\n")
+    report.table(["", "share of the best order's clicks"], rows)
+    rows = []
+    for skill in track((0.0, 0.3, 0.7, 1.0), "cold start"):
         shown, theirs, last, share = [], [], [], []
         for seed in (1, 2):
             world, evidence = World(seed, skill=skill), Evidence()
@@ -183,11 +163,13 @@ def taught(searches: int = 1000, seeds: int = 3) -> None:
             theirs += [one for _, one in values]
             last += [one for one, _ in values[-100:]]
             share.append(evidence.share)
-        print(
-            f"| {skill} | {mean(theirs):.4f} | {mean(shown):.4f} | {mean(last):.4f} | {mean(share):.3f} |",
-            flush=True,
+        rows.append(
+            [skill, f"{mean(theirs):.4f}", f"{mean(shown):.4f}", f"{mean(last):.4f}", f"{mean(share):.3f}"]
         )
-    print()
+    report.text("## Cold start: the page shown, 400 searches, two worlds, through the service\n")
+    report.table(
+        ["the engine's skill", "engine", "shown", "last 100", "share of learned pages by then"], rows
+    )
 
 
 LEARNERS: dict[str, dict[str, Any]] = {
@@ -215,49 +197,45 @@ def one_pass(queries: list[letor.Query], asked: dict[str, Any]) -> measures.Mean
     return means
 
 
-def passes(folder: Path) -> None:
+def passes(report: Report, folder: Path) -> None:
     """Default settings beside the best of all our learners tuned in hindsight."""
-    print("## One online pass, mean NDCG at 10 over the lists with something relevant\n")
-    print("| | default settings | best in hindsight | by | behind |\n|---|---|---|---|---|")
+    rows: list[list[object]] = []
     for name in SETS:
-        queries = [q for part in range(1, 6) for q in letor.read(folder / f"{name}-S{part}.txt.gz")]
-
-        def value(asked: dict[str, Any], queries: list[letor.Query] = queries) -> float:
-            means = one_pass(queries, asked)
-            return means.of(means.judged)["NDCG@10"]
-
-        tuned = {
-            f"{learner}, {field} {setting}, normalize {normalize}": value(
-                {**asked, "normalize": normalize, field: setting}
-            )
+        queries = [q for number in range(1, 6) for q in letor.read(folder / f"{name}-S{number}.txt.gz")]
+        specs = {
+            f"{learner}, {field} {setting}, normalize {normalize}": {
+                **asked,
+                "normalize": normalize,
+                field: setting,
+            }
             for learner, asked in LEARNERS.items()
             for field, settings in (GRID[learner],)
             for setting in settings
             for normalize in ("none", "list")
         }
-        best = max(tuned, key=tuned.__getitem__)
-        ours = value({})
-        print(f"| {name} | {ours:.4f} | {tuned[best]:.4f} | {best} | {tuned[best] - ours:.4f} |", flush=True)
-    print()
+        values = {}
+        for title, asked in track([("default", {}), *specs.items()], name):
+            means = one_pass(queries, asked)
+            values[title] = means.of(means.judged)["NDCG@10"]
+        ours = values.pop("default")
+        best = max(values, key=values.__getitem__)
+        rows.append([name, f"{ours:.4f}", f"{values[best]:.4f}", best, f"{values[best] - ours:.4f}"])
+    report.text("## One online pass, mean NDCG at 10 over the lists with something relevant\n")
+    report.table(["", "default settings", "best in hindsight", "by", "behind"], rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, help="the folder of the LETOR files")
+    parser = arguments(__doc__, "search", "letor")
     parser.add_argument("--only", choices=("cost", "clicks", "letor"))
-    asked = parser.parse_args()
-    print(f"Python {sys.version.split()[0]}, httpx {httpx.__version__}\n")
-    if asked.only in (None, "cost"):
-        cost()
-    if asked.only in (None, "clicks"):
-        taught()
-    if asked.only in (None, "letor"):
-        if asked.data is None or not (asked.data / "mq2008-S1.txt.gz").exists():
-            print("LETOR skipped: --data must be the folder that holds mq2008-S1.txt.gz and its siblings\n")
-        else:
-            passes(asked.data)
+    options = parser.parse_args()
+    report = Report("Search", options.out)
+    if options.only in (None, "cost"):
+        cost(report)
+    if options.only in (None, "clicks"):
+        taught(report)
+    folder = part(options.data, "letor") if options.only in (None, "letor") else None
+    if folder is not None:
+        passes(report, folder)
 
 
 if __name__ == "__main__":
