@@ -22,6 +22,8 @@ ARGUMENTS = (
     "--no-proxy-server",
     "--window-size=1280,900",
 )
+# What a condition may raise while the page is still being drawn.
+NOT_YET = (IndexError, ValueError)
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +61,7 @@ def browser(chromium):
         return chromium.find_elements(By.CSS_SELECTOR, css)
 
     def wait(condition, message=""):
-        return WebDriverWait(chromium, 20, poll_frequency=0.05).until(lambda _: condition(), message)
+        return WebDriverWait(chromium, 20, 0.05, NOT_YET).until(lambda _: condition(), message)
 
     def text(css):
         return chromium.execute_script(

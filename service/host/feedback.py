@@ -200,30 +200,43 @@ class Feedback:
             raise Unprocessable.at("", "give one id: feedback_id or prediction_id")
         ((field, id),) = given.items()
         async with self._memory.use(name) as resident:
-            key = resident.listed.log
-            found = await self._store.find(key, f"{field[0]}:{id}")
+            found = await self._store.find(resident.listed.log, f"{field[0]}:{id}")
             if found is None:
                 raise NotFound(f"no event of {resident.listed.name!r} is known by this {field}")
-            head = await self._store.head(key)
-            bases = [v for v in (0, *head.snapshots) if v < found[0] and head.floor <= v + 1]
             event = Event(
                 withdraws=found[0],
                 feedback_id=given.get("feedback_id"),
                 prediction_id=given.get("prediction_id"),
             )
-            draft = Draft(event.body(), ids=(f"w:{found[0]}",), marks=found[0], base=max(bases, default=0))
-            return await asyncio.shield(asyncio.create_task(self._withdraw(resident, event, draft)))
+            return await asyncio.shield(asyncio.create_task(self._withdraw(resident, event)))
 
-    async def _withdraw(self, resident: Resident, event: Event, draft: Draft) -> JSON:
+    async def _withdraw(self, resident: Resident, event: Event) -> JSON:
         resident.users += 1
         try:
-            (place,) = await self.append(resident, [event], [draft])
+            place = await self._mark(resident, event)
             await resident.advance(place.version)
-        except Trimmed:
-            raise Conflict("the log no longer reaches back to this event: it cannot be withdrawn") from None
         finally:
             resident.users -= 1
         return {"version": place.version, "withdrawn": event.withdraws, "duplicate": not place.fresh}
+
+    async def _mark(self, resident: Resident, event: Event) -> Placed:
+        """Append the withdrawal, naming the snapshot to fold from; one that was let go meanwhile is chosen anew."""
+        tried = -1
+        while True:
+            head = await self._store.head(resident.listed.log)
+            bases = [v for v in (0, *head.snapshots) if v < event.withdraws and head.floor <= v + 1]
+            base = max(bases, default=0)
+            draft = Draft(event.body(), ids=(f"w:{event.withdraws}",), marks=event.withdraws, base=base)
+            try:
+                (place,) = await self.append(resident, [event], [draft])
+            except Trimmed:
+                if base == tried:
+                    raise Conflict(
+                        "the log no longer reaches back to this event: it cannot be withdrawn"
+                    ) from None
+                tried = base
+            else:
+                return place
 
     def _count(self, result: JSON) -> None:
         if result["duplicate"]:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedrank import clients
-from feedrank.clients import AsyncClient, Client, Retry, errors, requests
+from feedrank.clients import AsyncClient, Client, Retry, errors, experiments, requests
 
 OUTCOME = {
     "version": 1,
@@ -193,7 +193,8 @@ def test_pauses_grow_and_are_bounded(attempt):
 def test_both_clients_have_every_call():
     calls = {
         name
-        for name, value in vars(requests).items()
+        for module in (requests, experiments)
+        for name, value in vars(module).items()
         if inspect.isfunction(value)
         and not name.startswith("_")
         and name != "piece"

@@ -182,7 +182,7 @@ def test_an_experiment_narrows_while_one_watches(server, browser):
     show(browser, server, "/#/experiments")
     browser.wait(lambda: "Undecided" in "".join(browser.text(".experiments .card")))
     browser.one(".experiments a").click()
-    browser.wait(lambda: "Undecided" in browser.text(".verdict")[0])
+    browser.wait(lambda: "Undecided" in "".join(browser.text(".verdict")))
     play(4, 80)
     browser.wait(lambda: browser.text(".verdict.decided") == ["b is better"])
     band = browser.run("return document.querySelector('.band').getAttribute('d')")
