@@ -136,7 +136,7 @@ def main() -> None:
     first = {name: spec for name, spec in VECTORS.items() if name != "quadratic surrogate"}
     second = VECTORS["quadratic surrogate"]
     sizes = [1_000, 3_000, 10_000, 30_000, 100_000]
-    small = [100, 200, 400, 800]
+    small = [100, 200, 400, 800, 1600]
     grow(report, "Features: 50 labels, 100 active", "features", sizes, {
         name: (sizes, lambda n, s=spec: vector(s, features=n)) for name, spec in first.items()
     })  # fmt: skip

@@ -28,25 +28,31 @@ Play = Callable[[Any, Any], float]
 def run(
     name: str, play: Play, rounds: Sequence[tuple[Any, Any]], seconds: float
 ) -> tuple[list[float], float]:
-    """The losses of as many rounds as fit into `seconds`, and rounds per second."""
+    """The losses of as many rounds as fit into `seconds`, and rounds per second of processor time."""
     losses: list[float] = []
-    begin = time.perf_counter()
+    begin, spent = time.perf_counter(), time.process_time()
     for x, y in track(rounds, name):
         losses.append(play(x, y))
         if time.perf_counter() - begin > seconds:
             break
-    return losses, len(losses) / (time.perf_counter() - begin)
+    return losses, len(losses) / (time.process_time() - spent)
 
 
 def compare(
     report: Report,
+    file: str,
     title: str,
     contenders: dict[str, Callable[[], Play]],
     rounds: Sequence[Any],
     seconds: float,
 ) -> None:
-    """A table: the loss of each on the rounds it saw, ours (the first) on the same, and the ratio of the speeds."""
+    """A table: the loss of each on the rounds it saw, ours (the first) on the same, and the ratio of the speeds.
+
+    Beside it a plot of the losses so far.
+    """
     rows: list[list[object]] = []
+    at = np.unique(np.geomspace(min(20, len(rounds)), len(rounds), 40).astype(int))
+    lines: dict[str, list[float]] = {}
     first: tuple[list[float], float] | None = None
     for name, make in contenders.items():
         try:
@@ -57,6 +63,7 @@ def compare(
         losses, speed = run(name, play, rounds, seconds)
         first = first or (losses, speed)
         seen = len(losses)
+        lines[name] = [float(np.mean(losses[:n])) if n <= seen else np.nan for n in at]
         rows.append(
             [
                 name,
@@ -68,17 +75,16 @@ def compare(
             ]
         )
     report.text(f"## {title}\n")
-    report.table(
-        [
-            "contender",
-            "rounds",
-            "mean loss",
-            "first row, same rounds",
-            "rounds/s",
-            "first row's speed over it",
-        ],
-        rows,
-    )
+    head = [
+        "contender",
+        "rounds",
+        "mean loss",
+        "first row, same rounds",
+        "rounds/s",
+        "first row's speed over it",
+    ]
+    report.table(head, rows)
+    report.plot(file, at.tolist(), lines, ("rounds", "mean loss so far"), dots=False)
 
 
 def mail(report: Report, folder: Path, count: int, seconds: float) -> None:
@@ -88,6 +94,7 @@ def mail(report: Report, folder: Path, count: int, seconds: float) -> None:
             folders = sorted({name for _, name in stream})
             compare(
                 report,
+                user,
                 f"Mail of {user}: {len(folders)} folders, 0-1 loss",
                 models.classes(folders),
                 stream,
@@ -104,6 +111,7 @@ def sets(report: Report, folder: Path, count: int, seconds: float) -> None:
             labels = sorted({label for _, found in stream for label in found})
             compare(
                 report,
+                f"sets-{name}",
                 f"Label sets, {name}: {len(labels)} labels, Hamming loss (mean)",
                 models.sets(labels),
                 stream,
@@ -123,7 +131,7 @@ def lists(report: Report, folder: Path, count: int, seconds: float) -> None:
         if (folder / f"{name}-S1.txt.gz").exists():
             stream = list(queries(folder, name))[:count]
             title = f"Lists, {name}: {len(stream)} queries of more than one grade, 1 - NDCG at 10"
-            compare(report, title, models.lists(), stream, seconds)
+            compare(report, f"lists-{name}", title, models.lists(), stream, seconds)
 
 
 def main() -> None:
