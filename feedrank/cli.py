@@ -24,7 +24,7 @@ COMMANDS = {
     ),
     "experiment": ("feedrank.service.experiments.commands", "app", "service", "check experiments: aa"),
     "mail": ("feedrank.clients.mail_cli", "app", "mail", "sort mail into folders, learning from every move"),
-    "rank": ("feedrank.clients.rank_cli", "app", "clients", "rank and label from the command line"),
+    "rank": ("feedrank.clients.rank_cli", "app", "clients", "learn to rank from LETOR files, and measure it"),
     "search": ("feedrank.clients.search_cli", "app", "clients", "rank search results, learning from clicks"),
 }
 
