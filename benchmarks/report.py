@@ -55,13 +55,14 @@ class Report:
     def __init__(self, title: str, out: Path) -> None:
         self.out = out
         out.mkdir(parents=True, exist_ok=True)
-        self._file = (out / "report.md").open("w", encoding="utf-8")
+        (out / "report.md").write_text("", encoding="utf-8")
         self.text(f"# {title}\n\n    {command()}\n\n{machine()}\n")
 
     def text(self, words: str) -> None:
         """A paragraph."""
         print(words, flush=True)
-        print(words, file=self._file, flush=True)
+        with (self.out / "report.md").open("a", encoding="utf-8") as file:
+            print(words, file=file)
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """A Markdown table; floats with four digits."""
