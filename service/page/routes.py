@@ -44,6 +44,12 @@ async def page() -> Response:
     return served("index.html")
 
 
+@router.get("/docs")
+async def docs() -> Response:
+    """The API, to read."""
+    return served("docs.html")
+
+
 @router.get("/page/{file}")
 async def part(file: str) -> Response:
     """What it is made of."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.responses import Response
 
 from ..calls import reply
@@ -22,12 +21,6 @@ NOT_READY: dict[int | str, dict[str, Any]] = {
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 }
-# Swagger UI comes from its CDN and starts with a line of inline script; nothing else may run on the page.
-DOCS_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' https://cdn.jsdelivr.net; connect-src 'self'; "
-    "style-src 'unsafe-inline' https://cdn.jsdelivr.net; img-src data: https://fastapi.tiangolo.com; "
-    "base-uri 'none'; frame-ancestors 'none'"
-)
 
 
 @router.get("/livez", response_model=Health)
@@ -51,11 +44,3 @@ async def metrics(request: Request) -> Response:
     """Prometheus metrics."""
     state = request.app.state
     return Response(state.metrics.page(state.host.stats()), headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-
-@router.get("/docs", include_in_schema=False)
-async def docs(request: Request) -> Response:
-    """The API, to read and to try."""
-    page = get_swagger_ui_html(openapi_url="openapi.json", title="feedrank")
-    page.headers["Content-Security-Policy"] = DOCS_POLICY
-    return page

@@ -382,3 +382,12 @@ def test_a_server_that_goes_and_comes_back_is_waited_for(make_server, teach, bro
     browser.wait(lambda: browser.text("#status") == ["live"])
     browser.wait(lambda: "7" in browser.text(".learners tbody tr")[0])
     assert all("ERR_CONNECTION" in entry["message"] for entry in browser.logs())
+
+
+def test_the_api_is_described_without_anything_from_elsewhere(server, browser):
+    show(browser, server, "/docs")
+    browser.wait(lambda: browser.text("main h1"))
+    paths = server.get("/openapi.json").json()["paths"]
+    assert len(browser.find(".operation")) == sum(len(methods) for methods in paths.values())
+    browser.one(".operation summary").click()
+    browser.wait(lambda: "features" in "".join(browser.text(".operation[open] table")))
