@@ -61,6 +61,7 @@ class Learner:
         _check_options(top, min_margin)
         found = self._found(instance)
         if self.kind == "features" and not len(self.labels):
+            self.model.offers(loss)
             return Prediction(self.task, [], None, abstained=True)
         x, unmet, decision = self._look(found, loss)
         if isinstance(found, Words):

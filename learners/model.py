@@ -44,6 +44,9 @@ class Model(Protocol):
     def grow(self, features: int, labels: int) -> None:
         """Make room for what has joined."""
 
+    def offers(self, loss: str | None) -> None:
+        """Refuse a decoder that the model does not have."""
+
     def price(self, costs: list[float]) -> None:
         """What missing, or rejecting, each label costs; called where the loss has costs."""
 
@@ -97,6 +100,10 @@ class FirstOrder:
     def grow(self, features: int, labels: int) -> None:
         self.weights.grow(features, labels)
 
+    def offers(self, loss: str | None) -> None:
+        if loss is not None:
+            raise OptionError("only the quadratic surrogate has a decoder to choose", pointer("loss"))
+
     def price(self, costs: list[float]) -> None:
         self.task.costs = costs  # type: ignore[attr-defined]
 
@@ -104,8 +111,7 @@ class FirstOrder:
         """No loss of a first-order model has blocks."""
 
     def decide(self, x: X, loss: str | None = None) -> Decision:
-        if loss is not None:
-            raise OptionError("only the quadratic surrogate has a decoder to choose", pointer("loss"))
+        self.offers(loss)
         t = self.weights.scores(x)
         return Decision(self.task.decide(t), t)
 

@@ -56,6 +56,9 @@ class Quadratic:
         """The block of each label, -1 for a label that none names."""
         self.family.blocks = blocks  # type: ignore[attr-defined]
 
+    def offers(self, loss: str | None) -> None:
+        self._asked(loss)
+
     def _asked(self, loss: str | None) -> str:
         if loss is None:
             return self.own

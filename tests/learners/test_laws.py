@@ -379,3 +379,5 @@ def test_options_that_mean_nothing_are_refused(spec):
         with pytest.raises(InputError) as caught:
             learner.predict(instance, **options)
         assert caught.value.pointer == "/" + next(iter(options))
+        with pytest.raises(InputError):
+            build(spec).predict(instance, **options)
