@@ -75,7 +75,7 @@ def bare() -> Callable[[Message], object]:
 def vowpal_wabbit() -> Callable[[Message], object]:
     from vowpalwabbit import Workspace
 
-    vw = Workspace(f"--oaa {FOLDERS} --quiet")
+    vw = Workspace(f"--oaa {FOLDERS} -b 22 --quiet")  # room for every word and folder, as ours has
 
     def round_(message: Message) -> object:
         text = " ".join(message[0])
