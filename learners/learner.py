@@ -62,7 +62,8 @@ class Learner:
         found = self._found(instance)
         if self.kind == "features" and not len(self.labels):
             self.model.offers(loss)
-            return Prediction(self.task, [], None, abstained=True)
+            chosen: list[str] | None = [] if self.task == "multilabel" else None
+            return Prediction(self.task, [], None, labels=chosen, abstained=self.task in _CLASSES)
         x, unmet, decision = self._look(found, loss)
         if isinstance(found, Words):
             self._last = (loss, Words(tuple(found.names), found.values), (x, unmet, decision))

@@ -381,3 +381,13 @@ def test_options_that_mean_nothing_are_refused(spec):
         assert caught.value.pointer == "/" + next(iter(options))
         with pytest.raises(InputError):
             build(spec).predict(instance, **options)
+
+
+def test_before_the_first_label_there_is_nothing_to_choose():
+    empty = {"features": ["x"]}
+    assert build({"task": "multiclass"}).predict(empty).to_json()["label"] is None
+    assert build({"task": "multiclass"}).predict(empty).abstained
+    sets = build({"task": "multilabel"}).predict(empty)
+    assert sets.labels == []
+    assert not sets.abstained
+    assert build({"task": "label-ranking"}).predict(empty).ranking == []
