@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import signal
 import sys
@@ -35,6 +34,7 @@ from .mail.training import train as learn
 from .mail.undo import undo as put_back
 from .mail.watch import Settings
 from .replies import Prediction
+from .serving import Key, Server, Store, service
 
 app = typer.Typer(
     help="Sort mail into folders, learning from every move.", no_args_is_help=True, add_completion=False
@@ -42,13 +42,6 @@ app = typer.Typer(
 out, log = Console(soft_wrap=True, highlight=False), Console(stderr=True, soft_wrap=True, highlight=False)
 
 HOME = Path(typer.get_app_dir("feedrank"))
-Server = Annotated[str | None, typer.Option(envvar="FEEDRANK_SERVER", help="URL of a running service")]
-Store = Annotated[
-    str | None, typer.Option(help="`sqlite:PATH` or `redis://...`: no server, the service runs in here")
-]
-Key = Annotated[
-    str | None, typer.Option(envvar="FEEDRANK_KEY", help="key of the service, if it asks for one")
-]
 Name = Annotated[str, typer.Option(help="the learner")]
 StateFile = Annotated[Path, typer.Option(help="what was seen and done, kept between runs")]
 Command = Annotated[str | None, typer.Option(help="command that prints the password or token")]
@@ -57,21 +50,6 @@ OAuth = Annotated[bool, typer.Option("--oauth", help="it is an XOAUTH2 token, no
 Exclude = Annotated[
     list[str] | None, typer.Option(help="pattern of folders never learned, e.g. 'Lists/*'; repeat it")
 ]
-
-
-@contextmanager
-def service(server: str | None, store: str | None, key: str | None) -> Iterator[Client]:
-    """A client of the service at `server`, or of one in this process."""
-    if server and store:
-        raise typer.BadParameter("give --server or --store, not both")
-    if store:
-        # Clients know the service over HTTP only: the umbrella package lends them a transport.
-        transport = importlib.import_module("feedrank.embedded").Embedded(store)
-        client = Client("http://embedded", transport=transport)
-    else:
-        client = Client(server or "http://127.0.0.1:8000", key=key)
-    with client:
-        yield client
 
 
 @contextmanager
