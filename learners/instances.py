@@ -173,7 +173,7 @@ def _check_names(names: Sequence[Any], place: str) -> None:
     except TypeError:
         bad = next(i for i, name in enumerate(names) if not isinstance(name, str))
         raise InstanceError("a feature's name must be text", place + pointer(bad)) from None
-    if "" in names:
+    if not all(names):
         raise InstanceError("a feature's name must not be empty", place)
 
 

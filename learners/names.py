@@ -1,6 +1,10 @@
 """Names in the order they joined: labels, features."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
+
+import numpy as np
+import numpy.typing as npt
 
 
 class Index(dict[str, int]):
@@ -29,6 +33,13 @@ class Names:
         if number == len(self._names):
             self._names.append(name)
         return number
+
+    def numbers(self, names: Sequence[str]) -> npt.NDArray[np.intp]:
+        """The number of every name, -1 for one that has not joined."""
+        if len(names) < 2:  # an itemgetter of one name gives no tuple
+            return np.array([self.index[name] for name in names], dtype=np.intp)
+        # All look-ups in one short loop in C: memory is waited for side by side, in half the time of map's.
+        return np.fromiter(itemgetter(*names)(self.index), np.intp, len(names))
 
     def __len__(self) -> int:
         return len(self._names)

@@ -11,6 +11,7 @@ judgement of the same round see the same x.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import filterfalse
 from typing import Any
 
 import numpy as np
@@ -63,15 +64,15 @@ class Transform:
 
     def _look_up(self, words: Words, features: Names) -> tuple[Ints, Floats, Sequence[str], Floats]:
         """Rows ascending, so that no result depends on the order in which features were written."""
-        index, names, values = features.index, words.names, words.values
-        rows = np.fromiter(map(index.__getitem__, names), np.intp, len(names))
+        names, values = words.names, words.values
+        rows = features.numbers(names)
         unmet: list[str] = []
         rest = EMPTY
         if values is None:  # names alone: a repeated one shows as a repeated row
             rows.sort()
             if len(rows) and rows[0] < 0:
                 rows = rows[rows.searchsorted(0) :]
-                unmet = [name for name in dict.fromkeys(names) if name not in index]
+                unmet = list(dict.fromkeys(filterfalse(features.index.__contains__, names)))
                 rest = ones(len(unmet))
             if len(rows) > 1 and np.count_nonzero(rows[1:] == rows[:-1]):
                 rows = np.unique(rows)
@@ -111,7 +112,7 @@ class Transform:
     def _rows(self, names: Sequence[str], features: Names) -> Ints:
         # Numbered features come as one shared tuple: they are looked up once.
         if self._columns[0] is not names or self._columns[1] != len(features):
-            rows = np.fromiter(map(features.index.__getitem__, names), np.intp, len(names))
+            rows = features.numbers(names)
             self._columns = (names, len(features), rows)
         return self._columns[2]
 

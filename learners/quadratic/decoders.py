@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..instances import Floats, Ints
+from ..tasks.base import lead
 from .orders import held, search
 
 __all__ = [
@@ -49,17 +50,10 @@ class Found:
     objective: float | None = None
 
 
-def _two_best(values: Floats) -> float | None:
-    if len(values) < 2:
-        return None
-    second, first = np.partition(values, -2)[-2:]
-    return float(first - second)
-
-
 def weighted_zero_one(g: Floats, costs: Floats) -> Found:
     """risk(z) = sum_y cost_y g_y - cost_z g_z, with g_y the estimate of P(y | x): the largest cost_z g_z."""
     scores = costs * g
-    return Found(int(scores.argmax()) if len(g) else -1, scores, _two_best(scores))
+    return Found(int(scores.argmax()) if len(g) else -1, scores, lead(scores))
 
 
 def block_zero_one(g: Floats, groups: Ints) -> Found:
@@ -74,7 +68,7 @@ def block_zero_one(g: Floats, groups: Ints) -> Found:
     leaders = np.full(len(sums), -math.inf)
     np.maximum.at(leaders, groups, g)
     scores = sums[groups] + g - leaders[groups]
-    return Found(int(scores.argmax()), scores, _two_best(sums))
+    return Found(int(scores.argmax()), scores, lead(sums))
 
 
 def hamming(g: Floats, one: float) -> Found:

@@ -5,16 +5,27 @@ A task sees arrays only; names are handled elsewhere. It holds no state of the l
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Decision", "Task", "Truth"]
+__all__ = ["Array", "Decision", "Task", "Truth", "lead"]
 
 Array = NDArray[np.float64]
 Decision = Any  # classes: int (REJECT = -1); multilabel: bool mask; rankings: int array, best first
 Truth = Any  # classes: int; multilabel: bool mask; rankings: grades >= 0
+
+
+def lead(values: Array) -> float | None:
+    """The gap between the best and the second best value; None if there is one value only."""
+    if values.size < 2:
+        return None
+    rest = values.copy()
+    best = rest.argmax()  # argmax is several times as fast as max or a partition
+    rest[best] = -math.inf
+    return float(values[best] - rest[rest.argmax()])
 
 
 class Task(Protocol):

@@ -9,17 +9,9 @@ import numpy as np
 
 from ..losses import classes as losses
 from ..losses.classes import REJECT
-from .base import Array
+from .base import Array, lead
 
 __all__ = ["REJECT", "Binary", "Multiclass", "Ordinal", "Reject"]
-
-
-def _two_best(t: Array) -> float | None:
-    """The gap between the best and the second best entry of t; None if there is one entry only."""
-    if t.size < 2:
-        return None
-    second, first = np.partition(t, -2)[-2:]
-    return float(first - second)
 
 
 class _Costed:
@@ -97,7 +89,7 @@ class Multiclass(_Costed):
         return int(others.argmax())
 
     def margin(self, t: Array) -> float | None:
-        return _two_best(t)
+        return lead(t)
 
 
 class Ordinal(Multiclass):
@@ -165,4 +157,4 @@ class Reject(_Costed):
         return None if others[best] == -math.inf else self._best(others)
 
     def margin(self, t: Array) -> float | None:
-        return _two_best(self.similarities(t))
+        return lead(self.similarities(t))

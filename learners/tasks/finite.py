@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .base import Array
+from .base import Array, lead
 
 __all__ = ["Finite"]
 
@@ -60,7 +60,4 @@ class Finite:
         return int(np.where(wrong, self.reps @ t, -math.inf).argmax()) if wrong.any() else None
 
     def margin(self, t: Array) -> float | None:
-        if len(self.reps) < 2:
-            return None
-        second, first = np.partition(self.reps @ t, -2)[-2:]
-        return float(first - second)
+        return lead(self.reps @ t)
