@@ -5,13 +5,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import orjson
 
 from feedrank.learners import instances
 
-from ..errors import Conflict, Gone, NotFound, StorageFull, StoreUnavailable, Unprocessable
+from ..errors import (
+    Conflict,
+    Gone,
+    NotFound,
+    ServiceError,
+    StorageFull,
+    StoreUnavailable,
+    Unprocessable,
+)
+from ..gather import Gather
 from ..store import Clash, Closed, Draft, Missing, Placed, Store, Trimmed
 from . import tickets
 from .events import Event, digest
@@ -22,7 +32,9 @@ from .resident import Counts, Resident, growth
 from .settings import HostSettings
 
 JSON = dict[str, Any]
+Waiting = tuple[Resident, Sequence[Event], Sequence[Draft]]
 TURN = 64  # events of a batch that are read at a time
+GROUP = 64  # requests that share an append
 
 
 class Feedback:
@@ -33,6 +45,11 @@ class Feedback:
     ) -> None:
         self._store, self._memory, self._settings = store, memory, settings
         self._counts, self._recent = counts, recent
+        self._commits: Gather[Waiting, list[JSON]] = Gather(self._commit, GROUP)
+
+    async def close(self) -> None:
+        """Finish what was begun."""
+        await self._commits.close()
 
     async def __call__(self, name: str, request: Mapping[str, Any], key: str | None) -> JSON:
         async with self._memory.use(name) as resident:
@@ -86,7 +103,7 @@ class Feedback:
                 event.show(served_of(request, resident.learner.task))
             if event.found is not None:
                 resident.learner.check(event.found, truth)
-            draft = Draft(event.body(), tuple(ids), digest(truth), prediction_id)
+            draft = Draft(event.body(), tuple(ids), digest(truth) if ids else "", prediction_id)
         return event, draft
 
     async def _recall(self, resident: Resident, id: str, event: Event) -> None:
@@ -141,20 +158,38 @@ class Feedback:
         self, resident: Resident, events: Sequence[Event], drafts: Sequence[Draft]
     ) -> list[JSON]:
         """Append and apply. Once begun it is finished, even if the one who asked has gone."""
-        return await asyncio.shield(asyncio.create_task(self._commit(resident, events, drafts)))
-
-    async def _commit(
-        self, resident: Resident, events: Sequence[Event], drafts: Sequence[Draft]
-    ) -> list[JSON]:
         resident.users += 1
+        return await self._commits.run(resident.listed.log, (resident, events, drafts))
+
+    async def _commit(self, _: str, waiting: Sequence[Waiting]) -> list[list[JSON] | Exception]:
+        """What waits for one learner."""
+        resident = waiting[0][0]
+        try:
+            return await self._together(resident, [(events, drafts) for _, events, drafts in waiting])
+        finally:
+            resident.users -= len(waiting)
+
+    async def _together(
+        self, resident: Resident, requests: Sequence[tuple[Sequence[Event], Sequence[Draft]]]
+    ) -> list[list[JSON] | Exception]:
+        """One append for all that these requests bring, and the replies to each."""
+        events = [event for each, _ in requests for event in each]
+        drafts = [draft for _, each in requests for draft in each]
         try:
             placed = await self.append(resident, events, drafts)
+        except (Conflict, NotFound, Gone) as refused:
+            if len(requests) == 1:
+                return [refused]
+            # One was refused, hence all: each by itself finds the one.
+            return [result for one in requests for result in await self._together(resident, [one])]
+        except StoreUnavailable as error:
+            return [error] * len(requests)
+        try:
             await resident.advance(max(place.version for place in placed))
-            return [
-                await self.tell(resident, event, place) for event, place in zip(events, placed, strict=True)
-            ]
-        finally:
-            resident.users -= 1
+            told = iter([await self.tell(resident, *pair) for pair in zip(events, placed, strict=True)])
+        except ServiceError as error:
+            return [error] * len(requests)
+        return [list(islice(told, len(each))) for each, _ in requests]
 
     async def tell(self, resident: Resident, event: Event, place: Placed) -> JSON:
         """The reply for an applied event; counts it."""

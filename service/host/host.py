@@ -64,6 +64,8 @@ class Host:
             yield host
         finally:
             try:
+                await host._predict.close()
+                await host._feedback.close()
                 await host._memory.close()
             finally:
                 await store.close()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from feedrank.learners import instances
 from feedrank.learners.results import Prediction
 
 from ..errors import StoreUnavailable
+from ..gather import Gather
 from ..store import Store
 from . import tickets
 from .events import encode
@@ -20,13 +21,14 @@ from .resident import Counts, Resident
 from .settings import HostSettings
 
 JSON = dict[str, Any]
+GROUP = 64  # requests that share a write
 
 
 class Recent:
     """The last remembered predictions of this process, as the core has read them: most feedback finds its own here."""
 
-    MOST = 4096
-    BYTES = 32 * 2**20
+    MOST = 512
+    BYTES = 4 * 2**20
 
     def __init__(self) -> None:
         self._held: OrderedDict[str, tuple[Any, JSON, int]] = OrderedDict()
@@ -58,6 +60,11 @@ class Predict:
     ) -> None:
         self._store, self._memory, self._settings = store, memory, settings
         self._counts, self._recent = counts, recent
+        self._records: Gather[dict[str, bytes], None] = Gather(self._remember, GROUP)
+
+    async def close(self) -> None:
+        """Finish what was begun."""
+        await self._records.close()
 
     async def __call__(self, name: str, request: Mapping[str, Any]) -> JSON:
         async with self._memory.use(name) as resident:
@@ -76,11 +83,17 @@ class Predict:
     async def keep(self, resident: Resident, records: dict[str, bytes]) -> None:
         """Have the store remember these predictions."""
         if records:
-            try:
-                await self._store.remember(resident.listed.log, records, self._settings.prediction_ttl)
-            except StoreUnavailable:
-                self._counts.store_errors += 1
-                raise
+            await self._records.run(resident.listed.log, records)
+
+    async def _remember(self, log: str, waiting: Sequence[dict[str, bytes]]) -> list[None]:
+        """One write for all that waits for one learner."""
+        records = {id: record for each in waiting for id, record in each.items()}
+        try:
+            await self._store.remember(log, records, self._settings.prediction_ttl)
+        except StoreUnavailable:
+            self._counts.store_errors += 1
+            raise
+        return [None] * len(waiting)
 
     async def one(self, resident: Resident, request: Any, records: dict[str, bytes], where: str) -> JSON:
         """The reply; if it is to be remembered, its record joins `records`."""

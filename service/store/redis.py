@@ -20,13 +20,11 @@ from .base import (
     Stale,
     Trimmed,
 )
-from .gather import Gather
 from .redis_listen import Listener
 from .redis_pipes import Argument, Pipes, Script
 
 APPEND, SAVE, DROP, REMEMBER, PUT = map(Script, ("append", "save", "drop", "remember", "put"))
 SCRIPTS = (APPEND, SAVE, DROP, REMEMBER, PUT)
-MOST = 64  # appends to one log in one script
 UNREGISTERED = 3_600_000  # milliseconds that data without its registration stays: long enough for any save
 
 
@@ -37,13 +35,9 @@ class RedisStore:
         self._pipes = pipes
         self._listener = listener
         self.notices = notices
-        self._appends: Gather[Sequence[Draft], list[Placed]] = Gather(self._append, MOST)
-        self._records: Gather[tuple[Mapping[str, bytes], float], None] = Gather(self._remember, MOST)
 
     async def close(self) -> None:
         await self._listener.close()
-        await self._appends.close()
-        await self._records.close()
         await self._pipes.close()
 
     async def check(self) -> None:
@@ -55,21 +49,15 @@ class RedisStore:
     # Logs
 
     async def append(self, log: str, drafts: Sequence[Draft]) -> list[Placed]:
-        return await self._appends.run(log, drafts)
-
-    async def _append(self, log: str, groups: Sequence[Sequence[Draft]]) -> list[list[Placed] | Exception]:
-        """Many appends to one log in one script; each is all or nothing by itself."""
         named = [
             keys.log(log, part) for part in ("meta", "log", "ids", "marks", "snapshots", "records", "expiry")
         ]
         arguments: list[Argument] = [log, keys.CHANGES, repr(time.time()), keys.log(log, "snapshot:")]
-        for drafts in groups:
-            arguments.append(len(drafts))
-            for draft in drafts:
-                arguments += [draft.body, draft.digest, draft.take or "", draft.marks, draft.base]
-                arguments += [len(draft.ids), *draft.ids]
+        for draft in drafts:
+            arguments += [draft.body, draft.digest, draft.take or "", draft.marks, draft.base]
+            arguments += [len(draft.ids), *draft.ids]
         said: bytes = await self._pipes.run(named[0], *APPEND.call(named, arguments))
-        return [placed(*line.split(" ")) for line in said.decode().split("\n")]
+        return placed(*said.decode().split(" "))
 
     async def read(self, log: str, after: int, limit: int) -> list[Entry]:
         meta, stream, marks = (keys.log(log, part) for part in ("meta", "log", "marks"))
@@ -149,19 +137,13 @@ class RedisStore:
     # Records
 
     async def remember(self, log: str, records: Mapping[str, bytes], ttl: float) -> None:
-        await self._records.run(log, (records, ttl))
-
-    async def _remember(self, log: str, groups: Sequence[tuple[Mapping[str, bytes], float]]) -> list[None]:
         named = [keys.log(log, "records"), keys.log(log, "expiry")]
         now = time.time()
-        longest = max(ttl for _, ttl in groups)
-        arguments: list[Argument] = [repr(now), int(longest * 1000) + 1]
-        for records, ttl in groups:
-            expiry, packed = repr(now + ttl), struct.pack("<d", now + ttl)
-            for name, value in records.items():
-                arguments += [name, expiry, packed + value]
+        arguments: list[Argument] = [repr(now), int(ttl * 1000) + 1, repr(now + ttl)]
+        packed = struct.pack("<d", now + ttl)
+        for name, value in records.items():
+            arguments += [name, packed + value]
         await self._pipes.run(named[0], *REMEMBER.call(named, arguments))
-        return [None] * len(groups)
 
     async def recall(self, log: str, key: str) -> bytes | None:
         name = keys.log(log, "records")
@@ -205,8 +187,8 @@ class RedisStore:
         return int(await self._pipes.run(values, "HLEN", values))
 
 
-def placed(said: str, *rest: str) -> list[Placed] | Exception:
-    """What the script says of one append."""
+def placed(said: str, *rest: str) -> list[Placed]:
+    """What the script says of an append."""
     match said:
         case "placed":
             return [
@@ -214,12 +196,12 @@ def placed(said: str, *rest: str) -> list[Placed] | Exception:
                 for version, fresh in zip(rest[::2], rest[1::2], strict=True)
             ]
         case "clash":
-            return Clash(int(rest[0]))
+            raise Clash(int(rest[0]))
         case "missing":
-            return Missing(int(rest[0]))
+            raise Missing(int(rest[0]))
         case "trimmed":
-            return Trimmed()
-    return Closed()
+            raise Trimmed
+    raise Closed
 
 
 def document(held: bytes) -> Document:

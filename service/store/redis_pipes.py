@@ -15,7 +15,7 @@ from typing import Any
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from ..errors import StoreUnavailable
-from .gather import Gather
+from ..gather import Gather
 
 Argument = str | bytes | int | float
 FAILURES = (RedisError, RedisClusterException, OSError)

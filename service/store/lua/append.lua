@@ -1,56 +1,52 @@
--- Append groups of drafts to a log. Of a group all drafts are appended, each once, taking the records they name, or none.
+-- Append drafts to a log: all of them, each once, taking the records they name, or none.
 -- KEYS: meta, log, ids, marks, snapshots, records, expiry
--- ARGV: log, channel, time, prefix of data keys, then for each group: number of drafts, and for each draft:
+-- ARGV: log, channel, time, prefix of data keys, then for each draft:
 --       body, digest, record or "", marks, base, number of ids, ids...
--- Replies one line a group: "placed VERSION FRESH ...", "clash INDEX", "missing INDEX", "trimmed" or "closed".
+-- Replies "placed VERSION FRESH ...", "clash INDEX", "missing INDEX", "trimmed" or "closed".
 local meta, log, ids, marks, snapshots, records, expiry = unpack(KEYS)
 local now = tonumber(ARGV[3])
 local held = redis.call('HMGET', meta, 'version', 'floor', 'closed')
 local version, floor, closed = tonumber(held[1] or 0), tonumber(held[2] or 1), held[3]
-local begun = version
+if closed then return 'closed' end
 
--- The drafts of a group that are new, and where each of the group stands; or nothing and why not.
-local function examine(first, count)
-  local last, at = version, first
-  local fresh, places, met = {}, {}, {}
-  for index = 0, count - 1 do
-    local final = at + 5 + tonumber(ARGV[at + 5])
-    local draft = {at = at, final = final, digest = ARGV[at + 1], take = ARGV[at + 2], marks = tonumber(ARGV[at + 3])}
-    local known
-    for i = at + 6, final do
-      local found = met[ARGV[i]] or redis.call('HGET', ids, ARGV[i])
-      if found then
-        local where, digest = string.match(found, '^(%d+) (.*)$')
-        if digest ~= draft.digest or (known and known ~= where) then return nil, 'clash ' .. index end
-        known = where
-      end
+-- First examine all: the drafts that are new, and where each stands.
+local last, at, index = version, 5, 0
+local fresh, places, met = {}, {}, {}
+while at <= #ARGV do
+  local final = at + 5 + tonumber(ARGV[at + 5])
+  local draft = {at = at, final = final, digest = ARGV[at + 1], take = ARGV[at + 2], marks = tonumber(ARGV[at + 3])}
+  local known
+  for i = at + 6, final do
+    local found = met[ARGV[i]] or redis.call('HGET', ids, ARGV[i])
+    if found then
+      local where, digest = string.match(found, '^(%d+) (.*)$')
+      if digest ~= draft.digest or (known and known ~= where) then return 'clash ' .. index end
+      known = where
     end
-    if known then
-      places[#places + 1] = known .. ' 0'
-    else
-      if draft.take ~= '' then
-        local record = redis.call('HGET', records, draft.take)
-        if not record or struct.unpack('<d', record) <= now then return nil, 'missing ' .. index end
-        draft.taken = string.sub(record, 9)
-      end
-      if draft.marks > 0 then
-        local base = tonumber(ARGV[at + 4])
-        if floor > base + 1 or (base > 0 and redis.call('HEXISTS', snapshots, base) == 0) then
-          return nil, 'trimmed'
-        end
-      end
-      last = last + 1
-      draft.version = last
-      for i = at + 6, final do met[ARGV[i]] = last .. ' ' .. draft.digest end
-      fresh[#fresh + 1] = draft
-      places[#places + 1] = last .. ' 1'
-    end
-    at = final + 1
   end
-  return fresh, 'placed ' .. table.concat(places, ' ')
+  if known then
+    places[#places + 1] = known .. ' 0'
+  else
+    if draft.take ~= '' then
+      local record = redis.call('HGET', records, draft.take)
+      if not record or struct.unpack('<d', record) <= now then return 'missing ' .. index end
+      draft.taken = string.sub(record, 9)
+    end
+    if draft.marks > 0 then
+      local base = tonumber(ARGV[at + 4])
+      if floor > base + 1 or (base > 0 and redis.call('HEXISTS', snapshots, base) == 0) then return 'trimmed' end
+    end
+    last = last + 1
+    draft.version = last
+    for i = at + 6, final do met[ARGV[i]] = last .. ' ' .. draft.digest end
+    fresh[#fresh + 1] = draft
+    places[#places + 1] = last .. ' 1'
+  end
+  at, index = final + 1, index + 1
 end
 
-local function write(draft)
+-- Then write: from here on nothing is refused.
+for _, draft in ipairs(fresh) do
   if draft.taken then
     redis.call('XADD', log, draft.version .. '-0', 'b', ARGV[draft.at], 'a', ARGV[3], 't', draft.taken)
     redis.call('HDEL', records, draft.take)
@@ -71,21 +67,9 @@ local function write(draft)
       end
     end
   end
-  version = draft.version
 end
-
-local replies, at = {}, 5
-while at <= #ARGV do
-  local count = tonumber(ARGV[at])
-  local fresh, said = nil, 'closed'
-  if not closed then fresh, said = examine(at + 1, count) end
-  for _, draft in ipairs(fresh or {}) do write(draft) end
-  replies[#replies + 1] = said
-  at = at + 1
-  for _ = 1, count do at = at + 6 + tonumber(ARGV[at + 5]) end
+if last > version then
+  redis.call('HSET', meta, 'version', last)
+  redis.call('PUBLISH', ARGV[2], 'log ' .. ARGV[1] .. ' ' .. last)
 end
-if version > begun then
-  redis.call('HSET', meta, 'version', version)
-  redis.call('PUBLISH', ARGV[2], 'log ' .. ARGV[1] .. ' ' .. version)
-end
-return table.concat(replies, '\n')
+return 'placed ' .. table.concat(places, ' ')

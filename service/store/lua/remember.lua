@@ -1,9 +1,9 @@
 -- Keep records until they expire; each call also clears some that have.
--- KEYS: records, expiry      ARGV: time, longest life in milliseconds, then for each: key, expiry, value with its expiry
+-- KEYS: records, expiry      ARGV: time, their life in milliseconds, expiry, then for each: key, value with its expiry
 local records, expiry = unpack(KEYS)
-for i = 3, #ARGV, 3 do
-  redis.call('HSET', records, ARGV[i], ARGV[i + 2])
-  redis.call('ZADD', expiry, ARGV[i + 1], ARGV[i])
+for i = 4, #ARGV, 2 do
+  redis.call('HSET', records, ARGV[i], ARGV[i + 1])
+  redis.call('ZADD', expiry, ARGV[3], ARGV[i])
 end
 local old = redis.call('ZRANGEBYSCORE', expiry, '-inf', ARGV[1], 'LIMIT', 0, #ARGV)
 for _, key in ipairs(old) do
