@@ -26,7 +26,6 @@ from ..store import Clash, Closed, Draft, Missing, Placed, Store, Trimmed
 from . import tickets
 from .events import Event, digest
 from .memory import Memory
-from .predict import Recent
 from .requests import FEEDBACK, RETRACT, id_of, instance_of, known, many, pointed, served_of, truth_of
 from .resident import Counts, Resident, growth
 from .settings import HostSettings
@@ -40,11 +39,8 @@ GROUP = 64  # requests that share an append
 class Feedback:
     """Called with a name, a request of the contract, and the header that stands for `feedback_id`, if any."""
 
-    def __init__(
-        self, store: Store, memory: Memory, settings: HostSettings, counts: Counts, recent: Recent
-    ) -> None:
-        self._store, self._memory, self._settings = store, memory, settings
-        self._counts, self._recent = counts, recent
+    def __init__(self, store: Store, memory: Memory, settings: HostSettings, counts: Counts) -> None:
+        self._store, self._memory, self._settings, self._counts = store, memory, settings, counts
         self._commits: Gather[Waiting, list[JSON]] = Gather(self._commit, GROUP)
 
     async def close(self) -> None:
@@ -55,6 +51,7 @@ class Feedback:
         async with self._memory.use(name) as resident:
             if not (isinstance(request, Mapping) and "events" in request):
                 event, draft = await self.read(resident, request, key, "")
+                del request  # as a prediction does
                 self.limit(resident, [event])
                 (result,) = await self._learn(resident, [event], [draft])
                 return result
@@ -103,15 +100,14 @@ class Feedback:
                 event.show(served_of(request, resident.learner.task))
             if event.found is not None:
                 resident.learner.check(event.found, truth)
-            draft = Draft(event.body(), tuple(ids), digest(truth) if ids else "", prediction_id)
+            body = event.body()
+            if event.found is not None:
+                event.instance = None
+            draft = Draft(body, tuple(ids), digest(truth) if ids else "", prediction_id)
         return event, draft
 
     async def _recall(self, resident: Resident, id: str, event: Event) -> None:
         """Give the event the instance and the decision of its prediction; neither if the prediction is used up."""
-        held = self._recent.get(resident.listed.log, id)
-        if held is not None:
-            event.found, event.served = held
-            return
         record = await self._store.recall(resident.listed.log, id)
         if record is not None:
             told = orjson.loads(record)
@@ -221,8 +217,6 @@ class Feedback:
         for event, place in zip(events, placed, strict=True):
             if place.fresh and place.version > resident.version:
                 resident.pending[place.version] = event
-            if event.prediction_id is not None:
-                self._recent.drop(resident.listed.log, event.prediction_id)
         return placed
 
     # Withdrawing

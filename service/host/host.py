@@ -7,7 +7,7 @@ asked or taught; the reply carries the learner's own name.
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from heapq import nlargest
@@ -25,7 +25,7 @@ from .events import audit
 from .feedback import Feedback
 from .fold import Fold
 from .memory import Memory
-from .predict import Predict, Recent
+from .predict import Predict
 from .requests import pointed
 from .resident import Counts
 from .rounds import Line, Rounds
@@ -45,9 +45,8 @@ class Host:
         self._counts = Counts()
         self._catalogue = Catalogue(store, settings.max_learners)
         self._memory = Memory(store, self._catalogue, settings, self._counts)
-        recent = Recent()
-        self._predict = Predict(store, self._memory, settings, self._counts, recent)
-        self._feedback = Feedback(store, self._memory, settings, self._counts, recent)
+        self._predict = Predict(store, self._memory, settings, self._counts)
+        self._feedback = Feedback(store, self._memory, settings, self._counts)
         self._rounds = Rounds(self._memory, self._predict, self._feedback)
 
     @classmethod
@@ -119,16 +118,20 @@ class Host:
 
     # Rounds
 
-    async def predict(self, name: str, request: Mapping[str, Any]) -> JSON:
-        """Decide on one instance, or on each of `{"instances": [...]}`."""
-        return await self._predict(name, request)
+    # Neither of the two keeps the request alive while it waits for the store; nor should who calls them.
 
-    async def feedback(self, name: str, request: Mapping[str, Any], key: str | None = None) -> JSON:
+    def predict(self, name: str, request: Mapping[str, Any]) -> Coroutine[Any, Any, JSON]:
+        """Decide on one instance, or on each of `{"instances": [...]}`."""
+        return self._predict(name, request)
+
+    def feedback(
+        self, name: str, request: Mapping[str, Any], key: str | None = None
+    ) -> Coroutine[Any, Any, JSON]:
         """Learn from one event, or from all of `{"events": [...]}` or none; `key` is another name for `feedback_id`.
 
         In a batch, `key` stands for the whole batch: event i takes the id `key/i` if it has no id of its own.
         """
-        return await self._feedback(name, request, key)
+        return self._feedback(name, request, key)
 
     async def rounds(self, name: str, lines: Sequence[Line]) -> builtins.list[JSON | ServiceError]:
         """The replies to many `("predict" | "feedback", request)` in order, those of the single calls; errors in place."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,42 +23,11 @@ JSON = dict[str, Any]
 GROUP = 64  # requests that share a write
 
 
-class Recent:
-    """The last remembered predictions of this process, as the core has read them: most feedback finds its own here."""
-
-    MOST = 512
-    BYTES = 4 * 2**20
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[str, tuple[Any, JSON, int]] = OrderedDict()
-        self._bytes = 0
-
-    def put(self, log: str, id: str, found: Any, served: JSON, size: int) -> None:
-        self._held[log + id] = (found, served, size)
-        self._bytes += size
-        while len(self._held) > self.MOST or self._bytes > self.BYTES:
-            _, (_, _, gone) = self._held.popitem(last=False)
-            self._bytes -= gone
-
-    def get(self, log: str, id: str) -> tuple[Any, JSON] | None:
-        """Instance and decision."""
-        held = self._held.get(log + id)
-        return None if held is None else held[:2]
-
-    def drop(self, log: str, id: str) -> None:
-        held = self._held.pop(log + id, None)
-        if held is not None:
-            self._bytes -= held[2]
-
-
 class Predict:
     """Called with a name and a request of the contract."""
 
-    def __init__(
-        self, store: Store, memory: Memory, settings: HostSettings, counts: Counts, recent: Recent
-    ) -> None:
-        self._store, self._memory, self._settings = store, memory, settings
-        self._counts, self._recent = counts, recent
+    def __init__(self, store: Store, memory: Memory, settings: HostSettings, counts: Counts) -> None:
+        self._store, self._memory, self._settings, self._counts = store, memory, settings, counts
         self._records: Gather[dict[str, bytes], None] = Gather(self._remember, GROUP)
 
     async def close(self) -> None:
@@ -77,6 +45,8 @@ class Predict:
                 reply: JSON = {"predictions": told}
             else:
                 reply = await self.one(resident, request, records, "")
+            # Thousands of small parts, held by each of those who wait, would fill the processor's cache.
+            del request
             await self.keep(resident, records)
             return reply
 
@@ -117,9 +87,7 @@ class Predict:
             reply: JSON = {"learner": resident.listed.name, "version": version, **prediction.to_json()}
             if not remember:
                 return reply
-            served = prediction.served()
-            record = encode({"instance": instance, "served": served, "version": version})
+            record = encode({"instance": instance, "served": prediction.served(), "version": version})
         id = tickets.make(resident.listed.log, time.time())
         records[id] = record
-        self._recent.put(resident.listed.log, id, found, served, len(record))
         return {"prediction_id": id, **reply}

@@ -30,7 +30,9 @@ LINES = {
 @router.post("/v1/learners/{name}/predict", **call("predict", 404, 409, 413, reply=Prediction | Predictions))
 async def predict(request: Request, name: Name, body: Annotated[JSON, Documented(PredictBody)]) -> Response:
     """Decide on one instance, or on each of a batch; changes nothing in the learner."""
-    return reply(await request.app.state.host.predict(name, body))
+    told = request.app.state.host.predict(name, body)
+    del body
+    return reply(await told)
 
 
 @router.post(
@@ -49,7 +51,9 @@ async def predict(request: Request, name: Name, body: Annotated[JSON, Documented
 async def feedback(request: Request, name: Name, body: Annotated[JSON, Documented(FeedbackBody)]) -> Response:
     """Learn from one event, or from all of a batch or none; once, however often it is sent."""
     key = request.headers.get("idempotency-key")
-    return reply(await request.app.state.host.feedback(name, body, key))
+    told = request.app.state.host.feedback(name, body, key)
+    del body
+    return reply(await told)
 
 
 @router.post(
