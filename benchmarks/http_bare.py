@@ -8,6 +8,8 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict
 
+from feedrank.service.server import settle
+
 
 class Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -52,5 +54,6 @@ async def predict(name: str, request: Request) -> Reply:
 if __name__ == "__main__":
     with socket.create_server(("127.0.0.1", 0)) as listening:
         print(f"listening on http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
+        settle()  # the service's own settings of the process
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
         uvicorn.Server(config).run(sockets=[listening])

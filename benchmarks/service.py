@@ -14,6 +14,7 @@ import asyncio
 import json
 import os
 import random
+import socket
 import tempfile
 import time
 from pathlib import Path
@@ -81,7 +82,7 @@ def a_round(chance: random.Random) -> tuple[dict[str, object], dict[str, object]
 
 
 def single_calls(client: httpx.Client, chance: random.Random, seconds: float) -> float:
-    """Rounds a second of one client that predicts and teaches by single calls."""
+    """Rounds a second of one client that predicts and teaches by single calls, with httpx as most would."""
     begun, rounds = time.perf_counter(), 0
     while time.perf_counter() - begun < seconds:
         asks, learns = a_round(chance)
@@ -89,6 +90,32 @@ def single_calls(client: httpx.Client, chance: random.Random, seconds: float) ->
         client.post("/v1/learners/mail/feedback", json=learns).raise_for_status()
         rounds += 1
     return rounds / (time.perf_counter() - begun)
+
+
+def bare_calls(url: str, chance: random.Random, seconds: float) -> float:
+    """The same by a client that costs nothing: requests made beforehand, on a bare socket."""
+    place = httpx.URL(url)
+    requests = []
+    for _ in range(200):
+        for call, body in zip(("predict", "feedback"), a_round(chance), strict=True):
+            data = json.dumps(body).encode()
+            head = f"POST /v1/learners/mail/{call} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n"
+            requests.append(head.encode() + data)
+    begun, calls = time.perf_counter(), 0
+    with socket.create_connection((place.host, place.port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        replies = connection.makefile("rb")
+        while time.perf_counter() - begun < seconds:
+            connection.sendall(requests[calls % len(requests)])
+            status, size = replies.readline(), 0
+            while (line := replies.readline()) != b"\r\n":
+                if line.lower().startswith(b"content-length:"):
+                    size = int(line.split(b":")[1])
+            body = replies.read(size)
+            if b" 200 " not in status:
+                raise RuntimeError(body.decode())
+            calls += 1
+    return calls / 2 / (time.perf_counter() - begun)
 
 
 def resident(process: int) -> float:
@@ -143,7 +170,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("predict", "stream", "feedback", "start"))
     parser.add_argument("--quick", action="store_true", help="short runs, to see that it works")
     options = parser.parse_args()
-    seconds, turns, rounds = (1.5, 3, 2_000) if options.quick else (3.0, 5, 50_000)
+    seconds, turns, rounds = (1.5, 3, 2_000) if options.quick else (3.0, 5, 100_000)
     report = Report("The service, as ratios", options.out)
     chance = random.Random(7)
     with tempfile.TemporaryDirectory() as name:
@@ -159,17 +186,30 @@ def main() -> None:
                     predictions(report, ours, bare, folder, chance, seconds, turns)
                 if options.only != "predict":
                     single = single_calls(client, chance, seconds)
+                    bare_single = bare_calls(ours.url, chance, seconds)
                     rate, memory = asyncio.run(streamed(ours.url, rounds, chance, ours.pid))
                     grown = " ".join(f"{value:.0f}" for value in memory)
                     report.table(
                         [
                             "rounds of predict and feedback",
                             "stream, rounds/s",
-                            "single calls",
+                            "single calls, httpx",
+                            "ratio",
+                            "single calls, bare socket",
                             "ratio",
                             "server's MB",
                         ],
-                        [[rounds, f"{rate:.0f}", f"{single:.0f}", f"{rate / single:.1f}", grown]],
+                        [
+                            [
+                                rounds,
+                                f"{rate:.0f}",
+                                f"{single:.0f}",
+                                f"{rate / single:.1f}",
+                                f"{bare_single:.0f}",
+                                f"{rate / bare_single:.1f}",
+                                grown,
+                            ]
+                        ],
                     )
         if options.only in (None, "feedback", "start"):
             durability.measure(report, folder, options.only, options.quick)

@@ -306,6 +306,48 @@ def test_a_batch_is_applied_in_order_or_not_at_all(with_host):
     with_host(body)
 
 
+def test_feedback_that_comes_together_shares_an_append_and_each_gets_its_own_reply(with_host, monkeypatch):
+    async def body(host):
+        await host.create("l", SPEC)
+        await host.feedback("l", event(0, feedback_id="f0"))
+        appends = []
+        append = host.store.append
+
+        async def counted(log, drafts):
+            appends.append(len(drafts))
+            return await append(log, drafts)
+
+        monkeypatch.setattr(host.store, "append", counted)
+        replies = await asyncio.gather(*(host.feedback("l", event(i)) for i in range(1, 33)))
+        assert [reply["version"] for reply in replies] == list(range(2, 34))
+        assert appends == [32]
+        assert await host.export("l") == folded(range(33), 33)
+
+        # One refusal costs the others nothing but their company.
+        appends.clear()
+        wrong = [
+            event(1, feedback_id="f0"),  # another truth under a known id
+            {"label": "a", "prediction_id": "0" * 40},  # nobody's
+        ]
+        right = [event(i) for i in range(33, 36)]
+        told = await asyncio.gather(
+            host.feedback("l", right[0]),
+            host.feedback("l", wrong[0]),
+            host.feedback("l", {"events": right[1:]}),
+            host.feedback("l", wrong[1]),
+            host.feedback("l", event(0, feedback_id="f0")),
+            return_exceptions=True,
+        )
+        assert told[0]["version"] == 34
+        assert isinstance(told[1], errors.Conflict)
+        assert [one["version"] for one in told[2]["results"]] == [35, 36]
+        assert isinstance(told[3], errors.NotFound)
+        assert (told[4]["version"], told[4]["duplicate"]) == (1, True)
+        assert await host.export("l") == folded(range(36), 36)
+
+    with_host(body)
+
+
 def test_a_batch_of_predictions_is_remembered_as_a_whole(with_host):
     async def body(host):
         await host.create("a", SPEC)
