@@ -72,10 +72,10 @@ def bare() -> Callable[[Message], object]:
     return lambda message: v @ W.take(next(rows), 0)
 
 
-def vowpal_wabbit(bits: int) -> Callable[[Message], object]:
+def vowpal_wabbit(options: str) -> Callable[[Message], object]:
     from vowpalwabbit import Workspace
 
-    vw = Workspace(f"--oaa {FOLDERS} -b {bits} --quiet")
+    vw = Workspace(f"--oaa {FOLDERS} {options} --quiet")
 
     def round_(message: Message) -> object:
         text = " ".join(message[0])
@@ -113,8 +113,12 @@ def main() -> None:
         "feedrank predtron, learn": (lambda: ours(predtron, False), 100),
         both: (lambda: ours(predtron, True), 100),
         "feedrank preset, predict and learn": (lambda: ours({}, True), 100),
-        "Vowpal Wabbit --oaa, predict and learn": (lambda: vowpal_wabbit(18), 100),
-        "Vowpal Wabbit --oaa -b 22, predict and learn": (lambda: vowpal_wabbit(22), 100),
+        "Vowpal Wabbit --oaa, predict and learn": (lambda: vowpal_wabbit(""), 100),
+        "Vowpal Wabbit --oaa -b 22, predict and learn": (lambda: vowpal_wabbit("-b 22"), 100),
+        "Vowpal Wabbit --oaa -b 22 --scores, predict and learn": (
+            lambda: vowpal_wabbit("-b 22 --scores"),
+            100,
+        ),
         "River one-vs-rest perceptron, predict and learn": (river, 5),
     }
     ready = {}

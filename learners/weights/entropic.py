@@ -17,7 +17,6 @@ import numpy as np
 from ..growth import columns_for, grown
 from ..instances import Floats, Ints, Matrix, Vector
 from .base import Arrays, Counters, X
-from .gather import gather
 
 __all__ = ["Entropic"]
 
@@ -62,7 +61,7 @@ class Entropic:
     def scores(self, x: X) -> Floats:
         """t = W x; a feature never met weighs 1 / Z_r."""
         vector = _vector(x)
-        t: Floats = vector.values @ np.exp(gather(self.theta, vector.rows) - self.log_z)
+        t: Floats = vector.values @ np.exp(self.theta.take(vector.rows, axis=0) - self.log_z)
         if len(vector.unseen):
             t = t + vector.unseen.sum() * np.exp(-self.log_z)
         return t[: self.labels]

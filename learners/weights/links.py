@@ -15,7 +15,6 @@ import numpy as np
 from ..growth import grown
 from ..instances import Floats, Ints
 from .base import Arrays, Counters, X
-from .gather import gather
 from .linear import Linear
 
 
@@ -53,7 +52,7 @@ class PNorm(Linear):
         if rows is None:
             self._norms[: self.features] = self._row_norms(self.theta[: self.features])
         elif rows.size:
-            self._norms[rows] = self._row_norms(gather(self.theta, rows))
+            self._norms[rows] = self._row_norms(self.theta.take(rows, axis=0))
         norms = self._norms[: self.features]
         top = norms.max(initial=0.0)
         self.N = float(top * np.power(norms / top, self.q).sum() ** (1.0 / self.q)) if top > 0.0 else 0.0
@@ -72,7 +71,7 @@ class PNorm(Linear):
 
     def block(self, rows: Ints) -> Floats:
         """The rows of W = link(theta)."""
-        theta = gather(self.theta, rows)
+        theta = self.theta.take(rows, axis=0)
         if self.N == 0.0 or self.q == 2.0:
             return theta
         sizes = self._norms.take(rows)[:, None] if self.group else np.abs(theta)
