@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -168,7 +168,7 @@ class Feedback:
     async def _together(
         self, resident: Resident, requests: Sequence[tuple[Sequence[Event], Sequence[Draft]]]
     ) -> list[list[JSON] | Exception]:
-        """One append for all that these requests bring, and the replies to each."""
+        """One append for all that these requests bring; the replies to each, or why there are none."""
         events = [event for each, _ in requests for event in each]
         drafts = [draft for _, each in requests for draft in each]
         try:
@@ -182,10 +182,18 @@ class Feedback:
             return [error] * len(requests)
         try:
             await resident.advance(max(place.version for place in placed))
-            told = iter([await self.tell(resident, *pair) for pair in zip(events, placed, strict=True)])
         except ServiceError as error:
             return [error] * len(requests)
-        return [list(islice(told, len(each))) for each, _ in requests]
+        places = iter(placed)
+        return [await self._replies(resident, each, islice(places, len(each))) for each, _ in requests]
+
+    async def _replies(
+        self, resident: Resident, events: Sequence[Event], placed: Iterable[Placed]
+    ) -> list[JSON] | Exception:
+        try:
+            return [await self.tell(resident, *pair) for pair in zip(events, placed, strict=True)]
+        except ServiceError as error:
+            return error
 
     async def tell(self, resident: Resident, event: Event, place: Placed) -> JSON:
         """The reply for an applied event; counts it."""
