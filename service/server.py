@@ -20,6 +20,7 @@ from .app import create_app
 from .errors import ServiceError
 from .keys import KeysError
 from .settings import Settings, SettingsError
+from .store.open import shown
 from .wire import Protocol
 
 log = logging.getLogger("feedrank.server")
@@ -134,12 +135,11 @@ def settle() -> None:
 def announce(settings: Settings, listener: socket.socket) -> None:
     """The line that says it is ready, and one to try."""
     host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{port}"
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     key = " -H 'Authorization: Bearer KEY'" if settings.keys_file else ""
     spec = '{"task": "multiclass"}'
     print(
-        f"feedrank is ready on {address} (store {settings.store.split('@')[-1]}); "
+        f"feedrank is ready on {address} (store {shown(settings.store)}); "
         f"try: curl -X PUT {address}/v1/learners/mail{key} -d '{spec}'",
         flush=True,
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .store.open import SCHEMES
+from .store.open import SCHEMES, shown
 
 PREFIX = "FEEDRANK_"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
@@ -100,7 +100,7 @@ class Settings:
         scheme, _, rest = self.store.partition(":")
         if scheme not in SCHEMES or not rest:
             raise SettingsError(
-                f"{variable('store')} must be sqlite:PATH or redis://HOST:PORT/DB, not {self.store!r}"
+                f"{variable('store')} must be sqlite:PATH or redis://HOST:PORT/DB, not {shown(self.store)!r}"
             )
 
     @property

@@ -75,3 +75,10 @@ def test_operating_guide_lists_every_setting():
     guide = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
     missing = [item.name for item in fields(Settings) if f"`{variable(item.name)}`" not in guide]
     assert missing == []
+
+
+def test_a_refused_store_is_named_without_its_password():
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_env({"FEEDRANK_STORE": "redi://me:hush@host:1/0?password=hush"})
+    assert "redi://host:1/0" in str(caught.value)
+    assert "hush" not in str(caught.value)
