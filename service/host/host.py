@@ -154,8 +154,10 @@ class Host:
             raise Unprocessable.at("/after", "must be at least 0")
         listed = await self._catalogue.resolve(name)
         head = await self.store.head(listed.log)
+        after = max(after, head.floor - 1)
         try:
-            entries = await self.store.read(listed.log, max(after, head.floor - 1), limit)
+            # Beyond its end a log is not asked: no store has numbers as large as a request can.
+            entries = await self.store.read(listed.log, after, limit) if after < head.version else []
         except Trimmed:
             raise Gone("these events have just been trimmed: read again") from None
         more = entries and entries[-1].version < head.version

@@ -244,6 +244,16 @@ def test_what_the_log_no_longer_holds_cannot_be_withdrawn(with_host):
     with_host(body, snapshot_every=5, retention_events=2)
 
 
+def test_after_the_end_of_the_log_there_are_no_events_however_far(with_host):
+    async def body(host):
+        await host.create("a", SPEC)
+        await teach(host, "a", 3)
+        for after in (3, 4, 2**32, 2**63 - 1):
+            assert await host.events("a", after=after) == {"events": [], "next": None, "floor": 1}
+
+    with_host(body)
+
+
 def test_retention_by_age_keeps_what_is_young(with_host, monkeypatch):
     real, ago = time.time, [1000.0]
     monkeypatch.setattr(time, "time", lambda: real() - ago[0])
