@@ -1,6 +1,7 @@
 """The image without an engine: its files hold together, and its steps do what they say."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from feedrank.service.keys import Keyring, read_keys
 
 ROOT = Path(__file__).parents[1]
 DOCKER = ROOT / "docker"
@@ -78,6 +81,37 @@ def test_two_replicas_behind_a_proxy_are_a_profile(compose):
     assert config.count("{") == config.count("}")
 
 
+@pytest.fixture(scope="module")
+def program():
+    """The words that call Compose, and its version."""
+    for words in (["docker", "compose"], ["docker-compose"]):
+        if shutil.which(words[0]):
+            done = subprocess.run([*words, "version", "--short"], capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                return words, done.stdout.strip()
+    pytest.skip("no Compose: install the plugin of `docker compose`, or docker-compose")
+
+
+@pytest.mark.parametrize("profile", [None, "replicas"])
+def test_compose_itself_takes_the_file(compose, program, profile):
+    words, version = program
+    old = version.startswith("1.")
+    # The Compose Specification has `name`, by which the volumes are found again wherever the file lies; the format
+    # before it, which version 1 stayed with, has not.
+    given = {key: value for key, value in compose.items() if not (old and key == "name")}
+    options = ["--project-directory", ROOT, "--file", "-", *(["--profile", profile] if profile else [])]
+    done = subprocess.run(
+        [*words, *options, "config"], input=yaml.safe_dump(given), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    found = yaml.safe_load(done.stdout)
+    services = compose["services"]
+    wanted = {name for name in services if old or services[name].get("profiles", [profile]) == [profile]}
+    assert set(found["services"]) == wanted
+    assert set(found["volumes"]) == set(compose["volumes"])
+    assert found["services"]["service"]["build"] == {"context": str(ROOT), "dockerfile": "docker/Dockerfile"}
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]
@@ -122,3 +156,36 @@ def test_the_steps_of_the_image_build_and_serve(tmp_path):
         server.send_signal(signal.SIGTERM)
         _, errors = server.communicate(timeout=30)
     assert server.returncode == 0, errors
+
+
+def first_start(folder, feedrank, count=1):
+    """Run start.sh so often at once, with `feedrank` a shell script; the exit statuses."""
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin" / "feedrank").write_text(f"#!/bin/sh\n{feedrank}\n")
+    (folder / "bin" / "feedrank").chmod(0o755)
+    environ = {
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "FEEDRANK_KEYS_FILE": str(folder / "data" / "keys"),
+    }
+    (folder / "data").mkdir(exist_ok=True)
+    started = [subprocess.Popen(["sh", DOCKER / "start.sh"], env=environ) for _ in range(count)]
+    return [process.wait(60) for process in started]
+
+
+KEYS = f'[ "$1" = serve ] || exec {Path(sys.executable).with_name("feedrank")} "$@"'
+
+
+def test_replicas_that_start_at_once_make_one_key_and_tell_it(tmp_path):
+    assert first_start(tmp_path, KEYS, count=3) == [0, 0, 0]
+    keys = tmp_path / "data" / "keys"
+    (key,) = read_keys(keys)
+    assert Keyring(keys).find((tmp_path / "data" / "first-key").read_text().strip()) == key
+    assert sorted(file.name for file in keys.parent.iterdir()) == ["first-key", "keys"]
+
+
+def test_a_first_key_that_cannot_be_written_is_made_at_the_next_start(tmp_path):
+    full = 'while [ "$1" != --file ]; do shift; done; : >"$2"; echo "no space" >&2; exit 1'
+    assert first_start(tmp_path, full) == [1]
+    assert list((tmp_path / "data").iterdir()) == []
+    assert first_start(tmp_path, KEYS) == [0]
+    assert len(read_keys(tmp_path / "data" / "keys")) == 1
