@@ -127,12 +127,23 @@ def add_key(path: str | Path, scopes: Iterable[str], prefixes: Iterable[str] = (
     created = datetime.now(UTC).isoformat(timespec="seconds")
     line = json.dumps(asdict(Key(name, digest(secret), chosen, tuple(prefixes), created))) + "\n"
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(line)
+        append(path, line.encode())
     except OSError as error:
         raise KeysError(f"cannot write the keys file {str(path)!r}: {error}") from None
     return secret
+
+
+def append(path: str | Path, line: bytes) -> None:
+    """All of a line or nothing of it: with half a line at its end, as a full disk leaves it, no key would be valid."""
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with open(handle, "ab", buffering=0) as file:
+        end = os.fstat(handle).st_size
+        try:
+            while line:
+                line = line[file.write(line) :]
+        except OSError:
+            file.truncate(end)
+            raise
 
 
 def revoke_key(path: str | Path, name: str) -> None:

@@ -8,6 +8,8 @@ statement. Operations marked heavy take the whole transaction into the thread.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +17,9 @@ from typing import Any, TypeVar
 
 from ..errors import StoreUnavailable
 from .base import StoreSignal
+from .sqlite_file import is_full
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 Operation = Callable[[sqlite3.Connection], Any]
 Waiting = tuple[Operation, bool, "asyncio.Future[Any]"]
@@ -35,6 +39,7 @@ class GroupCommit:
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "feedrank-writer")
         self._closing = False
+        self._failing = self._wrote = False
         self._task = asyncio.create_task(self._work())
 
     async def run(self, operation: Callable[[sqlite3.Connection], T], *, heavy: bool = False) -> T:
@@ -78,14 +83,18 @@ class GroupCommit:
         loop = asyncio.get_running_loop()
         try:
             if any(heavy for _, heavy, _ in batch):
-                return await loop.run_in_executor(self._thread, self._whole, batch)
-            results = self._stage(batch)
-            await loop.run_in_executor(self._thread, self._connection.execute, "COMMIT")
+                results = await loop.run_in_executor(self._thread, self._whole, batch)
+            else:
+                results = self._stage(batch)
+                await loop.run_in_executor(self._thread, self._connection.execute, "COMMIT")
+            if self._failing and self._wrote:
+                self._failing = False
+                log.warning("SQLite takes writes again")
             return results
         except Exception as error:
             await loop.run_in_executor(self._thread, self._recover)
             if len(batch) == 1:
-                return [(None, unavailable(error))]
+                return [(None, self._failed(error))]
         return [(await self._transact([one]))[0] for one in batch]
 
     def _whole(self, batch: list[Waiting]) -> list[Result]:
@@ -95,12 +104,14 @@ class GroupCommit:
 
     def _stage(self, batch: list[Waiting]) -> list[Result]:
         self._connection.execute("BEGIN IMMEDIATE")
+        before = self._connection.total_changes
         results: list[Result] = []
         for operation, _, _ in batch:
             try:
                 results.append((operation(self._connection), None))
             except StoreSignal as signal:
                 results.append((None, signal))
+        self._wrote = self._connection.total_changes != before
         return results
 
     def _recover(self) -> None:
@@ -109,11 +120,15 @@ class GroupCommit:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error:
             self._connection.close()
-            self._connection = self._reconnect()
+            with contextlib.suppress(sqlite3.Error):  # the next write comes here again
+                self._connection = self._reconnect()
 
-
-def unavailable(error: Exception) -> Exception:
-    """What SQLite says, as what the caller can do; other exceptions are defects and pass as they are."""
-    if isinstance(error, sqlite3.Error):
-        return StoreUnavailable(f"SQLite did not take it ({error}): nothing was written; try again later")
-    return error
+    def _failed(self, error: Exception) -> Exception:
+        """What SQLite says, as what the caller can do; other exceptions are defects and pass as they are."""
+        if not isinstance(error, sqlite3.Error):
+            return error
+        why = "the disk is full" if is_full(error) else str(error)
+        if not self._failing:  # said once, and not for every request until it works again
+            self._failing = True
+            log.error("SQLite did not take a write: %s", why)
+        return StoreUnavailable(f"SQLite did not take it ({why}): try again later")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import sqlite3
@@ -56,8 +57,10 @@ def lock(path: Path) -> int:
         raise StoreRefused(
             f"{path} is in use by process {owner}: one process a file; stop it, or use a redis:// store for many"
         ) from None
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, str(os.getpid()).encode(), 0)
+    mine = str(os.getpid()).encode()
+    with contextlib.suppress(OSError):  # on a full disk the lock holds all the same; the name is a courtesy
+        os.pwrite(handle, mine, 0)
+        os.ftruncate(handle, len(mine))
     return handle
 
 
@@ -131,9 +134,16 @@ def prepare(path: Path) -> sqlite3.Connection:
 
 def reason(path: Path, error: sqlite3.DatabaseError) -> str:
     """One line on why this file cannot be used."""
+    if is_full(error):
+        return f"cannot write {path}: the disk is full; free some space and start again"
     if isinstance(error, sqlite3.OperationalError):
         return f"cannot write {path}: {error}"
     return f"{path} is damaged ({error}): restore a backup, or move the file away"
+
+
+def is_full(error: sqlite3.Error) -> bool:
+    """Whether the disk has no room left: for the database and its log, or for the index of the log in shared memory."""
+    return getattr(error, "sqlite_errorname", "") in {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
 
 
 def migrate(path: Path, connection: sqlite3.Connection) -> None:

@@ -1,4 +1,4 @@
-"""SQLite files that are full, read-only, in use, foreign, newer or damaged."""
+"""SQLite files that are full, read-only, in use, foreign, newer or damaged. On a disk that is full: test_faults_disk.py."""
 
 import asyncio
 import os
@@ -10,6 +10,7 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -114,6 +115,49 @@ def test_one_poisoned_write_does_not_take_the_others_with_it(tmp_path):
         results = await asyncio.gather(*sent, return_exceptions=True)
         assert isinstance(results.pop(5), errors.StoreUnavailable)
         assert [placed.version for (placed,) in results] == list(range(1, 11))
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_the_log_says_once_that_writes_fail_and_once_that_they_are_taken_again(tmp_path, caplog):
+    async def main():
+        store = await open_store(f"sqlite:{tmp_path / 'a.db'}")
+
+        async def append(id):
+            await store.append("log", [Draft(bytes(100_000), (id,))])
+
+        await append("a")
+        with small_pages(SimpleNamespace(store=store)):
+            for id in "bc":
+                with pytest.raises(errors.StoreUnavailable):
+                    await append(id)
+            await append("a")  # is there, so nothing is written
+        assert len(caplog.records) == 1
+        await append("b")
+        await append("c")
+        await store.close()
+
+    asyncio.run(main())
+    assert [record.message.split(":")[0] for record in caplog.records] == [
+        "SQLite did not take a write",
+        "SQLite takes writes again",
+    ]
+
+
+def test_a_writer_that_cannot_be_opened_again_is_tried_with_the_next_write(tmp_path):
+    def unable():
+        raise sqlite3.OperationalError("unable to open database file")
+
+    async def main():
+        store = await open_store(f"sqlite:{tmp_path / 'a.db'}")
+        writer, reconnect = store._writer, store._writer._reconnect
+        writer._connection.close()
+        for opened in (unable, unable, reconnect):
+            writer._reconnect = opened
+            with pytest.raises(errors.StoreUnavailable):
+                await store.append("log", [Draft(b"x")])
+        assert [placed.version for placed in await store.append("log", [Draft(b"x")])] == [1]
         await store.close()
 
     asyncio.run(main())
