@@ -166,7 +166,7 @@ def test_a_server_that_cannot_be_used_is_refused_in_one_line(own_redis):
 def test_a_node_of_a_cluster_may_go_and_come_back(redis_cluster):
     async def main():
         async with Host.open(redis_cluster.url) as host:
-            names = [f"n{i}" for i in range(8)]
+            names = [f"n{i}" for i in range(40)]  # so many that some are sure to live on the node
             for name in names:
                 await host.create(name, SPEC)
                 await host.feedback(name, event(0))
