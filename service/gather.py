@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+MOST = 64  # items in one call
 TURNS = 2  # of the loop, before a call is made: requests that are ready now share it
 
 
@@ -16,7 +17,9 @@ class Gather(Generic[Item, Result]):
     """`call(key, items)` gives a result or an exception for each item, in order; what it raises itself, all get."""
 
     def __init__(
-        self, call: Callable[[str, Sequence[Item]], Awaitable[Sequence[Result | Exception]]], most: int
+        self,
+        call: Callable[[str, Sequence[Item]], Awaitable[Sequence[Result | Exception]]],
+        most: int = MOST,
     ) -> None:
         self._call, self._most = call, most
         self._waiting: dict[str, list[tuple[Item, asyncio.Future[Result]]]] = {}

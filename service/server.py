@@ -125,7 +125,7 @@ def settle() -> None:
     """Collect garbage seldom, and never look through what the start has made.
 
     Requests leave no cycles behind but those of an exception here and there; what lives long is plain data in large
-    numbers (remembered predictions, names), and a look through all of it stops every request for a tenth of a second.
+    numbers (names, requests that wait), and every look through all of it holds up whoever is being served.
     """
     gc.collect()
     gc.freeze()

@@ -33,7 +33,6 @@ from .settings import HostSettings
 JSON = dict[str, Any]
 Waiting = tuple[Resident, Sequence[Event], Sequence[Draft]]
 TURN = 64  # events of a batch that are read at a time
-GROUP = 64  # requests that share an append
 
 
 class Feedback:
@@ -41,7 +40,7 @@ class Feedback:
 
     def __init__(self, store: Store, memory: Memory, settings: HostSettings, counts: Counts) -> None:
         self._store, self._memory, self._settings, self._counts = store, memory, settings, counts
-        self._commits: Gather[Waiting, list[JSON]] = Gather(self._commit, GROUP)
+        self._commits: Gather[Waiting, list[JSON]] = Gather(self._commit)
 
     async def close(self) -> None:
         """Finish what was begun."""

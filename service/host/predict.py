@@ -20,7 +20,6 @@ from .resident import Counts, Resident
 from .settings import HostSettings
 
 JSON = dict[str, Any]
-GROUP = 64  # requests that share a write
 
 
 class Predict:
@@ -28,7 +27,7 @@ class Predict:
 
     def __init__(self, store: Store, memory: Memory, settings: HostSettings, counts: Counts) -> None:
         self._store, self._memory, self._settings, self._counts = store, memory, settings, counts
-        self._records: Gather[dict[str, bytes], None] = Gather(self._remember, GROUP)
+        self._records: Gather[dict[str, bytes], None] = Gather(self._remember)
 
     async def close(self) -> None:
         """Finish what was begun."""
@@ -45,7 +44,7 @@ class Predict:
                 reply: JSON = {"predictions": told}
             else:
                 reply = await self.one(resident, request, records, "")
-            # Thousands of small parts, held by each of those who wait, would fill the processor's cache.
+            # Hundreds of small parts each, held by all who wait, would fill the processor's cache.
             del request
             await self.keep(resident, records)
             return reply
