@@ -7,6 +7,14 @@ Three packages live here, each useful by itself:
 - ``feedrank.clients``: the HTTP client and what stands on it (``pip install feedrank[clients]``).
 """
 
-__version__ = "0.1.0"
+import os as _os
+
+__version__ = "0.2.0"
 
 __all__ = ["__version__"]
+
+_HERE = _os.path.dirname(_os.path.abspath(__file__))
+_ROOT = _os.path.dirname(_HERE)
+if not _os.path.isdir(_os.path.join(_HERE, "learners")) and _os.path.isdir(_os.path.join(_ROOT, "learners")):
+    # A checkout whose links to the three folders became text files, as in a zip download or on Windows.
+    __path__.append(_ROOT)
