@@ -1,0 +1,103 @@
+"""The hot round: what must be fast, and what must give the same bits on every CPU. One seam, two versions of it.
+
+    NAME       "native" where the compiled kernel was built, else "numpy"; FEEDRANK_KERNEL forces one of them
+    read       plain Python objects -> Features         loads    raw JSON -> objects with Features in them
+    Table      Features -> LookedUp                     Weights  scores of a vector, and steps
+    ascend     a round of dual ascent                   best     the highest scores
+    exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
+    total, row_total, softmax, sigmoid, times, add_outer, sweep   sums, products and inverses
+    scale, tally, recount   features scaled by what was counted of them; pool_round   a round of auto's pool
+
+`reference.py` and the other Python files here are the specification; the native version is native.c. Nobody outside this
+folder asks which one runs but to say so.
+"""
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+# Counts what the two versions have agreed on: a compiled kernel of another build must not run.
+SEAM = 3
+
+
+def _choice() -> str:
+    wanted = os.environ.get("FEEDRANK_KERNEL", "")
+    if wanted not in ("", "native", "numpy"):
+        raise ValueError(f"FEEDRANK_KERNEL must be native or numpy, not {wanted!r}")
+    if wanted != "numpy":
+        try:
+            if import_module(f"{__name__}._native").SEAM == SEAM:
+                return "native"
+        except ImportError:
+            pass
+    if wanted == "native":
+        raise ImportError(
+            "the native kernel is not built, or of another version: install feedrank where a C compiler is"
+        )
+    return "numpy"
+
+
+NAME = _choice()
+
+if TYPE_CHECKING or NAME == "numpy":
+    from .ascent import ascend, best
+    from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
+    from .products import add_outer, sweep, times
+    from .reference import Features, LookedUp, Table, Weights, loads, read
+    from .trust import pool_round
+    from .welford import recount, scale, tally
+else:
+    from ._native import (
+        Features,
+        Table,
+        Weights,
+        add_outer,
+        ascend,
+        best,
+        cos_turns,
+        exp,
+        exp_of,
+        loads,
+        log,
+        log_of,
+        pool_round,
+        read,
+        recount,
+        row_total,
+        scale,
+        sigmoid,
+        softmax,
+        sweep,
+        tally,
+        times,
+        total,
+    )
+    from ._native import Vector as LookedUp
+
+__all__ = [
+    "NAME",
+    "Features",
+    "LookedUp",
+    "Table",
+    "Weights",
+    "add_outer",
+    "ascend",
+    "best",
+    "cos_turns",
+    "exp",
+    "exp_of",
+    "loads",
+    "log",
+    "log_of",
+    "pool_round",
+    "read",
+    "recount",
+    "row_total",
+    "scale",
+    "sigmoid",
+    "softmax",
+    "sweep",
+    "tally",
+    "times",
+    "total",
+]

@@ -1,0 +1,107 @@
+"""Dual ascent with the squared norm, in score space: updates I, II and III of Section 3 as plain loops.
+
+    max  gamma sum_{r in Y} alpha_r - sum_r (alpha_r t_r + alpha_r^2 |x|^2 / 2)                               Eq. (11)
+    s.t. sum_r alpha_r = 0,  sum_{r in Y} alpha_r <= C,  alpha >= 0 on Y,  alpha <= 0 off Y
+
+By its KKT conditions, the relevant labels that change end at one score, the others that change at another, and either the
+two are gamma apart or the amount moved is C: an amount S is poured over each side, lifting the lowest relevant labels and
+pressing the highest others. No label ends beyond the worst pair's other side by more than gamma, so that only labels
+within gamma of it take part, mostly a handful.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .elementary import Floats
+
+MET = 1.0 - 1e-12  # a margin that lacks this little of gamma lacks nothing but rounding
+
+
+def pour(up: list[float], down: list[float], most: float, gap: float) -> tuple[float, float]:
+    """The two levels after S was poured: the least S that makes them `gap` apart, or `most`. `down` is negated.
+
+    With H labels of sum P under water the level is (S + P) / H, and the next one joins at S = H level - P.
+    """
+    up.sort()
+    down.sort()
+    P, H, Q, K = up[0], 1.0, down[0], 1.0
+    i = j = 1
+    while True:
+        amount = (gap - (P / H + Q / K)) / (1.0 / H + 1.0 / K)
+        one = H * up[i] - P if i < len(up) else math.inf
+        other = K * down[j] - Q if j < len(down) else math.inf
+        after = one if one <= other else other
+        if after >= most or amount <= after:
+            break
+        if one <= other:
+            P, H, i = P + up[i], H + 1.0, i + 1
+        else:
+            Q, K, j = Q + down[j], K + 1.0, j + 1
+    amount = 0.0 if amount < 0.0 else most if amount > most else amount
+    return (amount + P) / H, -((amount + Q) / K)
+
+
+def ascend(
+    t: Floats, relevant: Any, square: float, update: int, C: float, gamma: float
+) -> tuple[bool, Floats | None, float, float]:
+    """(mistake, g, total, growth) of one round on scores t of an x with |x|^2 = `square`.
+
+    `relevant` is the one relevant label, or a mask. g = -alpha, None where no weight changes; total is the sum of alpha
+    over Y, and growth = sum_r alpha_r t_r + |x|^2 alpha_r^2 / 2 what the step takes from the dual objective.
+    """
+    mask = isinstance(relevant, np.ndarray)
+    inside: Any = relevant.nonzero()[0].tolist() if mask else [relevant]
+    others = t.copy()
+    others[inside] = -math.inf
+    if not inside or len(inside) == len(t):
+        return False, None, 0.0, 0.0
+    s = int(others.argmax())
+    scores = t[inside].tolist()
+    r = inside[scores.index(min(scores))]
+    low, high = float(t[r]), float(t[s])
+    mistake = low <= high
+    if not square > 0.0 or (not mistake if update == 1 else low - high >= MET * gamma):
+        return mistake, None, 0.0, 0.0
+    g = np.zeros(len(t))
+    if update == 3:
+        below, above = high + gamma, low - gamma
+        ups = [(r, score / square) for r, score in zip(inside, scores, strict=True) if score <= below]
+        near = (others >= above).nonzero()[0]
+        downs = list(zip(near.tolist(), (others[near] / square).tolist(), strict=True))
+        if not ups or not downs:  # scores that are not finite
+            return mistake, None, 0.0, 0.0
+        top, bottom = pour([level for _, level in ups], [-level for _, level in downs], C, gamma / square)
+        moved = [(r, -(top - level)) for r, level in ups if top - level > 0.0]
+        moved += [(s, -(bottom - level)) for s, level in downs if bottom - level < 0.0]
+        moved.sort()
+    else:
+        tau = C
+        if update == 2:
+            tau = (gamma - (low - high)) / (2.0 * square)
+            tau = 0.0 if tau < 0.0 else C if tau > C else tau
+        moved = sorted(((r, -tau), (s, tau)))
+    total = linear = quadratic = 0.0
+    ours = set(inside)
+    for label, part in moved:
+        g[label] = part
+        if part != 0.0:
+            if label in ours:
+                total -= part
+            linear -= part * float(t[label])
+            quadratic += part * part
+    return mistake, g, total, linear + 0.5 * square * quadratic
+
+
+def best(t: Floats, count: int) -> tuple[list[int], list[float]]:
+    """The labels of the highest scores and those scores, best first; of equals, what joined first."""
+    if count < 0:
+        count = len(t)
+    if count < len(t) and len(t) > 1_000:
+        least = np.partition(t, len(t) - count)[len(t) - count] if count else math.inf
+        among = (t >= least).nonzero()[0]
+        order = among[(-t[among]).argsort(kind="stable")][:count]
+    else:
+        order = (-t).argsort(kind="stable")[:count]
+    return order.tolist(), t[order].tolist()

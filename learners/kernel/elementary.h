@@ -1,0 +1,69 @@
+/* exp, log and cos of elementary.py, one element at a time: the same operations in the same order, the same bits. */
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+static const double LN2_HIGH = 0x1.62e42fee00000p-1, LN2_LOW = 0x1.a39ef35793c76p-33;
+static const double INVERSE_LN2 = 0x1.71547652b82fep+0, HALF_ROOT = 0x1.6a09e667f3bcdp-1, TURN = 0x1.921fb54442d18p+2;
+static const double COTH[] = {1.0 / 37362124800.0, -691.0 / 653837184000.0, 1.0 / 23950080.0, -1.0 / 604800.0,
+                              1.0 / 15120.0,       -1.0 / 360.0,            1.0 / 6.0};
+static const double ARTANH[] = {1.0 / 25.0, 1.0 / 23.0, 1.0 / 21.0, 1.0 / 19.0, 1.0 / 17.0, 1.0 / 15.0,
+                                1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0,  1.0 / 7.0,  1.0 / 5.0,  1.0 / 3.0};
+static const double SINE[] = {1.0 / 25852016738884976640000.0,
+                              -1.0 / 51090942171709440000.0,
+                              1.0 / 121645100408832000.0,
+                              -1.0 / 355687428096000.0,
+                              1.0 / 1307674368000.0,
+                              -1.0 / 6227020800.0,
+                              1.0 / 39916800.0,
+                              -1.0 / 362880.0,
+                              1.0 / 5040.0,
+                              -1.0 / 120.0,
+                              1.0 / 6.0};
+
+#define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+/* Horner's rule, the highest power first. */
+static inline double polynomial(const double *coefficients, int count, double x) {
+    double value = coefficients[0];
+    for (int i = 1; i < count; i++) value = value * x + coefficients[i];
+    return value;
+}
+
+/* 2^k for k in [-1022, 1023]. */
+static inline double power_of_two(int k) {
+    uint64_t bits = (uint64_t)(k + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+/* e^x = 2^k (1 + 2 r / (r coth(r / 2) - r)), r = x - k ln 2; x is taken to [-708, 709]. */
+static inline double exp_of(double x) {
+    x = x < -708.0 ? -708.0 : x > 709.0 ? 709.0 : x;
+    double k = rint(x * INVERSE_LN2);
+    double r = (x - k * LN2_HIGH) - k * LN2_LOW;
+    double square = r * r;
+    double even = polynomial(COTH, COUNT_OF(COTH), square) * square + 2.0;
+    return (1.0 + 2.0 * r / (even - r)) * power_of_two((int)k);
+}
+
+/* ln x = k ln 2 + 2 artanh((m - 1) / (m + 1)), x = m 2^k with m in [sqrt(1/2), sqrt(2)); x above 0, finite. */
+static inline double log_of(double x) {
+    int k;
+    double m = frexp(x, &k);
+    if (m < HALF_ROOT) {
+        m = m + m;
+        k -= 1;
+    }
+    double power = (double)k, s = (m - 1.0) / (m + 1.0), square = s * s;
+    double tail = polynomial(ARTANH, COUNT_OF(ARTANH), square) * square;
+    return power * LN2_HIGH + ((s + s) + ((s + s) * tail + power * LN2_LOW));
+}
+
+/* cos(2 pi t) = sin(2 pi (1/4 - |f|)), f = t - rint(t). */
+static inline double cos_turns_of(double turns) {
+    double x = (0.25 - fabs(turns - rint(turns))) * TURN, square = x * x;
+    return x - x * square * polynomial(SINE, COUNT_OF(SINE), square);
+}

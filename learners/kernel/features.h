@@ -1,0 +1,282 @@
+/* A feature vector by name, read and checked: hashed once, each name once, in the order in which they were written.
+
+   `features_of` takes what Python has: `{"name": number}`, `["name", ...]`, `[number, ...]`. Where something is unusual
+   (another type, an empty name, a number beyond LARGEST) it gives None, and the reader in Python says what is wrong. */
+
+#define LARGEST 1e100
+
+typedef struct {
+    uint64_t hash;
+    const char *text;
+    size_t length;
+    double value;
+} Entry;
+
+typedef struct {
+    PyObject_HEAD Entry *entries;
+    Py_ssize_t count, room;
+    char *arena; /* texts that no other object keeps */
+    size_t used, capacity;
+    PyObject *source; /* the bytes that the other texts point into, and where in them the features stand */
+    Py_ssize_t start, stop;
+    uint32_t *seen;   /* while reading: number plus 1 of the entry in each slot of a hash table */
+    uint32_t mask;
+    int named; /* names alone: each counts 1 */
+} Features;
+
+static PyTypeObject *FeaturesType;
+
+static void features_dealloc(PyObject *self) {
+    Features *features = (Features *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    free(features->entries);
+    free(features->arena);
+    free(features->seen);
+    Py_XDECREF(features->source);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static Features *features_new(Py_ssize_t room, int named) {
+    Features *features = PyObject_New(Features, FeaturesType);
+    if (!features) return NULL;
+    memset((char *)features + sizeof(PyObject), 0, sizeof *features - sizeof(PyObject));
+    features->named = named;
+    features->room = room < 8 ? 8 : room;
+    uint32_t slots = 16;
+    while (slots < 2 * (uint64_t)features->room && slots < 0x80000000u) slots *= 2;
+    features->mask = slots - 1;
+    features->entries = malloc((size_t)features->room * sizeof(Entry));
+    features->seen = calloc(slots, sizeof(uint32_t));
+    if (!features->entries || !features->seen) {
+        Py_DECREF(features);
+        return (Features *)PyErr_NoMemory();
+    }
+    return features;
+}
+
+static int features_wider(Features *features) {
+    Py_ssize_t room = 2 * features->room;
+    uint32_t slots = 2 * (features->mask + 1);
+    if (room > 0x20000000) return PyErr_NoMemory(), -1;
+    Entry *entries = realloc(features->entries, (size_t)room * sizeof(Entry));
+    if (!entries) return PyErr_NoMemory(), -1;
+    features->entries = entries;
+    features->room = room;
+    uint32_t *seen = calloc(slots, sizeof(uint32_t));
+    if (!seen) return PyErr_NoMemory(), -1;
+    for (Py_ssize_t i = 0; i < features->count; i++) {
+        uint32_t at = (uint32_t)(entries[i].hash >> 32) & (slots - 1);
+        while (seen[at]) at = (at + 1) & (slots - 1);
+        seen[at] = (uint32_t)i + 1;
+    }
+    free(features->seen);
+    features->seen = seen;
+    features->mask = slots - 1;
+    return 0;
+}
+
+/* One more name: 1 if it is new, 0 if it was there before, -1 with an exception. */
+static int features_put(Features *features, const char *text, size_t length, double value) {
+    if (features->count == features->room && features_wider(features)) return -1;
+    uint64_t hash = hash_of(text, length);
+    uint32_t at = (uint32_t)(hash >> 32) & features->mask;
+    for (; features->seen[at]; at = (at + 1) & features->mask) {
+        const Entry *entry = &features->entries[features->seen[at] - 1];
+        if (entry->hash == hash && entry->length == length && !memcmp(entry->text, text, length)) return 0;
+    }
+    features->entries[features->count] = (Entry){hash, text, length, value};
+    features->seen[at] = (uint32_t)++features->count;
+    return 1;
+}
+
+/* The table of what was seen serves while reading only. */
+static PyObject *features_done(Features *features) {
+    free(features->seen);
+    features->seen = NULL;
+    return (PyObject *)features;
+}
+
+/* Space for a text of at most `length` bytes that no other object keeps. Earlier texts may move. */
+static char *features_space(Features *features, size_t length) {
+    if (features->used + length > features->capacity) {
+        size_t capacity = 2 * features->capacity + length + 64;
+        char *before = features->arena, *arena = malloc(capacity);
+        if (!arena) return (char *)PyErr_NoMemory();
+        if (features->used) memcpy(arena, before, features->used);
+        for (Py_ssize_t i = 0; before && i < features->count; i++) {
+            const char *text = features->entries[i].text;
+            if (text >= before && text < before + features->used) features->entries[i].text = arena + (text - before);
+        }
+        free(before);
+        features->arena = arena;
+        features->capacity = capacity;
+    }
+    return features->arena + features->used;
+}
+
+static int features_copy(Features *features, const char *text, size_t length, double value) {
+    char *copy = features_space(features, length);
+    if (!copy) return -1;
+    memcpy(copy, text, length);
+    int new = features_put(features, copy, length, value);
+    if (new > 0) features->used += length;
+    return new;
+}
+
+/* A number of plain Python: 0 if it is one, 1 if it is unusual. */
+static int plain_number(PyObject *object, double *value) {
+    if (Py_IS_TYPE(object, &PyFloat_Type) || Py_IS_TYPE(object, &PyLong_Type)) {
+        *value = PyFloat_AsDouble(object);
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            return 1;
+        }
+        return !(fabs(*value) <= LARGEST);
+    }
+    return 1;
+}
+
+/* 0: read; 1: unusual; -1: an exception. */
+static int read_name(Features *features, PyObject *name, double value) {
+    if (!PyUnicode_Check(name)) return 1;
+    PyObject *owned;
+    Py_ssize_t length;
+    const char *text = utf8_of(name, &length, &owned);
+    int state = !text ? -1 : !length ? 1 : features_copy(features, text, (size_t)length, value) < 0 ? -1 : 0;
+    Py_XDECREF(owned);
+    return state;
+}
+
+static int read_list(Features *features, PyObject *list, Py_ssize_t count) {
+    int named = features->named, state = 0;
+    for (Py_ssize_t i = 0; i < count && !state; i++) {
+        PyObject *item = PyList_GetItem(list, i);
+        if (!item) return -1;
+        if (named) {
+            state = read_name(features, item, 1.0);
+            continue;
+        }
+        double value;
+        char name[24];
+        if ((state = plain_number(item, &value))) break;
+        int length = PyOS_snprintf(name, sizeof name, "%zd", i);
+        state = features_copy(features, name, (size_t)length, value) < 0 ? -1 : 0;
+    }
+    return state;
+}
+
+static int read_dict(Features *features, PyObject *dict) {
+    PyObject *key, *item;
+    Py_ssize_t at = 0;
+    double value;
+    while (PyDict_Next(dict, &at, &key, &item)) {
+        int state = plain_number(item, &value);
+        if (!state) state = read_name(features, key, value);
+        if (state) return state;
+    }
+    return 0;
+}
+
+static PyObject *features_of(PyObject *module, PyObject *object) {
+    (void)module;
+    Features *features;
+    int state;
+    if (Py_IS_TYPE(object, &PyList_Type)) {
+        Py_ssize_t count = PyList_Size(object);
+        int named = count && PyUnicode_Check(PyList_GetItem(object, 0));
+        if (!(features = features_new(count, named))) return NULL;
+        state = read_list(features, object, count);
+    } else if (Py_IS_TYPE(object, &PyDict_Type)) {
+        if (!(features = features_new(PyDict_Size(object), 0))) return NULL;
+        state = read_dict(features, object);
+    } else
+        Py_RETURN_NONE;
+    if (!state) return features_done(features);
+    Py_DECREF(features);
+    if (state < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static Py_ssize_t features_length(PyObject *self) { return ((Features *)self)->count; }
+
+static PyObject *features_names(PyObject *self, void *closure) {
+    (void)closure;
+    Features *features = (Features *)self;
+    PyObject *list = PyList_New(features->count);
+    for (Py_ssize_t i = 0; list && i < features->count; i++) {
+        PyObject *name = text_of(features->entries[i].text, features->entries[i].length);
+        if (!name || PyList_SetItem(list, i, name)) Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *features_values(PyObject *self, void *closure) {
+    (void)closure;
+    Features *features = (Features *)self;
+    double *numbers;
+    if (features->named) Py_RETURN_NONE;
+    PyObject *array = array_new(features->count, &numbers);
+    for (Py_ssize_t i = 0; array && i < features->count; i++) numbers[i] = features->entries[i].value;
+    return array;
+}
+
+/* Features(names, values): names that were checked, and an array of their values, or None where each counts 1. */
+static PyObject *features_make(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    (void)type;
+    static char *words[] = {"names", "values", NULL};
+    PyObject *names, *values = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|O", words, &names, &values)) return NULL;
+    Py_ssize_t count = PySequence_Size(names);
+    Py_buffer buffer = {0};
+    if (count < 0 || (values != Py_None && numbers_of(values, &buffer, 'd', count, 0))) return NULL;
+    Features *features = features_new(count, values == Py_None);
+    int state = features ? 0 : -1;
+    for (Py_ssize_t i = 0; i < count && !state; i++) {
+        PyObject *name = PySequence_GetItem(names, i);
+        state = name ? read_name(features, name, buffer.buf ? ((const double *)buffer.buf)[i] : 1.0) : -1;
+        Py_XDECREF(name);
+    }
+    if (buffer.buf) PyBuffer_Release(&buffer);
+    if (!state) return features_done(features);
+    if (state > 0) PyErr_SetString(PyExc_ValueError, "a name must be text that is not empty");
+    Py_XDECREF((PyObject *)features);
+    return NULL;
+}
+
+static PyObject *features_json(PyObject *self, void *closure) {
+    (void)closure;
+    Features *features = (Features *)self;
+    if (!features->source) Py_RETURN_NONE;
+    const char *bytes = PyBytes_AsString(features->source);
+    return bytes ? PyBytes_FromStringAndSize(bytes + features->start, features->stop - features->start) : NULL;
+}
+
+/* Whether two were read from the same names with the same values in the same order. */
+static PyObject *features_compare(PyObject *self, PyObject *other, int operation) {
+    if ((operation != Py_EQ && operation != Py_NE) || !Py_IS_TYPE(other, FeaturesType)) Py_RETURN_NOTIMPLEMENTED;
+    const Features *one = (Features *)self, *two = (Features *)other;
+    int same = one->count == two->count && one->named == two->named;
+    for (Py_ssize_t i = 0; same && i < one->count; i++) {
+        const Entry *a = &one->entries[i], *b = &two->entries[i];
+        same = a->hash == b->hash && a->value == b->value && a->length == b->length && !memcmp(a->text, b->text, a->length);
+    }
+    return PyBool_FromLong(same == (operation == Py_EQ));
+}
+
+static PyGetSetDef features_getset[] = {
+    {"json", features_json, NULL, "The JSON that they were read from, or None.", NULL},
+    {"names", features_names, NULL, "The names, each once, in the order in which they were written.", NULL},
+    {"values", features_values, NULL, "Their values, or None where each counts 1.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot features_slots[] = {{Py_tp_new, features_make},
+                                       {Py_tp_dealloc, features_dealloc},
+                                       {Py_tp_getset, features_getset},
+                                       {Py_tp_richcompare, features_compare},
+                                       {Py_tp_hash, PyObject_HashNotImplemented},
+                                       {Py_mp_length, features_length},
+                                       {Py_tp_doc, "A feature vector by name, read and checked."},
+                                       {0, NULL}};
+static PyType_Spec features_spec = {"feedrank.learners.kernel._native.Features", sizeof(Features), 0, Py_TPFLAGS_DEFAULT,
+                                    features_slots};

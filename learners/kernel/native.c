@@ -1,0 +1,130 @@
+/* The native kernel: what reference.py does, with the same bits, for CPython's stable ABI from 3.11 on.
+
+     elementary.h  exp, log, cos            names.h    names -> numbers         features.h, json.h  reading an instance
+     table.h       x of an instance         weights.h  scores and steps         ascent.h            dual ascent
+     arrays.h      memory shown to NumPy    members.h  what Python sees          products.h          products and inverses
+     welford.h     features scaled online   trust.h    the pool of the automatic learner
+
+   Compiled without fused multiply-add, without -ffast-math and for no CPU in particular: every operation is one of IEEE 754, in
+   the order in which it is written, on every machine. Loops over labels may run side by side; sums never do. */
+
+#define PY_SSIZE_T_CLEAN
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030B0000
+#endif
+#include <Python.h>
+#include <float.h>
+#include <stdlib.h>
+
+#include "elementary.h"
+#include "arrays.h"
+#include "names.h"
+#include "features.h"
+#include "json.h"
+#include "table.h"
+#include "members.h"
+#include "weights.h"
+#include "ascent.h"
+#include "products.h"
+#include "welford.h"
+#include "trust.h"
+
+/* The same number as in __init__.py. */
+#define SEAM 3
+
+/* A function of elementary.py on the numbers of an array: a new array. */
+static PyObject *apply(PyObject *array, double (*function)(double)) {
+    Py_buffer x;
+    PyObject *values = PyObject_CallMethod(array, "copy", "s", "K");
+    if (!values || PyObject_GetBuffer(values, &x, PyBUF_ANY_CONTIGUOUS | PyBUF_FORMAT | PyBUF_WRITABLE)) {
+        Py_XDECREF(values);
+        return NULL;
+    }
+    if (x.format && x.format[0] == 'd' && !x.format[1]) {
+        double *numbers = x.buf;
+        for (Py_ssize_t i = 0; i < x.len / 8; i++) numbers[i] = function(numbers[i]);
+    } else {
+        PyErr_SetString(PyExc_ValueError, "not an array of float64");
+        Py_CLEAR(values);
+    }
+    PyBuffer_Release(&x);
+    return values;
+}
+
+static PyObject *number_exp(PyObject *module, PyObject *number) {
+    double x = PyFloat_AsDouble(number);
+    return (void)module, PyErr_Occurred() ? NULL : PyFloat_FromDouble(exp_of(x));
+}
+
+static PyObject *number_log(PyObject *module, PyObject *number) {
+    double x = PyFloat_AsDouble(number);
+    return (void)module, PyErr_Occurred() ? NULL : PyFloat_FromDouble(log_of(x));
+}
+
+static PyObject *apply_exp(PyObject *module, PyObject *array) { return (void)module, apply(array, exp_of); }
+static double sigmoid_of(double x) { return 1.0 / (1.0 + exp_of(-x)); }
+
+static PyObject *apply_sigmoid(PyObject *module, PyObject *array) { return (void)module, apply(array, sigmoid_of); }
+static PyObject *apply_log(PyObject *module, PyObject *array) { return (void)module, apply(array, log_of); }
+static PyObject *apply_cos(PyObject *module, PyObject *array) { return (void)module, apply(array, cos_turns_of); }
+
+static PyMethodDef methods[] = {
+    {"read", features_of, METH_O, "The features of plain Python objects, or None where they are unusual."},
+    {"loads", loads, METH_O, "JSON with features read, or None where it is unusual."},
+    {"ascend", ascend, METH_VARARGS, "One round of dual ascent in score space."},
+    {"best", best, METH_VARARGS, "The highest scores."},
+    {"times", times, METH_VARARGS, "A B of vectors and matrices."},
+    {"add_outer", add_outer, METH_VARARGS, "A += a F F'."},
+    {"sweep", sweep, METH_O, "A^{-1} and the pivots."},
+    {"scale", scale_vector, METH_VARARGS, "u and z of an instance."},
+    {"tally", tally, METH_VARARGS, "One more event in the statistics of its features."},
+    {"recount", recount, METH_VARARGS, "L <- log(exp(L) + more) in one column."},
+    {"pool_round", pool_round, METH_VARARGS, "One round of the pool."},
+    {"total", total, METH_O, "x_0 + x_1 + ..."},
+    {"row_total", row_total, METH_O, "The sum of the rows of a matrix."},
+    {"softmax", softmax, METH_O, "e^x_i / sum e^x_j of a vector."},
+    {"sigmoid", apply_sigmoid, METH_O, "1 / (1 + e^-x) of an array of float64."},
+    {"exp_of", number_exp, METH_O, "e^x of a number."},
+    {"log_of", number_log, METH_O, "ln x of a number."},
+    {"exp", apply_exp, METH_O, "e^x of an array of float64."},
+    {"log", apply_log, METH_O, "ln x of an array of float64."},
+    {"cos_turns", apply_cos, METH_O, "cos(2 pi t) of an array of float64."},
+    {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "The native kernel.", -1, methods,
+                                        NULL, NULL, NULL, NULL};
+
+static PyTypeObject *type_of(PyObject *module, PyType_Spec *spec) {
+    PyTypeObject *type = (PyTypeObject *)PyType_FromSpec(spec);
+    if (type && PyModule_AddType(module, type)) Py_CLEAR(type);
+    return type;
+}
+
+/* Python's own hash of two texts: secret wherever Python hashes texts by a secret. */
+static int take_keys(void) {
+    const char *texts[2] = {"feedrank: first key of names", "feedrank: second key of names"};
+    for (int i = 0; i < 2; i++) {
+        PyObject *text = PyUnicode_FromString(texts[i]);
+        if (!text) return -1;
+        hash_keys[i] = (uint64_t)PyObject_Hash(text);
+        Py_DECREF(text);
+    }
+    return 0;
+}
+
+PyMODINIT_FUNC PyInit__native(void) {
+    PyObject *module = PyModule_Create(&definition), *numpy = module ? PyImport_ImportModule("numpy") : NULL;
+    as_array = numpy ? PyObject_GetAttrString(numpy, "asarray") : NULL;
+    empty_array = numpy ? PyObject_GetAttrString(numpy, "empty") : NULL;
+    as_contiguous = numpy ? PyObject_GetAttrString(numpy, "ascontiguousarray") : NULL;
+    Py_XDECREF(numpy);
+    for (int i = 0; i < LOGS; i++) logs[i] = log_of(1.0 + (double)i);
+    if (!module || PyModule_AddIntConstant(module, "SEAM", SEAM) || !as_array || !empty_array || !as_contiguous || take_keys() || !(FeaturesType = type_of(module, &features_spec)) ||
+        !(BlockType = type_of(module, &block_spec)) || !(ViewType = type_of(module, &view_spec)) ||
+        !(VectorType = type_of(module, &vector_spec)) || !(TableType = type_of(module, &table_spec)) ||
+        !(WeightsType = type_of(module, &weights_spec))) {
+        Py_XDECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,266 @@
+/* The table of the features: names, counts, and x of an instance: look up, idf, unit length, bias.
+
+     idf   x_j <- x_j (1 + (log(1 + n) - log(1 + n_j)))      unit  x <- x / max|x|, then x / ||x||
+
+   Rows ascend, unknown features follow in the order in which they were written, sums run from the first to the last. */
+
+typedef struct {
+    PyObject_HEAD Py_ssize_t known, unknown; /* `known` rows first, then the unknown features */
+    int64_t *rows;                           /* known + unknown: the latter are set when they join */
+    double *values;
+    uint64_t *hashes; /* of the unknown */
+    size_t *ends;
+    char *text;
+    void *memory;
+    PyObject *shared; /* the vector whose memory this one shows, once its features have joined */
+    double square;    /* ||x||^2, all features; below 0: not computed yet */
+} Vector;
+
+typedef struct {
+    PyObject_HEAD Names names;
+    Block *counts; /* int64, one a name */
+    size_t room;
+    int64_t events;
+    int idf, unit, bias;
+} Table;
+
+static PyTypeObject *VectorType, *TableType;
+
+#define LOGS 65536
+static double logs[LOGS]; /* log(1 + n) */
+
+static inline double log_1_plus(int64_t n) { return n < LOGS ? logs[n] : log_of(1.0 + (double)n); }
+
+static void vector_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    free(((Vector *)self)->memory);
+    Py_XDECREF(((Vector *)self)->shared);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static Vector *vector_new(size_t known, size_t unknown, size_t text) {
+    Vector *x = PyObject_New(Vector, VectorType);
+    if (!x) return NULL;
+    size_t all = known + unknown;
+    memset((char *)x + sizeof(PyObject), 0, sizeof *x - sizeof(PyObject));
+    x->memory = malloc(16 * all + 16 * unknown + text + 1);
+    if (!x->memory) {
+        Py_DECREF(x);
+        return (Vector *)PyErr_NoMemory();
+    }
+    x->known = (Py_ssize_t)known;
+    x->unknown = (Py_ssize_t)unknown;
+    x->rows = x->memory;
+    x->values = (double *)(x->rows + all);
+    x->hashes = (uint64_t *)(x->values + all);
+    x->ends = (size_t *)(x->hashes + unknown);
+    x->text = (char *)(x->ends + unknown);
+    x->square = -1.0;
+    return x;
+}
+
+static double vector_square(Vector *x) {
+    if (x->square < 0.0) {
+        Py_ssize_t count = x->known + x->unknown;
+        double sum = count ? x->values[0] * x->values[0] : 0.0;
+        for (Py_ssize_t i = 1; i < count; i++) sum += x->values[i] * x->values[i];
+        x->square = sum;
+    }
+    return x->square;
+}
+
+typedef struct {
+    uint32_t row, entry;
+} Place;
+
+/* By row, eight bits at a time; what has equal rows keeps its order. `spare` is as long as `places`. */
+static Place *sort_places(Place *places, Place *spare, size_t count, uint32_t largest) {
+    for (int shift = 0; shift < 32 && (largest >> shift); shift += 8) {
+        uint32_t starts[257] = {0};
+        for (size_t i = 0; i < count; i++) starts[((places[i].row >> shift) & 255) + 1]++;
+        for (int i = 0; i < 256; i++) starts[i + 1] += starts[i];
+        for (size_t i = 0; i < count; i++) spare[starts[(places[i].row >> shift) & 255]++] = places[i];
+        Place *sorted = spare;
+        spare = places;
+        places = sorted;
+    }
+    return places;
+}
+
+#if defined(__GNUC__)
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) ((void)(address))
+#endif
+
+static void scale(const Table *table, double *values, size_t count, size_t first) {
+    if (table->unit) {
+        double top = 0.0, sum = 0.0;
+        for (size_t i = first; i < count; i++) top = fabs(values[i]) > top ? fabs(values[i]) : top;
+        if (!(top > 0.0)) return;
+        for (size_t i = first; i < count; i++) {
+            values[i] /= top;
+            sum = i == first ? values[i] * values[i] : sum + values[i] * values[i];
+        }
+        double norm = sqrt(sum);
+        for (size_t i = first; i < count; i++) values[i] /= norm;
+    }
+}
+
+static PyObject *table_look(PyObject *self, PyObject *object) {
+    Table *table = (Table *)self;
+    if (!Py_IS_TYPE(object, FeaturesType)) {
+        PyErr_SetString(PyExc_TypeError, "a table looks up features that were read");
+        return NULL;
+    }
+    const Features *features = (Features *)object;
+    const Names *names = &table->names;
+    size_t count = (size_t)features->count, known = 0, text = 0;
+    Place *places = malloc(2 * (count + 1) * sizeof(Place));
+    if (!places) return PyErr_NoMemory();
+    /* Memory is waited for side by side: all slots first, then what they point at. */
+    if (names->count)
+        for (size_t i = 0; i < count; i++) PREFETCH(&names->slots[features->entries[i].hash & names->mask]);
+    uint32_t largest = 0;
+    size_t unknown = 0;
+    Place *others = places + count + 1; /* unknown ones, until the sort needs the place */
+    for (size_t i = 0; i < count; i++) {
+        const Entry *entry = &features->entries[i];
+        Py_ssize_t number = names_find(names, entry->hash, entry->text, entry->length);
+        if (number < 0) {
+            others[unknown++].entry = (uint32_t)i;
+            text += entry->length;
+        } else {
+            places[known++] = (Place){(uint32_t)number, (uint32_t)i};
+            if ((uint32_t)number > largest) largest = (uint32_t)number;
+        }
+    }
+    size_t bias = table->bias ? 1 : 0;
+    Vector *x = vector_new(known + bias, unknown, text);
+    if (!x) {
+        free(places);
+        return NULL;
+    }
+    double now = table->idf ? log_1_plus(table->events) : 0.0;
+    double *rest = x->values + known + bias;
+    size_t used = 0;
+    for (size_t i = 0; i < unknown; i++) {
+        const Entry *entry = &features->entries[others[i].entry];
+        rest[i] = table->idf ? entry->value * (1.0 + (now - 0.0)) : entry->value;
+        x->hashes[i] = entry->hash;
+        memcpy(x->text + used, entry->text, entry->length);
+        used += entry->length;
+        x->ends[i] = used;
+    }
+    const Place *sorted = sort_places(places, others, known, largest);
+    const int64_t *counts = table->counts ? table->counts->data : NULL;
+    if (bias) x->rows[0] = 0, x->values[0] = 1.0;
+    for (size_t i = 0; i < known; i++) {
+        double value = features->entries[sorted[i].entry].value;
+        x->rows[i + bias] = sorted[i].row;
+        x->values[i + bias] = table->idf ? value * (1.0 + (now - log_1_plus(counts[sorted[i].row]))) : value;
+    }
+    free(places);
+    scale(table, x->values, known + bias + unknown, bias);
+    return (PyObject *)x;
+}
+
+static int counts_reserve(Table *table, size_t count) {
+    if (table->counts && count <= table->room) return 0;
+    size_t room = count > 2 * table->room ? count : 2 * table->room;
+    if (room < 16) room = 16;
+    Block *counts = block_new(room, sizeof(int64_t));
+    if (!counts) return -1;
+    if (table->counts) {
+        memcpy(counts->data, table->counts->data, table->room * sizeof(int64_t));
+        Py_DECREF(table->counts);
+    }
+    table->counts = counts;
+    table->room = room;
+    return 0;
+}
+
+static int vector_check(PyObject *object) {
+    if (Py_IS_TYPE(object, VectorType)) return 0;
+    PyErr_SetString(PyExc_TypeError, "not a vector of the native kernel");
+    return -1;
+}
+
+/* Whether all rows of x are below `count`: a vector of another table must not reach beyond this one. */
+static int rows_within(const Vector *x, size_t count) {
+    for (Py_ssize_t i = 0; i < x->known; i++)
+        if ((uint64_t)x->rows[i] >= count) {
+            PyErr_SetString(PyExc_IndexError, "a feature of the vector is not in the table");
+            return 0;
+        }
+    return 1;
+}
+
+/* Every unknown feature joins; x with all of them known. All of it, or nothing. */
+static PyObject *table_join(PyObject *self, PyObject *object) {
+    Table *table = (Table *)self;
+    if (vector_check(object)) return NULL;
+    Vector *x = (Vector *)object;
+    if (!x->unknown) {
+        Py_INCREF(object);
+        return object;
+    }
+    size_t unknown = (size_t)x->unknown;
+    if (names_reserve(&table->names, unknown, x->ends[unknown - 1])) return NULL;
+    if (counts_reserve(table, table->names.count + unknown)) return NULL;
+    Vector *joined = PyObject_New(Vector, VectorType);
+    if (!joined) return NULL;
+    memcpy((char *)joined + sizeof(PyObject), (char *)x + sizeof(PyObject), sizeof *x - sizeof(PyObject));
+    joined->memory = NULL;
+    Py_INCREF(object);
+    joined->shared = object;
+    joined->known = x->known + x->unknown;
+    joined->unknown = 0;
+    for (size_t i = 0, start = 0; i < unknown; start = x->ends[i++])
+        x->rows[x->known + (Py_ssize_t)i] =
+            (int64_t)names_add(&table->names, x->hashes[i], x->text + start, x->ends[i] - start);
+    return (PyObject *)joined;
+}
+
+/* One more event: n and, under idf, n_j of every feature that is not 0. */
+static PyObject *table_count(PyObject *self, PyObject *object) {
+    Table *table = (Table *)self;
+    if (vector_check(object)) return NULL;
+    const Vector *x = (Vector *)object;
+    if (!rows_within(x, table->names.count)) return NULL;
+    table->events++;
+    if (table->idf) {
+        int64_t *counts = table->counts->data;
+        for (Py_ssize_t i = 0; i < x->known; i++) counts[x->rows[i]] += x->values[i] != 0.0;
+    }
+    Py_RETURN_NONE;
+}
+
+/* Take the last `count` of x back. */
+static PyObject *table_uncount(PyObject *self, PyObject *object) {
+    Table *table = (Table *)self;
+    if (vector_check(object)) return NULL;
+    const Vector *x = (Vector *)object;
+    if (!rows_within(x, table->names.count)) return NULL;
+    table->events--;
+    if (table->idf) {
+        int64_t *counts = table->counts->data;
+        for (Py_ssize_t i = 0; i < x->known; i++) counts[x->rows[i]] -= x->values[i] != 0.0;
+    }
+    Py_RETURN_NONE;
+}
+
+/* The features beyond the first `count` leave. */
+static PyObject *table_forget(PyObject *self, PyObject *number) {
+    Table *table = (Table *)self;
+    Py_ssize_t count = PyLong_AsSsize_t(number);
+    if (count < 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a number of names is at least 0");
+        return NULL;
+    }
+    if (table->counts)
+        for (size_t i = (size_t)count; i < table->names.count; i++) ((int64_t *)table->counts->data)[i] = 0;
+    names_forget(&table->names, (size_t)count);
+    Py_RETURN_NONE;
+}

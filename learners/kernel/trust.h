@@ -1,0 +1,153 @@
+/* trust.py: one round of the automatic learner's pool, in place. */
+
+#define MEMBERS 16 /* experts at most */
+
+/* The log loss of the log-odds t, for bits the mean; p where it is asked for. */
+static double log_loss(const double *t, const double *Y, double *p, Py_ssize_t count, int bits) {
+    double sum = 0.0, product = 0.0, top = t[0];
+    if (bits) {
+        for (Py_ssize_t k = 0; k < count; k++) {
+            double wrong = Y[k] > 0.5 ? -t[k] : t[k], small = exp_of(-fabs(wrong));
+            sum += (wrong > 0.0 ? wrong : 0.0) + log_of(1.0 + small);
+            if (p) p[k] = (t[k] >= 0.0 ? 1.0 : small) / (1.0 + small);
+        }
+        return sum / (double)count;
+    }
+    for (Py_ssize_t k = 1; k < count; k++) top = t[k] > top ? t[k] : top;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        double power = exp_of(t[k] - top);
+        if (p) p[k] = power;
+        sum += power;
+        product += t[k] * Y[k];
+    }
+    for (Py_ssize_t k = 0; p && k < count; k++) p[k] /= sum;
+    return (log_of(sum) + top) - product;
+}
+
+/* x of A x = b by Cholesky's factors; -1 where A is not positive definite. */
+static int solve(const double *A, double *x, int n) {
+    double lower[MEMBERS][MEMBERS];
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j <= i; j++) {
+            double value = A[i * n + j];
+            for (int k = 0; k < j; k++) value -= lower[i][k] * lower[j][k];
+            if (i == j && value <= 0.0) return -1;
+            lower[i][j] = i == j ? sqrt(value) : value / lower[j][j];
+        }
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < i; k++) x[i] -= lower[i][k] * x[k];
+        x[i] /= lower[i][i];
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        for (int k = i + 1; k < n; k++) x[i] -= lower[k][i] * x[k];
+        x[i] /= lower[i][i];
+    }
+    return 0;
+}
+
+static int newton(const double *Z, const double *Y, const double *p, Py_ssize_t count, int m, double weight, int bits,
+                  double *a, double *A, const char *present) {
+    double H[MEMBERS][MEMBERS] = {{0.0}}, g[MEMBERS] = {0.0}, means[MEMBERS] = {0.0};
+    for (Py_ssize_t k = 0; k < count; k++) {
+        double curve = bits ? p[k] * (1.0 - p[k]) : p[k], off = p[k] - Y[k];
+        for (int i = 0; i < m; i++) {
+            double z = Z[i * count + k];
+            for (int j = 0; j <= i; j++) H[i][j] += (z * Z[j * count + k]) * curve;
+            g[i] += z * off;
+            means[i] += z * p[k];
+        }
+    }
+    for (int i = 0; i < m; i++) g[i] = weight * g[i], means[i] = weight * means[i];
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j <= i; j++) {
+            double h = weight * H[i][j];
+            if (!bits) h -= (means[i] * means[j]) / weight;
+            A[i * m + j] = A[j * m + i] = (0.998 * A[i * m + j] + h) + (i == j ? (1.0 - 0.998) * 3.0 : 0.0);
+        }
+    if (solve(A, g, m)) return -1;
+    for (int i = 0; i < m; i++) {
+        double next = a[i] - g[i];
+        a[i] = !present[i] || next <= 0.0 ? 0.0 : next;
+    }
+    return 0;
+}
+
+static double gap_of(const double *losses, const double *w, int members, double doubt, double gaps) {
+    double mean = 0.0, share = 0.0, least = INFINITY;
+    for (int i = 0; i < members; i++) {
+        mean += w[i] * losses[i];
+        if (w[i] > 0.0 && losses[i] < least) least = losses[i];
+    }
+    double after = least;
+    if (gaps > 0.0) {
+        double eta = doubt / gaps;
+        for (int i = 0; i < members; i++) share += w[i] * exp_of(-(eta * (losses[i] - least)));
+        after = least - log_of(share) / eta;
+    }
+    return gaps + (mean - after < 0.0 ? 0.0 : mean - after);
+}
+
+/* w and the weights of the experts' log-odds. */
+static void hedge(const double *prior, const char *present, const double *losses, int m, double doubt, double gaps,
+                  const double *a, double *w, double *weights) {
+    double least = losses[0], sum;
+    for (int i = 1; i <= m; i++)
+        if (present[i - 1] && losses[i] < least) least = losses[i];
+    for (int i = 0; i <= m; i++) {
+        double behind = losses[i] - least;
+        if (i && !present[i - 1]) w[i] = 0.0;
+        else if (gaps > 0.0) w[i] = prior[i] * exp_of(-((doubt / gaps) * behind));
+        else w[i] = behind <= 0.0 ? prior[i] : 0.0;
+    }
+    sum = w[0];
+    for (int i = 1; i <= m; i++) sum += w[i];
+    for (int i = 0; i <= m; i++) w[i] /= sum;
+    for (int i = 0; i < m; i++) weights[i] = w[0] * a[i] + w[1 + i];
+}
+
+static PyObject *pool_round(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *objects[9], *state, *result = NULL;
+    double weight, doubt, gaps;
+    int bits, teaches, taken = 0, failed = 0;
+    Py_buffer all[9]; /* Z, Y, a, A, losses, w, weights, prior, present */
+    if (!PyArg_ParseTuple(arguments, "OOdiiO!OOdd", &objects[0], &objects[1], &weight, &bits, &teaches, &PyTuple_Type, &state,
+                          &objects[7], &objects[8], &doubt, &gaps))
+        return NULL;
+    if (PyTuple_Size(state) != 5) {
+        PyErr_SetString(PyExc_ValueError, "five parts are needed");
+        return NULL;
+    }
+    for (int i = 0; i < 5; i++) objects[2 + i] = PyTuple_GetItem(state, i);
+    Py_ssize_t count = 0, m = 0;
+    for (; !failed && taken < 9; taken += !failed) {
+        Py_ssize_t lengths[9] = {-1, count, m, m * m, 1 + m, 1 + m, m, 1 + m, m};
+        if (taken == 1) count = all[0].ndim == 2 ? all[0].shape[1] : 0, m = all[0].ndim == 2 ? all[0].shape[0] : 0;
+        if (taken == 1) lengths[1] = count;
+        failed = numbers_of(objects[taken], &all[taken], taken == 8 ? '?' : 'd', lengths[taken], taken > 1 && taken < 7);
+    }
+    double *t = NULL;
+    if (!failed && (m < 1 || m > MEMBERS || count < 1)) PyErr_SetString(PyExc_ValueError, "the shapes do not fit");
+    else if (!failed && !(t = malloc((size_t)(3 * count) * sizeof *t))) PyErr_NoMemory();
+    if (t) {
+        const double *Z = all[0].buf, *Y = all[1].buf;
+        double *a = all[2].buf, *A = all[3].buf, *losses = all[4].buf, *w = all[5].buf, *weights = all[6].buf;
+        double each[1 + MEMBERS], *p = t + count, *last = p + count;
+        multiply(a, Z, t, 1, m, count);
+        multiply(weights, Z, last, 1, m, count);
+        each[0] = log_loss(t, Y, p, count, bits);
+        for (int i = 0; i < m; i++) each[1 + i] = log_loss(Z + i * count, Y, NULL, count, bits);
+        double loss = log_loss(last, Y, NULL, count, bits);
+        gaps = gap_of(each, w, (int)m + 1, doubt, gaps);
+        for (int i = 0; i <= m; i++) losses[i] += each[i];
+        if (teaches && newton(Z, Y, p, count, (int)m, weight, bits, a, A, all[8].buf))
+            PyErr_SetString(PyExc_ValueError, "the matrix is not positive definite");
+        else {
+            hedge(all[7].buf, all[8].buf, losses, (int)m, doubt, gaps, a, w, weights);
+            result = Py_BuildValue("dd", loss, gaps);
+        }
+    }
+    free(t);
+    while (taken) PyBuffer_Release(&all[--taken]);
+    return result;
+}

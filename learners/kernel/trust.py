@@ -1,0 +1,141 @@
+"""One round of the automatic learner's pool, in place: the specification. The formulas are in algorithms/auto/pool.py."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .elementary import Floats, exp, exp_of, log, log_of, total
+from .products import times
+
+FORGET = 0.998
+DAMPING = 3.0
+
+
+def log_losses(T: Floats, Y: Floats, bits: bool) -> tuple[Floats, Floats]:
+    """-sum_k Y_k log p_k of every row of T, for bits the mean of the bits' log losses; and p of the first row."""
+    if bits:
+        wrong = np.where(Y > 0.5, -T, T)
+        small = exp(-np.abs(wrong))
+        each = np.maximum(wrong, 0.0) + log(1.0 + small)
+        p = np.where(T[0] >= 0.0, 1.0, small[0]) / (1.0 + small[0])
+        return _sums(each) / T.shape[1], p
+    top = T.max(axis=1)
+    powers = exp(T - top[:, None])
+    sums = _sums(powers)
+    return log(sums) + top - times(T, Y), powers[0] / sums[0]
+
+
+def _sums(rows: Floats) -> Floats:
+    return np.asarray(np.add.accumulate(rows, axis=1)[:, -1] + 0.0)
+
+
+def hedge(
+    prior: Floats, present: NDArray[np.bool_], losses: Floats, doubt: float, gaps: float, a: Floats
+) -> tuple[Floats, Floats]:
+    """w, the trust in Newton's weights and in every expert alone; and what each expert's log-odds count with it."""
+    here = [True, *present.tolist()]
+    least = min(loss for loss, one in zip(losses.tolist(), here, strict=True) if one)
+    w = []
+    for loss, own, one in zip(losses.tolist(), prior.tolist(), here, strict=True):
+        behind = loss - least
+        if not one:
+            w.append(0.0)
+        elif gaps > 0.0:
+            w.append(own * exp_of(-((doubt / gaps) * behind)))
+        else:
+            w.append(own if behind <= 0.0 else 0.0)
+    trust = np.array(w)
+    trust /= total(trust)
+    return trust, trust[0] * a + trust[1:]
+
+
+def pool_round(
+    Z: Floats,
+    Y: Floats,
+    weight: float,
+    bits: int,
+    teaches: int,
+    state: tuple[Floats, Floats, Floats, Floats, Floats],
+    prior: Floats,
+    present: NDArray[np.bool_],
+    doubt: float,
+    gaps: float,
+) -> tuple[float, float]:
+    """(the pool's log loss, D after it); `state` is a, A, the losses, w and the weights, which are changed."""
+    a, A, losses, w, weights = state
+    T = np.empty((len(Z) + 2, Z.shape[1]))
+    T[0] = times(a, Z)
+    T[1:-1] = Z
+    T[-1] = times(weights, Z)
+    every, p = log_losses(T, Y, bool(bits))
+    gaps = _gap(every[:-1], w, doubt, gaps)
+    losses += every[:-1]
+    if teaches:
+        _newton(Z, Y, p, weight, bool(bits), a, A, present)
+    w[:], weights[:] = hedge(prior, present, losses, doubt, gaps, a)
+    return float(every[-1]), gaps
+
+
+def _gap(losses: Floats, w: Floats, doubt: float, gaps: float) -> float:
+    """D and one more: the gap is <w, l> + ln <w, exp(-eta l)> / eta, or with eta infinite <w, l> - min l."""
+    pairs = list(zip(w.tolist(), losses.tolist(), strict=True))
+    mean = share = 0.0
+    for trust, loss in pairs:
+        mean += trust * loss
+    least = min(loss for trust, loss in pairs if trust > 0.0)
+    if gaps > 0.0:
+        eta, lowest = doubt / gaps, least
+        for trust, loss in pairs:
+            share += trust * exp_of(-(eta * (loss - lowest)))
+        least -= log_of(share) / eta
+    return float(gaps + max(mean - least, 0.0))
+
+
+def _newton(
+    Z: Floats,
+    Y: Floats,
+    p: Floats,
+    weight: float,
+    bits: bool,
+    a: Floats,
+    A: Floats,
+    present: NDArray[np.bool_],
+) -> None:
+    count = len(Z)
+    rows, columns = np.tril_indices(count)
+    curve = p * (1.0 - p) if bits else p
+    every = np.concatenate((Z[rows] * Z[columns] * curve, Z * (p - Y), Z * p))
+    sums = (weight * _sums(every)).tolist()
+    g, means = sums[len(rows) : len(rows) + count], sums[len(rows) + count :]
+    curvature = A.tolist()
+    for at, (i, j) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+        h = sums[at] if bits else sums[at] - means[i] * means[j] / weight
+        grown = FORGET * curvature[i][j] + h + ((1.0 - FORGET) * DAMPING if i == j else 0.0)
+        curvature[i][j] = curvature[j][i] = grown
+    A[:] = curvature
+    a[:] = np.where(present, np.maximum(a - solve(curvature, g), 0.0), 0.0)
+
+
+def solve(matrix: list[list[float]], right: list[float]) -> list[float]:
+    """x of A x = b, A symmetric and positive definite, by Cholesky's factors, entry by entry."""
+    n = len(right)
+    lower = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i + 1):
+            value = matrix[i][j]
+            for k in range(j):
+                value -= lower[i][k] * lower[j][k]
+            if i == j and value <= 0.0:
+                raise ValueError("the matrix is not positive definite")
+            lower[i][j] = math.sqrt(value) if i == j else value / lower[j][j]
+    x = list(right)
+    for i in range(n):
+        for k in range(i):
+            x[i] -= lower[i][k] * x[k]
+        x[i] /= lower[i][i]
+    for i in reversed(range(n)):
+        for k in range(i + 1, n):
+            x[i] -= lower[k][i] * x[k]
+        x[i] /= lower[i][i]
+    return x

@@ -1,0 +1,262 @@
+/* Weights of features by labels: t = W' x, W <- W - eta x g'. float64, or float32 with the arithmetic in float64.
+
+   Every score is a sum over the rows of x from the first to the last; the loops run over the labels side by side. */
+
+typedef struct {
+    PyObject_HEAD Block *block;
+    Py_ssize_t features, labels, width, room;
+    int single; /* float32 */
+} Weights;
+
+static PyTypeObject *WeightsType;
+
+static PyObject *weights_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    static char *words[] = {"single", NULL};
+    int single = 0;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|p", words, &single)) return NULL;
+    Weights *weights = (Weights *)PyType_GenericAlloc(type, 0);
+    if (!weights) return NULL;
+    weights->single = single;
+    weights->block = block_new(0, 8);
+    if (!weights->block) Py_CLEAR(weights);
+    return (PyObject *)weights;
+}
+
+static void weights_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF((PyObject *)((Weights *)self)->block);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* How many columns a block of `labels` columns takes: the next multiple of a step of at most an eighth. */
+static Py_ssize_t columns_for(Py_ssize_t labels) {
+    if (labels <= 4) return labels;
+    int bits = 0;
+    while (labels >> bits) bits++;
+    Py_ssize_t step = bits > 6 ? (Py_ssize_t)1 << (bits - 4) : 4;
+    return (labels + step - 1) / step * step;
+}
+
+/* Zero rows and columns for what is new; all of them, or nothing. */
+static PyObject *weights_grow(PyObject *self, PyObject *arguments) {
+    Weights *weights = (Weights *)self;
+    Py_ssize_t features, labels;
+    if (!PyArg_ParseTuple(arguments, "nn", &features, &labels)) return NULL;
+    if (features < weights->features || labels < weights->labels) {
+        PyErr_SetString(PyExc_ValueError, "weights only grow");
+        return NULL;
+    }
+    Py_ssize_t width = columns_for(labels), room = weights->room, size = weights->single ? 4 : 8;
+    if (features > room) {
+        room = features > 2 * room ? features : 2 * room;
+        if (room < 16) room = 16;
+    }
+    if (width != weights->width || room != weights->room) {
+        if (width && room > PY_SSIZE_T_MAX / 8 / width) return PyErr_NoMemory();
+        Block *block = block_new((size_t)(room * width), (size_t)size);
+        if (!block) return NULL;
+        const char *from = weights->block->data;
+        char *to = block->data;
+        for (Py_ssize_t i = 0; i < weights->features; i++)
+            memcpy(to + i * width * size, from + i * weights->width * size, (size_t)(weights->labels * size));
+        Py_DECREF(weights->block);
+        weights->block = block;
+        weights->width = width;
+        weights->room = room;
+    }
+    weights->features = features;
+    weights->labels = labels;
+    Py_RETURN_NONE;
+}
+
+/* Take growth back: what leaves is zeroed, so that it can join again. It needs no memory. */
+static PyObject *weights_shrink(PyObject *self, PyObject *arguments) {
+    Weights *weights = (Weights *)self;
+    Py_ssize_t features, labels;
+    if (!PyArg_ParseTuple(arguments, "nn", &features, &labels)) return NULL;
+    if (features < 0 || labels < 0 || features > weights->features || labels > weights->labels) {
+        PyErr_SetString(PyExc_ValueError, "weights cannot shrink to more than they have");
+        return NULL;
+    }
+    Py_ssize_t size = weights->single ? 4 : 8;
+    char *data = weights->block->data;
+    for (Py_ssize_t i = 0; i < weights->features; i++) {
+        Py_ssize_t first = i < features ? labels : 0;
+        memset(data + (i * weights->width + first) * size, 0, (size_t)((weights->labels - first) * size));
+    }
+    weights->features = features;
+    weights->labels = labels;
+    Py_RETURN_NONE;
+}
+
+/* The rows and values of x: of a vector of this kernel, or of any object that has `rows` and `values` as arrays. */
+typedef struct {
+    Py_ssize_t known;
+    const int64_t *rows;
+    const double *values;
+    Py_buffer buffers[2];
+    int taken;
+} Active;
+
+static void active_release(Active *x) {
+    while (x->taken) PyBuffer_Release(&x->buffers[--x->taken]);
+}
+
+static int active_of(PyObject *object, size_t features, Active *x) {
+    x->taken = 0;
+    if (Py_IS_TYPE(object, VectorType)) {
+        const Vector *vector = (Vector *)object;
+        x->known = vector->known;
+        x->rows = vector->rows;
+        x->values = vector->values;
+    } else {
+        static const char *const parts[2] = {"rows", "values"};
+        for (int i = 0; i < 2; i++) {
+            PyObject *array = PyObject_GetAttrString(object, parts[i]);
+            Py_ssize_t count = i ? x->buffers[0].len / 8 : -1;
+            int failed = !array || numbers_of(array, &x->buffers[i], i ? 'd' : 'q', count, 0);
+            Py_XDECREF(array);
+            if (failed) {
+                active_release(x);
+                return -1;
+            }
+            x->taken++;
+        }
+        x->known = x->buffers[0].len / 8;
+        x->rows = x->buffers[0].buf;
+        x->values = x->buffers[1].buf;
+    }
+    for (Py_ssize_t i = 0; i < x->known; i++)
+        if ((uint64_t)x->rows[i] >= features) {
+            PyErr_SetString(PyExc_IndexError, "a feature of the vector is not in the table");
+            active_release(x);
+            return -1;
+        }
+    return 0;
+}
+
+/* Four rows in one pass: every label still adds them one after the other. */
+#define SCORES(NAME, TYPE)                                                                                   \
+    static void NAME(const TYPE *W, Py_ssize_t width, const Active *x, double *restrict t, Py_ssize_t labels) { \
+        Py_ssize_t count = x->known, i = 1;                                                                  \
+        if (!count) {                                                                                        \
+            for (Py_ssize_t k = 0; k < labels; k++) t[k] = 0.0;                                              \
+            return;                                                                                          \
+        }                                                                                                    \
+        const TYPE *row = W + x->rows[0] * width;                                                            \
+        for (Py_ssize_t k = 0; k < labels; k++) t[k] = 0.0 + x->values[0] * (double)row[k];                  \
+        for (; i + 4 <= count; i += 4) {                                                                     \
+            const int64_t *rows = x->rows + i;                                                               \
+            const TYPE *a = W + rows[0] * width, *b = W + rows[1] * width;                                   \
+            const TYPE *c = W + rows[2] * width, *d = W + rows[3] * width;                                   \
+            double p = x->values[i], q = x->values[i + 1], r = x->values[i + 2], s = x->values[i + 3];       \
+            if (i + 8 <= count)                                                                              \
+                for (int n = 4; n < 8; n++) PREFETCH(W + rows[n] * width);                                   \
+            for (Py_ssize_t k = 0; k < labels; k++)                                                          \
+                t[k] = (((t[k] + p * (double)a[k]) + q * (double)b[k]) + r * (double)c[k]) + s * (double)d[k]; \
+        }                                                                                                    \
+        for (; i < count; i++) {                                                                             \
+            row = W + x->rows[i] * width;                                                                    \
+            for (Py_ssize_t k = 0; k < labels; k++) t[k] += x->values[i] * (double)row[k];                   \
+        }                                                                                                    \
+    }
+SCORES(scores_double, double)
+SCORES(scores_single, float)
+
+/* t = W' x, a new array. */
+static PyObject *weights_scores(PyObject *self, PyObject *object) {
+    const Weights *weights = (Weights *)self;
+    double *t;
+    Active x;
+    if (active_of(object, (size_t)weights->features, &x)) return NULL;
+    PyObject *scores = array_new(weights->labels, &t);
+    if (scores) {
+        if (weights->single) scores_single(weights->block->data, weights->width, &x, t, weights->labels);
+        else scores_double(weights->block->data, weights->width, &x, t, weights->labels);
+    }
+    active_release(&x);
+    return scores;
+}
+
+/* The nearest float32; beyond its range, its end. */
+static inline float as_single(double number) {
+    return (float)(number < -FLT_MAX ? -FLT_MAX : number > FLT_MAX ? FLT_MAX : number);
+}
+
+#define AS_DOUBLE(number) (number)
+#define STEP(NAME, TYPE, AS)                                                                                    \
+    static void NAME(TYPE *W, Py_ssize_t width, const Active *x, const Py_ssize_t *columns, const double *deltas, \
+                     Py_ssize_t count) {                                                                        \
+        for (Py_ssize_t i = 0; i < x->known; i++) {                                                             \
+            TYPE *row = W + x->rows[i] * width;                                                                 \
+            double value = x->values[i];                                                                        \
+            for (Py_ssize_t k = 0; k < count; k++)                                                              \
+                row[columns[k]] = AS((double)row[columns[k]] - deltas[k] * value);                              \
+        }                                                                                                       \
+    }
+STEP(step_double, double, AS_DOUBLE)
+STEP(step_single, float, as_single)
+
+/* W <- W - eta x g', in the rows of x and the columns in which g is not 0. */
+static PyObject *weights_step(PyObject *self, PyObject *arguments) {
+    Weights *weights = (Weights *)self;
+    PyObject *object, *direction;
+    double eta;
+    Py_buffer g;
+    Active x;
+    if (!PyArg_ParseTuple(arguments, "OOd", &object, &direction, &eta)) return NULL;
+    if (active_of(object, (size_t)weights->features, &x)) return NULL;
+    if (numbers_of(direction, &g, 'd', weights->labels, 0)) {
+        active_release(&x);
+        return NULL;
+    }
+    Py_ssize_t *columns = malloc((size_t)(weights->labels + 1) * (sizeof(Py_ssize_t) + sizeof(double)));
+    if (columns) {
+        double *deltas = (double *)(columns + weights->labels + 1);
+        Py_ssize_t count = 0;
+        for (Py_ssize_t k = 0; k < weights->labels; k++) {
+            double part = ((const double *)g.buf)[k];
+            if (part != 0.0) columns[count] = k, deltas[count++] = eta * part;
+        }
+        if (weights->single) step_single(weights->block->data, weights->width, &x, columns, deltas, count);
+        else step_double(weights->block->data, weights->width, &x, columns, deltas, count);
+        free(columns);
+    }
+    PyBuffer_Release(&g);
+    active_release(&x);
+    if (!columns) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *weights_theta(PyObject *self, void *closure) {
+    (void)closure;
+    const Weights *weights = (Weights *)self;
+    return array_on((PyObject *)weights->block, weights->block->data, weights->single ? "f" : "d", weights->features,
+                    weights->labels, weights->width);
+}
+
+static PyObject *weights_nbytes(PyObject *self, PyObject *none) {
+    (void)none;
+    const Weights *weights = (Weights *)self;
+    return PyLong_FromSsize_t(weights->features * columns_for(weights->labels) * (weights->single ? 4 : 8));
+}
+
+static PyGetSetDef weights_getset[] = {
+    {"theta", weights_theta, NULL, "The weights (features, labels) as an array on the same memory, until they grow.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+static PyMethodDef weights_methods[] = {
+    {"grow", weights_grow, METH_VARARGS, "Zero rows and columns for what is new."},
+    {"shrink", weights_shrink, METH_VARARGS, "Take growth back."},
+    {"scores", weights_scores, METH_O, "t = W' x."},
+    {"step", weights_step, METH_VARARGS, "W <- W - eta x g'."},
+    {"nbytes", weights_nbytes, METH_NOARGS, "Bytes of the weights in use."},
+    {NULL, NULL, 0, NULL}};
+static PyType_Slot weights_slots[] = {{Py_tp_new, weights_new},
+                                      {Py_tp_dealloc, weights_dealloc},
+                                      {Py_tp_getset, weights_getset},
+                                      {Py_tp_methods, weights_methods},
+                                      {Py_tp_doc, "Weights of features by labels: Weights(single=False)."},
+                                      {0, NULL}};
+static PyType_Spec weights_spec = {"feedrank.learners.kernel._native.Weights", sizeof(Weights), 0, Py_TPFLAGS_DEFAULT,
+                                   weights_slots};

@@ -1,0 +1,117 @@
+"""What is counted of every feature, and a vector scaled by it: the specification of `normalize: auto` and of naive Bayes.
+
+scale(...)   u and z of an instance              (formulas: scaling.py)
+tally(...)   one more event in count, mean, squared deviations and log(1 + count), in place
+recount(...) L <- log(exp(L) + more), one column of a matrix of logarithms, in place
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .elementary import LOGS, Floats, exp, exp_of, log, log_of, total
+
+CLIP = 2.0
+FLAT = 1e-9
+Flags = NDArray[np.bool_]
+
+
+def scale(
+    rows: Any,
+    raw: Floats,
+    rest: Floats,
+    parts: tuple[Floats, Floats, Floats, Floats],
+    bias: int,
+    idf: int,
+    events: int,
+) -> tuple[Floats, Floats, Floats, Flags, Floats]:
+    """(u, u of the unseen, z, dense, z of the unseen); `parts` are counts, means, deviations and logarithms of all rows."""
+    rows, raw = rows[bias:], raw[bias:]
+    counts, means = parts[0].take(rows), parts[1].take(rows)
+    variances = parts[2].take(rows) / np.maximum(counts, 1.0)
+    spreads = np.sqrt(variances)
+    sizes = np.sqrt(means * means + variances)
+    sizes[sizes == 0.0] = 1.0
+    z = raw / sizes
+    dense = np.zeros(len(rows), dtype=bool)
+    dense_count = 0
+    if events:
+        dense = (2.0 * counts >= events) & (spreads > FLAT * np.abs(means))
+        dense_count = int(np.count_nonzero(dense))
+    if dense_count:
+        z = np.where(dense, (raw - means) / np.where(dense, spreads, 1.0), z)
+    new = counts == 0.0
+    z[new] = np.sign(raw[new])
+    z = np.minimum(np.maximum(z, -CLIP), CLIP)
+    unseen_z = np.sign(rest)
+    words, unseen = z, unseen_z
+    if idf:
+        most = 1.0 + log_of(1.0 + events)
+        words, unseen = z * (most - parts[3].take(rows)), unseen_z * most
+    squares = words * words
+    if dense_count:
+        squares[dense] = 0.0
+    length = np.sqrt(total(squares) + total(unseen * unseen)) or 1.0
+    values = words / length
+    if dense_count:
+        values = np.where(dense, z / np.sqrt(float(dense_count)), values)
+    if bias:
+        values, z = np.concatenate(([1.0], values)), np.concatenate(([0.0], z))
+        dense = np.concatenate(([True], dense))
+    return values, unseen / length, z, dense, unseen_z
+
+
+def tally(rows: Any, raw: Floats, parts: tuple[Floats, Floats, Floats, Floats], bias: int) -> Floats:
+    """One more event with these features; what the four parts were in rows[bias:], one row each."""
+    rows, raw = rows[bias:], raw[bias:]
+    before = np.array([part[rows] for part in parts])
+    counts = before[0] + 1.0
+    off = raw - before[1]
+    means = before[1] + off / counts
+    after = (counts, means, before[2] + off * (raw - means), _log_of_counts(counts))
+    for part, values in zip(parts, after, strict=True):
+        part[rows] = values
+    return before
+
+
+def _log_of_counts(counts: Floats) -> Floats:
+    if len(counts) and counts.min() >= 0.0 and counts.max() < len(LOGS):
+        return np.asarray(LOGS.take(counts.astype(np.intp)))
+    return log(1.0 + counts)
+
+
+class Ladder:
+    """0, log(exp(0) + more), ...: where an entry goes that was only ever raised by the same `more`."""
+
+    def __init__(self, more: float) -> None:
+        self.more = more
+        self.steps: Floats = np.zeros(1)
+
+    def climb(self, old: Floats) -> Floats:
+        """log(exp(old) + more)."""
+        at = self.steps.searchsorted(old)
+        if int(at.max(initial=0)) + 1 >= len(self.steps) < 4096:
+            self._extend(min(int(at.max(initial=0)) + 64, 4096))
+        at = np.minimum(at, len(self.steps) - 2)
+        after: Floats = self.steps.take(at + 1)
+        other = self.steps.take(at) != old
+        if other.any():
+            after[other] = log(exp(old[other]) + self.more)
+        return after
+
+    def _extend(self, count: int) -> None:
+        steps = self.steps.tolist()
+        while len(steps) <= count:
+            steps.append(log_of(exp_of(steps[-1]) + self.more))
+        self.steps = np.array(steps)
+
+
+ONCE = Ladder(1.0 / 0.1)  # naive Bayes with its smoothing, and an event that counts once
+
+
+def recount(L: Floats, rows: Any, column: int, more: float) -> Floats:
+    """L_j <- log(exp(L_j) + more) for the rows j of one column; the old entries."""
+    old: Floats = L[rows, column]
+    L[rows, column] = ONCE.climb(old) if more == ONCE.more else log(exp(old) + more)
+    return old

@@ -1,0 +1,110 @@
+"""The automatic learner's round in the native kernel against its specification in NumPy: the same bits."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from feedrank.learners.kernel import elementary, trust, welford
+
+native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def bits(*arrays):
+    return [(np.asarray(a).dtype.str, np.asarray(a).shape, np.asarray(a).tobytes()) for a in arrays]
+
+
+def statistics(rng, features):
+    """Counts, means, squared deviations and logarithms, as some events leave them: many features are new or constant."""
+    counts = rng.integers(0, 4, features) * rng.integers(0, 50, features).astype(np.float64)
+    means = rng.normal(size=features) * 10.0 ** rng.integers(-6, 7, features) * (counts > 0)
+    deviations = rng.integers(0, 2, features) * rng.exponential(size=features) * (counts > 1)
+    return counts, means, deviations, elementary.log(1.0 + counts)
+
+
+def instance(rng, features):
+    rows = rng.permutation(features)[: rng.integers(1, features + 1)].astype(np.intp)
+    raw = rng.normal(size=len(rows)) * 10.0 ** rng.integers(-9, 10, len(rows)) * rng.integers(0, 3, len(rows))
+    return rows, raw
+
+
+@given(SEEDS, st.booleans(), st.booleans(), st.integers(0, 150))
+def test_a_vector_is_scaled_to_the_same_bits(seed, bias, idf, events):
+    rng = np.random.default_rng(seed)
+    parts = statistics(rng, 30)
+    rows, raw = instance(rng, 30)
+    rest = rng.normal(size=rng.integers(0, 4))
+    ours = welford.scale(rows, raw, rest, parts, int(bias), idf, events)
+    assert bits(*native.scale(rows, raw, rest, parts, int(bias), idf, events)) == bits(*ours)
+
+
+@given(SEEDS, st.integers(0, 1))
+def test_an_event_is_counted_to_the_same_bits_and_says_what_was_before(seed, bias):
+    rng = np.random.default_rng(seed)
+    parts = statistics(rng, 20)
+    parts[0][:3] = 65_533.0, 65_534.0, 1e6  # the last of the logarithms that are kept, and beyond
+    rows, raw = instance(rng, 20)
+    one, other = tuple(part.copy() for part in parts), tuple(part.copy() for part in parts)
+    before = welford.tally(rows, raw, one, bias)
+    assert bits(native.tally(rows, raw, other, bias)) == bits(before)
+    assert bits(*one) == bits(*other)
+    assert bits(before) == bits(np.array([part[rows[bias:]] for part in parts]))
+
+
+@given(SEEDS, st.lists(st.sampled_from([10.0, 10.0, 10.0, 25.0, 0.5]), max_size=90))
+def test_logarithms_of_counts_climb_to_the_same_bits(seed, mores):
+    rng = np.random.default_rng(seed)
+    one = np.zeros((9, 5))[:, :4]  # rows that lie apart, as those of the weights
+    other = np.zeros((9, 5))[:, :4]
+    plain = np.zeros((9, 4))
+    for more in mores:
+        rows, column = instance(rng, 9)[0], int(rng.integers(4))
+        old = welford.recount(one, rows, column, more)
+        assert bits(native.recount(other, rows, column, more)) == bits(old)
+        assert bits(old) == bits(plain[rows, column])
+        plain[rows, column] = elementary.log(elementary.exp(old) + more)
+    assert bits(one) == bits(other) == bits(plain)
+
+
+@given(SEEDS, st.booleans(), st.integers(1, 4), st.integers(1, 12))
+def test_a_round_of_the_pool_has_the_same_bits(seed, sigmoid, experts, labels):
+    rng = np.random.default_rng(seed)
+    present = rng.random(experts) < 0.8
+    prior = np.full(1 + experts, 0.1 / experts)
+    prior[0] = 0.9
+    doubt = -float(elementary.log(prior).min())
+    a = np.where(present, 0.5, 0.0)
+    losses = np.zeros(1 + experts)
+    w, weights = trust.hedge(prior, present, losses, doubt, 0.0, a)
+    state = (a, trust.DAMPING * np.eye(experts), losses, w, weights)
+    copy = tuple(part.copy() for part in state)
+    gaps = 0.0
+    for _ in range(8):
+        Z = rng.normal(size=(experts, labels)) * 10.0 ** rng.integers(-3, 4)
+        Y = rng.integers(0, 2, labels).astype(np.float64) if sigmoid else np.eye(labels)[rng.integers(labels)]
+        weight, teaches = float(rng.choice([1.0, 0.5, 3.0])), int(rng.random() < 0.8)
+        rest = (prior, present, doubt, gaps)
+        loss, after = trust.pool_round(Z, Y, weight, sigmoid, teaches, state, *rest)
+        assert native.pool_round(Z, Y, weight, sigmoid, teaches, copy, *rest) == (loss, after)
+        assert bits(*state) == bits(*copy)
+        gaps = after
+
+
+def test_the_native_round_refuses_what_would_read_beyond_its_arrays():
+    parts = tuple(np.zeros(3) for _ in range(4))
+    rows, raw = np.array([0, 3]), np.ones(2)
+    with pytest.raises(IndexError):
+        native.scale(rows, raw, np.empty(0), parts, 0, 1, 1)
+    with pytest.raises(IndexError):
+        native.tally(rows, raw, parts, 0)
+    with pytest.raises(IndexError):
+        native.recount(np.zeros((3, 2)), rows, 0, 1.0)
+    with pytest.raises(ValueError, match="bias"):
+        native.tally(rows[:1], raw[:1], parts, 2)
+    state = (np.zeros(2), np.eye(2), np.zeros(2), np.zeros(3), np.zeros(2))
+    with pytest.raises(ValueError, match="length"):
+        native.pool_round(
+            np.zeros((2, 3)), np.zeros(3), 1.0, 0, 1, state, np.ones(3), np.ones(2, bool), 1.0, 0.0
+        )

@@ -1,0 +1,60 @@
+"""The elementary functions against `math`, and their sums against plain loops."""
+
+import math
+
+import numpy as np
+import pytest
+
+from feedrank.learners.kernel import elementary
+
+
+def worst(approximate, exact):
+    return max(abs(a - e) / abs(e) if e else abs(a) for a, e in zip(approximate.tolist(), exact, strict=True))
+
+
+@pytest.mark.parametrize("width", [1e-12, 1e-3, 1.0, 40.0, 708.0])
+def test_exp_agrees_with_math(width):
+    x = np.random.default_rng(1).uniform(-width, width, 20_000)
+    assert worst(elementary.exp(x), map(math.exp, x.tolist())) < 5e-16
+
+
+def test_exp_is_finite_and_positive_everywhere():
+    values = elementary.exp(np.array([-1e308, -800.0, 0.0, 800.0, 1e308, -np.inf, np.inf]))
+    assert np.isfinite(values).all()
+    assert (values > 0).all()
+    assert values[2] == 1.0
+
+
+@pytest.mark.parametrize(("low", "high"), [(-320, 300), (-3, 3), (-1e-4, 1e-4)])
+def test_log_agrees_with_math(low, high):
+    x = 10.0 ** np.random.default_rng(2).uniform(low, high, 20_000)
+    assert worst(elementary.log(x), map(math.log, x.tolist())) < 5e-16
+    assert elementary.log(np.array([1.0]))[0] == 0.0
+
+
+def test_cosine_agrees_with_math():
+    turns = np.random.default_rng(3).uniform(-20, 20, 50_000)
+    parts = turns - np.rint(turns)  # exact, so that `math` starts from the same angle
+    exact = np.array([math.cos(2 * math.pi * f) for f in parts.tolist()])
+    assert np.abs(elementary.cos_turns(turns) - exact).max() < 6e-16
+    quarters = elementary.cos_turns(np.array([0.0, 0.25, 0.5, 0.75, 1.0, -0.5]))
+    assert np.abs(quarters - [1, 0, -1, 0, 1, -1]).max() < 3e-16
+
+
+def test_probabilities_sum_to_one_at_any_scale():
+    for scale in (1e-9, 1.0, 1e4):
+        p = elementary.softmax(np.random.default_rng(4).normal(size=30) * scale)
+        assert abs(p.sum() - 1) < 1e-15
+    t = np.linspace(-50, 50, 1001)
+    assert np.abs(elementary.sigmoid(t) + elementary.sigmoid(-t) - 1).max() < 3e-16
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 100])
+def test_sums_go_from_the_first_to_the_last(columns):
+    rows = np.random.default_rng(5).normal(size=(257, columns)) * 10.0 ** np.arange(257)[:, None] ** 0.5
+    plain = [0.0] * columns
+    for row in rows.tolist():
+        plain = [a + b for a, b in zip(plain, row, strict=True)]
+    assert elementary.row_total(rows).tolist() == plain
+    assert elementary.total(rows[:, 0]) == plain[0]
+    assert elementary.total(np.empty(0)) == 0.0

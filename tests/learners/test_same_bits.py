@@ -1,0 +1,106 @@
+"""A recorded stream for every spec leaves the same bits in every learner, on every kernel, whatever the CPU can do.
+
+Each environment is a process of its own: BLAS and NumPy choose their code by the CPU when they are loaded.
+"""
+
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy._core import _multiarray_umath as cpu
+
+from feedrank.learners import forms, kernel
+
+laws_file = Path(__file__).with_name("test_laws.py")
+found_spec = importlib.util.spec_from_file_location("laws_of_bits", laws_file)
+laws = importlib.util.module_from_spec(found_spec)
+found_spec.loader.exec_module(laws)
+
+REPLAY = """
+import json, sys
+from feedrank.learners import build, fingerprint
+for spec, events in json.load(sys.stdin):
+    learner = build(spec)
+    for instance, truth in events:
+        served = learner.predict(instance).served() if learner.form.chooses else None
+        learner.learn(instance, truth, served=served)
+    print(fingerprint(learner))
+"""
+
+
+def wide(spec, rng):
+    """An event with many real numbers: long sums, whose last bits depend on their order."""
+    _, truth = laws.event(spec, rng)
+    names = [f"w{i}" for i in rng.permutation(60)[: rng.integers(20, 60)]]
+    form = forms.of(spec["task"])
+    if not form.items:
+        return {"features": dict(zip(names, rng.uniform(0, 2, len(names)).tolist(), strict=True))}, truth
+    ids = [f"d{i}" for i in range(12)]
+    rows = rng.uniform(0, 1, (len(ids), len(names))).tolist()
+    grades = {name: int(grade) for name, grade in zip(ids, rng.integers(0, 4, len(ids)), strict=True)}
+    return {"items": {"ids": ids, "columns": names, "rows": rows}}, truth if form.chooses else {
+        "relevance": grades
+    }
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    rng = np.random.default_rng(7)
+    return [(spec, laws.stream(spec, 5, 10) + [wide(spec, rng) for _ in range(14)]) for spec in laws.SPECS]
+
+
+def fingerprints(recorded, **environ):
+    done = subprocess.run(
+        [sys.executable, "-c", REPLAY],
+        input=json.dumps(recorded),
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.fixture(scope="module")
+def usual(recorded):
+    prints = fingerprints(recorded)
+    assert len(set(prints)) == len(prints) == len(laws.SPECS)
+    return prints
+
+
+def differing(usual, prints):
+    return [spec for spec, one, other in zip(laws.SPECS, usual, prints, strict=True) if one != other]
+
+
+def environments():
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return []
+    has = cpu.__cpu_features__
+    cores = ["Prescott"]
+    cores += ["Haswell"] * bool(has.get("AVX2")) + ["SkylakeX"] * bool(
+        has.get("AVX512F") and has.get("AVX512BW")
+    )
+    present = [name for name in cpu.__cpu_dispatch__ if has.get(name)]
+    without_512 = [name for name in present if "AVX512" in name or name == "X86_V4"]
+    cases = [{"OPENBLAS_CORETYPE": core} for core in cores]
+    cases += [{"NPY_DISABLE_CPU_FEATURES": " ".join(names)} for names in (without_512, present) if names]
+    return cases
+
+
+@pytest.mark.parametrize(
+    "environ", environments(), ids=lambda case: "-".join(case.values()).replace(" ", "-")
+)
+def test_what_the_cpu_can_do_changes_no_bit(recorded, usual, environ):
+    assert differing(usual, fingerprints(recorded, **environ)) == []
+
+
+@pytest.mark.skipif(kernel.NAME != "native", reason="the native kernel is not built")
+def test_both_kernels_leave_the_same_bits(recorded, usual):
+    assert differing(usual, fingerprints(recorded, FEEDRANK_KERNEL="numpy")) == []
