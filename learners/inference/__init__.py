@@ -1,0 +1,1 @@
+"""What may be concluded at any time from bounded values that come one by one."""
