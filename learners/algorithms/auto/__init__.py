@@ -1,0 +1,219 @@
+"""The automatic learner, and its experts as algorithms of their own."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ... import registry
+from ...checks import Check, boolean, choice, costs, integer, label_blocks
+from ...errors import SpecError, pointer
+from ...forms import Form
+from ...model import Model
+from ...registry import Algorithm, Cost, Parameter, Size, Spec, needs, register
+from ...tasks.multilabel import Hamming, SubsetZeroOne
+from ...tasks.one_class import Multiclass
+from .blend import Blend
+from .decisions import Blocks, ByGrade, ByScores, Decider, FScore, Reject, Weighted
+from .experts import DualAscentExpert, Expert
+from .least_squares import LeastSquares
+from .list_blend import ListBlend
+from .naive_bayes import NaiveBayes
+
+_KINDS = {
+    "binary": "class",
+    "multiclass": "class",
+    "ordinal": "grade",
+    "multilabel": "set",
+    "label-ranking": "ranking",
+}
+_LOSSES: dict[str, tuple[str, ...]] = {
+    "binary": ("zero-one", "weighted", "reject"),
+    "multiclass": ("zero-one", "weighted", "reject", "block-zero-one"),
+    "ordinal": ("absolute",),
+    "multilabel": ("hamming", "subset-zero-one", "f-score"),
+    "label-ranking": ("ndcg", "precision", "ap"),
+    "subset-ranking": ("ndcg", "precision", "ap"),
+}
+_EXPERTS: dict[str, Callable[[bool, int], Expert]] = {
+    "dual-ascent": lambda bits, bias: DualAscentExpert(bits),
+    "least-squares": LeastSquares,
+    "naive-bayes": lambda bits, bias: NaiveBayes(bits),
+}
+# a at the start.
+_TRUST = {"dual-ascent": 0.5, "least-squares": 0.5, "naive-bayes": 0.3}
+
+
+def _decider(spec: Spec) -> Decider:
+    loss = spec["loss"]
+    if loss == "absolute":
+        count = len(spec["labels"])
+        steps = np.arange(count)[:, None] > np.arange(max(count - 1, 0))
+        return ByGrade(steps.astype(np.float64))
+    plain: dict[str, Callable[[], Decider]] = {
+        "zero-one": lambda: ByScores(Multiclass()),
+        "weighted": Weighted,
+        "reject": Reject,
+        "block-zero-one": Blocks,
+        "hamming": lambda: ByScores(Hamming(), counts=True),
+        "subset-zero-one": lambda: ByScores(SubsetZeroOne()),
+        "f-score": FScore,
+    }
+    if loss in plain:
+        return plain[loss]()
+    return ByScores(registry.loss(spec["task"], loss).make(spec | {"position": "linear"}))
+
+
+def _build_auto(spec: Spec) -> Model:
+    if spec["task"] == "subset-ranking":
+        return ListBlend(registry.loss(spec["task"], spec["loss"]).make(spec | {"position": "linear"}))
+    return _build(spec, spec["experts"])
+
+
+def _build(spec: Spec, names: list[str]) -> Model:
+    kind = _KINDS[spec["task"]]
+    bits = kind in ("set", "grade")
+    experts = [_EXPERTS[name](bits, int(spec["bias"])) for name in names]
+    start = np.array([_TRUST[name] for name in names]) if len(names) > 1 else np.ones(1)
+    labels = 2 if spec["task"] == "binary" else 0
+    return Blend(kind, labels, spec["bias"], _decider(spec), experts, start)
+
+
+def _cost(spec: Spec, size: Size) -> Cost:
+    if size.items:
+        inputs = 2 * (size.known_features + size.features)
+        square = inputs * inputs if inputs <= 200 else inputs
+        return Cost(2e-4 + size.items * (5e-5 + 4e-9 * square), 64 * size.items * inputs + 16 * square)
+    cells = max(1, size.features) * max(1, size.labels)
+    curves = 0 if size.known_features + size.features > 300 else 300 * (300 + size.labels)
+    return Cost(3e-4 + 6e-8 * cells + 5e-9 * curves, 200 * cells + 16 * curves)
+
+
+def _names(value: object, field: str) -> list[str]:
+    if (
+        not isinstance(value, list)
+        or not value
+        or len(set(map(str, value))) < len(value)
+        or not all(name in _EXPERTS for name in value)
+    ):
+        raise SpecError(f"must be a list of some of {', '.join(_EXPERTS)}", pointer(field))
+    return list(value)
+
+
+_NAMES = Check(
+    _names,
+    {
+        "type": "array",
+        "items": {"type": "string", "enum": list(_EXPERTS)},
+        "minItems": 1,
+        "uniqueItems": True,
+    },
+)
+
+
+def _has_cutoff(form: Form) -> bool:
+    return "precision" in _LOSSES.get(form.name, ())
+
+
+_SHARED: dict[str, Parameter] = {
+    "weighting": Parameter(
+        choice("idf", "none"),
+        "`idf` multiplies a sparse feature by 1 + log((1 + n) / (1 + n_j)), n events so far, n_j of them with feature j",
+        forms=lambda form: not form.items,
+        why="goes with feature vectors",
+        example="none",
+    ),
+    "normalize": Parameter(
+        lambda form: choice("list" if form.items else "auto"),
+        "features are always scaled here: online, or within their list",
+        example="auto",
+    ),
+    "bias": Parameter(
+        boolean,
+        "adds a constant feature",
+        lambda spec: spec["task"] != "subset-ranking",
+        shown="true; lists false",
+    ),
+    "loss": Parameter(
+        lambda form: choice(*_LOSSES[form.name]),
+        "what a decision costs: the one of least expected cost is taken",
+        example="weighted",
+    ),
+    "weights": Parameter(
+        costs(zero=False),
+        "what missing each label costs; a label not named costs 1",
+        dict,
+        needs("loss", "weighted"),
+        example={"junk": 0.2},
+    ),
+    "reject_costs": Parameter(
+        costs(zero=True),
+        "what abstaining costs, by the true label; a label not named costs 1",
+        dict,
+        needs("loss", "reject"),
+        example={"junk": 0.2},
+    ),
+    "blocks": Parameter(
+        label_blocks,
+        "labels of one block count as equal; a label not named is a block of its own",
+        None,
+        needs("loss", "block-zero-one"),
+        required=True,
+        example=[["cat", "dog"], ["car"]],
+    ),
+    "cutoff": Parameter(
+        integer(least=1),
+        "only so many places count",
+        None,
+        needs("loss", "ndcg", "precision"),
+        forms=_has_cutoff,
+        required=needs("loss", "precision"),
+        why="goes with loss: ndcg or precision",
+        example=10,
+    ),
+}
+
+register(
+    Algorithm(
+        "auto",
+        "several learners on every event, blended by what they have earned; probabilities, and a bound on the regret",
+        (*_KINDS, "subset-ranking"),
+        {
+            **_SHARED,
+            "experts": Parameter(
+                _NAMES,
+                "the learners that take part, in the order of `GET`",
+                lambda spec: list(_EXPERTS),
+                shown="all of " + ", ".join(_EXPERTS),
+                forms=lambda form: not form.items,
+                why="goes with feature vectors",
+                example=["dual-ascent", "naive-bayes"],
+            ),
+        },
+        _build_auto,
+        presets={task: {} for task in (*_KINDS, "subset-ranking")},
+        cost=_cost,
+        weight="counts w times: in dual ascent it may move w C, in the others it is w equal events",
+    )
+)
+register(
+    Algorithm(
+        "least-squares",
+        "recursive least squares on random waves and on curves of at most 300 features",
+        tuple(_KINDS),
+        _SHARED,
+        lambda spec: _build(spec, ["least-squares"]),
+        cost=_cost,
+        weight="counts w times: in dual ascent it may move w C, in the others it is w equal events",
+    )
+)
+register(
+    Algorithm(
+        "naive-bayes",
+        "how often each sparse feature came with each label, as probabilities",
+        tuple(_KINDS),
+        _SHARED,
+        lambda spec: _build(spec, ["naive-bayes"]),
+        cost=_cost,
+        weight="counts w times: in dual ascent it may move w C, in the others it is w equal events",
+    )
+)

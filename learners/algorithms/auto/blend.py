@@ -1,0 +1,312 @@
+"""The automatic learner on labels: experts on the same inputs, a pool of their log-odds, a decision of least expected cost.
+
+A task is target bits, a link and a decision:
+
+    binary, multiclass   one of K bits is 1                          softmax
+    label-ranking        the relevant labels share one unit          softmax
+    multilabel           any bits are 1                              sigmoid
+    ordinal              thermometer: bit k says grade > k           sigmoid; |grade - guess| is their Hamming loss
+
+Order of a round: score, decide; the pool learns, the experts learn; then calibration and drift alarm. After an alarm the
+experts that cannot forget begin anew.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...instances import Floats
+from ...kernel import sigmoid, softmax, times
+from ...model import Decision, Model
+from ...scaling import ScaledVector
+from ...tasks.task import Sigma, Y
+from ...weights.base import Arrays, Counters, X
+from .calibration import Calibration
+from .decisions import ByGrade, Decider
+from .drift import Drift
+from .experts import Expert, Inputs, Target
+from .lead import Lead
+from .pool import Pool
+
+# One label is right, so that the first choice has a probability to be right.
+CALIBRATED = ("class", "grade")
+
+
+@dataclass(slots=True)
+class Stage:
+    """What deciding came upon, for learning: the inputs, the experts' log-odds Z, t, and p before and after calibration."""
+
+    inputs: Inputs
+    Z: Floats
+    t: Floats
+    p: Floats
+    shown: Floats
+
+
+class Blend(Model):
+    """`kind` is the task's: "class", "ranking", "set" or "grade"."""
+
+    def __init__(
+        self, kind: str, labels: int, bias: bool, decider: Decider, experts: Sequence[Expert], start: Floats
+    ) -> None:
+        self.kind = kind
+        self.bits = kind in ("set", "grade")
+        self.bias = int(bias)
+        self.decider = decider
+        self.experts = list(experts)
+        self.pool = Pool(self.bits, start)
+        self.calibration = Calibration()
+        self.drift_alarm = Drift()
+        # Label ranking starts from its first expert alone, and leaves it for a lead that is proved.
+        self.lead = Lead() if kind == "ranking" and len(self.experts) > 1 else None
+        self.losses = np.zeros(len(self.experts))
+        self.rounds = 0
+        self.features = self.labels = 0
+        self.seen: Floats = np.zeros(0)  # events of every column
+        if isinstance(decider, ByGrade):
+            self.view = decider.view
+        elif kind == "class" and labels == 2:
+            self.view = np.array([[0.5, -0.5], [-0.5, 0.5]])
+
+    # ---- what joins
+
+    def columns(self, labels: int) -> int:
+        return max(labels - 1, 0) if self.kind == "grade" else labels
+
+    def grow(self, features: int, columns: int) -> None:
+        seen = np.zeros(columns)
+        seen[: len(self.seen)] = self.seen
+        self.seen, self.labels, self.features = seen, columns, features
+        for i, expert in enumerate(self.experts):
+            expert.grow(features, columns)
+            if not expert.present and self.pool.present[i]:
+                self.pool.leave(i)
+
+    def mark(self) -> Any:
+        """Copies of what is small and changed in place; the experts keep what they change."""
+        experts = [expert.mark() for expert in self.experts]
+        own = self.losses.copy(), self.seen.copy(), self.rounds, self.features, self.labels
+        lead = None if self.lead is None else self.lead.wealth
+        return experts, self.pool.mark(), self.calibration.sums.copy(), self.drift_alarm.mark(), lead, own
+
+    def rewind(self, mark: Any) -> None:
+        experts, pool, self.calibration.sums, drift, lead, own = mark
+        self.losses, self.seen, self.rounds, self.features, self.labels = own
+        for expert, before in zip(self.experts, experts, strict=True):
+            expert.rewind(before)
+        self.pool.rewind(pool)
+        self.drift_alarm.rewind(drift)
+        if self.lead is not None:
+            self.lead.wealth = lead
+
+    def price(self, costs: Sequence[float]) -> None:
+        self.decider.price(costs)
+
+    def group(self, blocks: Sequence[int]) -> None:
+        self.decider.group(blocks)
+
+    # ---- deciding
+
+    def _weights(self) -> Floats:
+        if self.lead is None or self.lead.proved:
+            return self.pool.weights
+        weights = np.zeros(len(self.experts))
+        weights[0] = 1.0
+        return weights
+
+    def decide(self, x: X, loss: str | None = None) -> Decision:
+        self.offers(loss)
+        assert isinstance(x, ScaledVector)
+        inputs = Inputs.of(x, self.bias)
+        Z = np.empty((len(self.experts), self.labels))
+        for i, expert in enumerate(self.experts):
+            np.multiply(expert.scores(inputs), expert.scale, Z[i])
+        t = times(self._weights(), Z)
+        p = self._link(t)
+        if self.kind == "grade":
+            p = self._of_grades(p)
+        shown = self.calibration.apply(p) if self.kind in CALIBRATED else p
+        decision = Decision(self.decider.decide(t, shown), t, judged=Stage(inputs, Z, t, p, shown))
+        decision.probabilities = shown
+        return decision
+
+    def _link(self, t: Floats) -> Floats:
+        if not len(t):
+            return t
+        return sigmoid(t) if self.bits else softmax(t)
+
+    @staticmethod
+    def _of_grades(p: Floats) -> Floats:
+        """P(grade = g) = P(grade > g - 1) - P(grade > g), the bits made to fall."""
+        falling = np.concatenate(([1.0], np.minimum.accumulate(p), [0.0]))
+        return np.asarray(falling[:-1] - falling[1:])
+
+    def margin(self, x: X, decision: Decision, loss: str | None = None) -> float | None:
+        stage: Stage = decision.judged
+        return self.decider.margin(stage.t, stage.shown)
+
+    def judge(self, decision: Decision, y: Y) -> float:
+        return self.decider.loss(decision.sigma, y)
+
+    def loss(self, sigma: Sigma, y: Y) -> float:
+        return self.decider.loss(sigma, y)
+
+    # ---- learning
+
+    def learn(
+        self,
+        x: X,
+        decision: Decision,
+        y: Y,
+        scored: X,
+        clicked: Floats | None = None,
+        weight: float = 1.0,
+    ) -> bool:
+        stage: Stage = decision.judged
+        if not self.labels:
+            return False
+        assert isinstance(x, ScaledVector)
+        target = self._target(y, weight)
+        inputs = stage.inputs if x is scored else Inputs.of(x, self.bias)
+        self._judge_each(stage, y)
+        only = target.only
+        if only is None:
+            teaches = self.bits or bool((self.seen[target.relevant] > 0.0).any())
+        else:
+            teaches = bool(self.seen[only] > 0.0)
+        if self.bits or only is not None or target.relevant.any():
+            self.pool.learn(stage.Z, target.Y, weight, teaches)
+        for expert, s in zip(self.experts, stage.Z, strict=True):
+            expert.learn(inputs, stage.inputs, s / expert.scale, target)
+        if self.kind in CALIBRATED:
+            first = int(stage.p.argmax())
+            self.calibration.learn(float(stage.p[first]), teaches and first == y)
+        self.seen[target.relevant if only is None else only] += 1.0
+        if self.drift_alarm.learn(min(self.judge(decision, y) / self.decider.most(self.labels), 1.0)):
+            self._begin_anew()
+        return True
+
+    def _target(self, y: Y, weight: float) -> Target:
+        relevant = np.zeros(self.labels, dtype=bool)
+        if self.kind == "class":
+            relevant[y] = True
+            return Target(relevant.astype(np.float64), relevant, weight, int(y))
+        if self.kind == "grade":
+            relevant[: int(y)] = True
+        else:
+            relevant = np.asarray(y) > 0
+        Y = relevant.astype(np.float64)
+        count = np.count_nonzero(relevant)
+        return Target(Y / count if self.kind == "ranking" and count else Y, relevant, weight)
+
+    def _judge_each(self, stage: Stage, y: Y) -> None:
+        """What every expert alone would have lost; the lead that the pool has over the first."""
+        self.rounds += 1
+        losses = [0.0] * len(self.experts)
+        for i, z in enumerate(stage.Z):
+            if self.pool.present[i]:
+                losses[i] = self._lost(z, y)
+        self.losses += losses
+        if self.lead is not None:
+            self.lead.learn(losses[0], self._lost(times(self.pool.weights, stage.Z), y))
+
+    def _lost(self, t: Floats, y: Y) -> float:
+        return self.decider.loss(self.decider.decide(t, self._link(t) if self.decider.asks else t), y)
+
+    def _begin_anew(self) -> None:
+        for expert in self.experts:
+            expert.reset()
+        self.pool.reset()
+
+    # ---- telling
+
+    def contributions(self, x: X, loss: str | None = None) -> Floats | None:
+        inputs = Inputs.of(x if isinstance(x, ScaledVector) else self._as_words(x), self.bias)
+        every = np.zeros((len(x.rows) + len(self.extra_names), self.labels))
+        for weight, expert in zip(self._weights().tolist(), self.experts, strict=True):
+            rows, constant, random = expert.parts(inputs)
+            every += weight * expert.scale * np.vstack([rows, constant[None], random[None]])
+        return every
+
+    def _as_words(self, x: X) -> ScaledVector:
+        """Features by row, each with u = z = 1."""
+        dense = x.rows < self.bias
+        return ScaledVector(x.rows, x.values, raw=x.values, z=np.where(dense, 0.0, 1.0), dense=dense)
+
+    extra_names = ("(constant)", "(random features)")
+    piecewise = True
+
+    def certificate(self) -> dict[str, Any]:
+        return self.pool.certificate([expert.name for expert in self.experts])
+
+    def expert_rows(self) -> list[dict[str, Any]]:
+        """Name, weight in the pool's log-odds, and mean loss alone; one that has left has weight 0."""
+        weights = self._weights()
+        whole = float(weights.sum())
+        return [
+            {
+                "name": expert.name,
+                "weight": float(weight) / whole if whole > 0.0 else 0.0,
+                "mean_loss": float(loss) / self.rounds if self.rounds and here else None,
+            }
+            for expert, weight, loss, here in zip(
+                self.experts, weights, self.losses, self.pool.present, strict=True
+            )
+        ]
+
+    def drift(self) -> dict[str, Any]:
+        return self.drift_alarm.describe()
+
+    def arrays(self) -> Arrays:
+        arrays = {
+            f"{expert.name}/{name}": array
+            for expert in self.experts
+            for name, array in expert.arrays().items()
+        }
+        return arrays | self._own_arrays()
+
+    def _own_arrays(self) -> Arrays:
+        pool = {f"pool/{name}": array for name, array in self.pool.arrays().items()}
+        own = {"losses": self.losses, "seen": self.seen}
+        return pool | self.calibration.arrays() | own
+
+    def counters(self) -> Counters:
+        return {
+            "experts": {expert.name: expert.counters() for expert in self.experts},
+            **self._own_counters(),
+        }
+
+    def _own_counters(self) -> Counters:
+        return {
+            "pool": self.pool.counters(),
+            "drift": self.drift_alarm.counters(),
+            "lead": None if self.lead is None else self.lead.counters(),
+            "rounds": self.rounds,
+        }
+
+    def restore(self, arrays: Arrays, counters: Counters) -> None:
+        for expert in self.experts:
+            start = expert.name + "/"
+            own = {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
+            expert.restore(own, counters["experts"][expert.name])
+        self._restore_own(arrays, counters)
+
+    def _restore_own(self, arrays: Arrays, counters: Counters) -> None:
+        pool = {name[5:]: array for name, array in arrays.items() if name.startswith("pool/")}
+        self.pool.restore(pool, counters["pool"])
+        self.calibration.restore(arrays)
+        self.drift_alarm.restore(counters["drift"])
+        if self.lead is not None:
+            self.lead.restore(counters["lead"])
+        self.rounds, self.losses = counters["rounds"], arrays["losses"]
+        if len(arrays["seen"]) != self.labels or len(self.losses) != len(self.experts):
+            raise ValueError("another number of labels or experts")
+        self.seen = arrays["seen"]
+
+    def nbytes(self) -> int:
+        return self.nbytes_for(self.features, self.labels)
+
+    def nbytes_for(self, features: int, labels: int) -> int:
+        return sum(expert.nbytes_for(features, labels) for expert in self.experts) + 8 * labels

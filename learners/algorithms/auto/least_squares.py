@@ -1,0 +1,182 @@
+"""Recursive least squares on curves of the features: few features, any shape.
+
+    phi = [1; 128 waves; of every feature z_j and 9 hats]
+
+    wave i   2 sqrt(2 / 128) cos(1.5 (z' Omega)_i / sqrt(S) + theta_i),  S a running mean of ||z||^2
+    hats     max(0, 1 - 2 |z_j - kappa|), kappa = -2, -1.5, ..., 2, while phi stays within 300
+
+    q = P phi,  c = 1 / w + phi' q,  R <- R + (q / c) (Y - R' phi)',  P <- P - q q' / c,  P_0 = I
+
+Waves are random features of a Gaussian kernel (Rahimi and Recht 2007): sums of them are smooth functions of all features
+together; hats are curves of single ones. With more than 300 features it leaves for good. Its draws are a function of
+the feature's number, by a generator of its own, so that they are the same everywhere and need not be saved.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...growth import columns_for
+from ...instances import Floats
+from ...kernel import add_outer, cos_turns, row_total, times
+from ...kernel.elementary import TURN
+from ...weights.base import Arrays, Counters
+from .draws import normals, uniforms
+from .experts import Expert, Inputs, Target
+
+WAVES = 128
+MOST = 300
+HATS = np.arange(9.0) * 0.5 - 2.0
+FREQUENCY = 1.5 / TURN
+HEIGHT = 2.0 * np.sqrt(2.0 / WAVES)
+
+
+class LeastSquares(Expert):
+    """See above. Column 0 is the constant, then the waves; `columns[j]` is the place of z_j, its hats behind it."""
+
+    name = "least-squares"
+    scale = 4.0
+
+    def __init__(self, bits: bool, bias: int) -> None:
+        self.shift = 0.5 if bits else 0.0
+        self.bias = bias
+        self.labels = 0
+        self.size = 1.0  # S
+        self.events = 0
+        self.theta = uniforms(0, WAVES)
+        self._spare: Floats = np.zeros((0, 0))
+        self._start()
+
+    def _start(self) -> None:
+        self.omega: Floats = np.zeros((0, WAVES))
+        self.places: list[int] = []
+        self.curved = 0  # features that have hats: the first so many
+        self.P: Floats = np.eye(1 + WAVES)
+        self.R: Floats = np.zeros((1 + WAVES, columns_for(self.labels)))
+
+    def grow(self, features: int, columns: int) -> None:
+        features -= self.bias
+        if features > MOST:
+            self._leave()
+        if not self.present:
+            self.labels = columns
+            return
+        fresh = range(len(self.places), features)
+        width = len(self.P)
+        for j in fresh:
+            self.places.append(width)
+            width += 1
+            if width + len(HATS) <= MOST:
+                width += len(HATS)
+                self.curved = j + 1
+        if fresh:
+            self.omega = np.vstack([self.omega, *(normals(1 + j, WAVES)[None] for j in fresh)])
+            P = np.eye(width)
+            P[: len(self.P), : len(self.P)] = self.P
+            self.P = P
+        room = columns_for(columns)
+        if (width, room) != self.R.shape:
+            R = np.zeros((width, room))
+            R[: len(self.R), : self.labels] = self.R[:, : self.labels]
+            self.R = R
+        self.labels = columns
+
+    def mark(self) -> Any:
+        """Arrays are replaced, never changed: what they are now is the way back."""
+        return dict(vars(self)), len(self.places)
+
+    def rewind(self, mark: Any) -> None:
+        before, count = mark
+        vars(self).clear()
+        vars(self).update(before)
+        del self.places[count:]
+
+    def _leave(self) -> None:
+        self.present = False
+        self.omega, self.P, self.R = np.zeros((0, WAVES)), np.zeros((0, 0)), np.zeros((0, 0))
+        self.places, self.curved = [], 0
+
+    def _phi(self, inputs: Inputs) -> Floats:
+        if "phi" in inputs.kept:
+            made: Floats = inputs.kept["phi"]
+            return made
+        rows, z = inputs.scaled.rows[self.bias :] - self.bias, inputs.scaled.z[self.bias :]
+        phi = np.zeros(len(self.P))
+        phi[0] = 1.0
+        turns = times(z, self.omega.take(rows, axis=0)) * (FREQUENCY / np.sqrt(self.size))
+        phi[1 : 1 + WAVES] = HEIGHT * cos_turns(turns + self.theta)
+        places = np.array(self.places, dtype=np.intp).take(rows)
+        phi[places] = z
+        curved = rows < self.curved
+        hats = 1.0 - 2.0 * np.abs(z[curved][:, None] - HATS)
+        phi[places[curved][:, None] + np.arange(1, 1 + len(HATS))] = np.maximum(hats, 0.0)
+        inputs.kept["phi"] = phi
+        return phi
+
+    def scores(self, inputs: Inputs) -> Floats:
+        if not self.present:
+            return np.zeros(self.labels)
+        return self._fit(self._phi(inputs)) - self.shift
+
+    def _fit(self, phi: Floats) -> Floats:
+        fit: Floats = times(phi, self.R)[: self.labels]
+        return fit
+
+    def learn(self, inputs: Inputs, scored: Inputs, s: Floats, target: Target) -> None:
+        if not self.present:
+            return
+        phi = self._phi(inputs)
+        q = times(phi, self.P)  # P is symmetric
+        c = 1.0 / target.weight + max(times(phi, q), 0.0)
+        miss = target.Y - self._fit(phi)
+        R = self.R.copy()
+        R[:, : self.labels] += np.multiply.outer(q / c, miss)
+        # On a copy, in memory that is kept for it: the old P is the way back until the event is over.
+        P = self._spare if self._spare.shape == self.P.shape else np.empty_like(self.P)
+        np.copyto(P, self.P)
+        add_outer(P, -1.0 / c, q[:, None])
+        self.R, self.P, self._spare = R, P, self.P
+        z = inputs.scaled.z
+        self.size += (times(z, z) - self.size) * max(0.01, 1.0 / (self.events + 2.0))
+        self.events += 1
+
+    def parts(self, inputs: Inputs) -> tuple[Floats, Floats, Floats]:
+        x = inputs.scaled
+        every = np.zeros((len(x.rows), self.labels))
+        if not self.present:
+            return every, np.zeros(self.labels), np.zeros(self.labels)
+        each = (self.R * self._phi(inputs)[:, None])[:, : self.labels]
+        for i, j in enumerate((x.rows[self.bias :] - self.bias).tolist()):
+            last = self.places[j] + 1 + (len(HATS) if j < self.curved else 0)
+            every[i + self.bias] = row_total(each[self.places[j] : last])
+        return every, each[0] - self.shift, row_total(each[1 : 1 + WAVES])
+
+    def reset(self) -> None:
+        if self.present:
+            features, self.labels, labels = len(self.places), 0, self.labels
+            self._start()
+            self.grow(features + self.bias, labels)
+
+    def arrays(self) -> Arrays:
+        return {"P": self.P, "R": self.R[:, : self.labels]}
+
+    def counters(self) -> Counters:
+        return {"size": self.size, "events": self.events, "present": self.present}
+
+    def restore(self, arrays: Arrays, counters: Counters) -> None:
+        self.size, self.events = counters["size"], counters["events"]
+        if not counters["present"]:
+            self._leave()
+            return
+        if arrays["P"].shape != self.P.shape or arrays["R"].shape != (len(self.R), self.labels):
+            raise ValueError("least squares has another shape than its features and labels")
+        self.P = arrays["P"]
+        self.R[:, : self.labels] = arrays["R"]
+
+    def nbytes_for(self, features: int, columns: int) -> int:
+        features -= self.bias
+        if not self.present or features > MOST:
+            return 0
+        width = 1 + WAVES + features
+        width += len(HATS) * min(features, max(0, (MOST - 1 - WAVES) // (1 + len(HATS))))
+        return 8 * (width * (width + columns_for(columns)) + WAVES * features)

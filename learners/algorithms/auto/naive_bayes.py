@@ -1,0 +1,157 @@
+"""Naive Bayes on words: how often each sparse feature came with each label.
+
+    s_k = sum_j u_j log P(j | k) + log P(k),   P(j | k) = (n_jk + a) / (N_k + a V),   a = 0.1
+
+over the sparse features j with u_j > 0; n_jk events of label k named j, N_k is their sum, V the number of features. For
+bits, log P(j) and log P(not k) are taken off. It learns from one event what a linear learner needs many for, which is
+what counts while labels are rare. Kept is L_jk = log(1 + n_jk / a), 0 for a pair that never met.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ... import kernel
+from ...growth import columns_for, grown
+from ...instances import Floats, Ints, Vector
+from ...kernel import log, times, total
+from ...weights.base import Arrays, Counters
+from .experts import Expert, Inputs, Target
+
+SMOOTHING = 0.1
+
+
+class NaiveBayes(Expert):
+    """See above."""
+
+    name = "naive-bayes"
+    scale = 1.0
+
+    def __init__(self, bits: bool) -> None:
+        self.bits = bits
+        self.features = 0
+        self.labels = 0
+        self._kept = kernel.Weights()
+        self.background: Floats = np.zeros(0)  # L of all events
+        self.words: Floats = np.zeros(0)  # N_k
+        self.events: Floats = np.zeros(0)  # of label k
+        self.all_words = 0.0
+        self.all_events = 0.0
+        self._before: list[list[Any]] = []
+
+    def grow(self, features: int, columns: int) -> None:
+        self._kept.grow(features, columns)
+        self.features, self.labels = features, columns
+        self.background = grown(self.background, features)
+        self.words, self.events = grown(self.words, columns), grown(self.events, columns)
+
+    @property
+    def logs(self) -> Floats:
+        """L: (features, labels), on the memory of the kernel until it grows."""
+        return self._kept.theta
+
+    def mark(self) -> Any:
+        """References, and copies of what is small; `learn` keeps the logarithms that it changes."""
+        self._before = []
+        arrays = self._kept, self.background, self.words.copy(), self.events.copy()
+        return arrays, self.features, self.labels, self.all_words, self.all_events
+
+    def rewind(self, mark: Any) -> None:
+        for logs, rows, column, old in self._before:
+            if old is not None:
+                logs[rows, column] = old
+        arrays, self.features, self.labels, self.all_words, self.all_events = mark
+        self._kept, self.background, self.words, self.events = arrays
+        self._kept.shrink(self.features, self.labels)
+
+    def _words(self, inputs: Inputs) -> tuple[Ints, Floats, float]:
+        """The rows of the words, u on them, and the sum of u over them and those not seen yet."""
+        if "words" not in inputs.kept:
+            x = inputs.scaled
+            words = (x.values > 0.0) > x.dense
+            values = x.values[words]
+            size = total(values) + (total(np.maximum(x.unseen, 0.0)) if len(x.unseen) else 0.0)
+            inputs.kept["words"] = x.rows[words], values, size
+        words_of: tuple[Ints, Floats, float] = inputs.kept["words"]
+        return words_of
+
+    def scores(self, inputs: Inputs) -> Floats:
+        rows, values, size = self._words(inputs)
+        s = self._kept.scores(Vector(rows, values))
+        if self.bits:
+            s = s - times(values, self.background.take(rows))
+        return s + self._constant(size)
+
+    def _constant(self, size: float) -> Floats:
+        """What does not depend on the words: log P(k), and the size of the vocabulary times the length."""
+        k = self.labels
+        room = SMOOTHING * float(self.features)
+        room += SMOOTHING
+        events = self.events[:k] + 0.5
+        if not self.bits:
+            logs = log(np.concatenate((self.words[:k] + room, events)))
+            return np.asarray(logs[k:] - size * logs[:k])
+        others = self.all_events - self.events[:k] + 0.5
+        logs = log(np.concatenate((self.words[:k] + room, events, others, [self.all_words + room])))
+        return np.asarray(logs[k : 2 * k] - logs[2 * k : 3 * k] - size * (logs[:k] - logs[3 * k]))
+
+    def learn(self, inputs: Inputs, scored: Inputs, s: Floats, target: Target) -> None:
+        rows, _, _ = self._words(inputs)
+        more = target.weight / SMOOTHING
+        labels = target.relevant.nonzero()[0].tolist() if target.only is None else [target.only]
+        if len(rows):
+            logs = self.logs
+            for k in labels:
+                self._raise(logs, rows, k, more)
+            if self.bits:
+                self._raise(self.background[:, None], rows, 0, more)
+        seen = target.weight * len(rows)
+        self.words[labels] += seen
+        self.events[labels] += target.weight
+        self.all_words += seen
+        self.all_events += target.weight
+
+    def _raise(self, logs: Floats, rows: Ints, column: int, more: float) -> None:
+        # Its place first, then the step, which gives the way back: nothing can fail between the two.
+        entry: list[Any] = [logs, rows, column, None]
+        self._before.append(entry)
+        entry[3] = kernel.recount(logs, rows, column, more)
+
+    def parts(self, inputs: Inputs) -> tuple[Floats, Floats, Floats]:
+        rows, values, size = self._words(inputs)
+        x = inputs.scaled
+        every = np.zeros((len(x.rows), self.labels))
+        block = self.logs[rows][:, : self.labels]
+        if self.bits:
+            block = block - self.background.take(rows)[:, None]
+        every[~x.dense & (x.values > 0.0)] = block * values[:, None]
+        return every, self._constant(size), np.zeros(self.labels)
+
+    def reset(self) -> None:
+        kept = kernel.Weights()
+        kept.grow(self.features, self.labels)
+        self._kept, self.background = kept, np.zeros_like(self.background)
+        self.words, self.events = np.zeros_like(self.words), np.zeros_like(self.events)
+        self.all_words = self.all_events = 0.0
+
+    def arrays(self) -> Arrays:
+        return {
+            "logs": self.logs[: self.features, : self.labels],
+            "background": self.background[: self.features],
+            "words": self.words[: self.labels],
+            "events": self.events[: self.labels],
+        }
+
+    def counters(self) -> Counters:
+        return {"all_words": self.all_words, "all_events": self.all_events}
+
+    def restore(self, arrays: Arrays, counters: Counters) -> None:
+        self.grow(*arrays["logs"].shape)
+        self.logs[: self.features, : self.labels] = arrays["logs"]
+        self.background[: self.features] = arrays["background"]
+        self.words[: self.labels] = arrays["words"]
+        self.events[: self.labels] = arrays["events"]
+        self.all_words, self.all_events = counters["all_words"], counters["all_events"]
+
+    def nbytes_for(self, features: int, columns: int) -> int:
+        return 8 * (features * (columns_for(columns) + 1) + 2 * columns)

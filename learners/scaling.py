@@ -1,0 +1,120 @@
+"""`normalize: auto`: features scaled online, one by one, by what was learned from so far.
+
+Of feature j: the count c of events that named it, its mean mu and its sum of squared deviations m2 (Welford); n events.
+
+    sd = sqrt(m2 / c),  rms = sqrt(mu^2 + sd^2)
+    dense   a feature that at least half of the events name, and that varies: 2 c >= n > 0 and sd > 1e-9 |mu|
+    z       (v - mu) / sd if dense, else v / rms (the sign of v if rms = 0), taken to [-2, 2]
+    u       dense: z / sqrt(number of dense features); the others: z (with weighting idf: z (1 + log((1 + n) / (1 + c)))),
+            divided by their own length
+
+So no result depends on the unit of a feature, a constant is no more than a bias, and words beside numbers have half of
+the say.
+The state changes by learning only, after the round.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .growth import grown
+from .instances import EMPTY, Floats, Vector
+from .kernel import LookedUp, log, scale, tally
+
+Flags = npt.NDArray[np.bool_]
+Parts = tuple[Floats, Floats, Floats, Floats]
+
+
+@dataclass(slots=True)
+class ScaledVector(Vector):
+    """u on the known `rows`, with what it was made of: the values as they came, z, and which features are dense.
+
+    `unseen`, `unseen_raw` and `unseen_z` are the same of features not seen yet. The bias has z = 0 and counts as dense.
+    """
+
+    raw: Floats = field(default_factory=lambda: EMPTY)
+    z: Floats = field(default_factory=lambda: EMPTY)
+    dense: Flags = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    look: Any = None  # what the table knows of it
+    unseen_raw: Floats = field(default_factory=lambda: EMPTY)
+    unseen_z: Floats = field(default_factory=lambda: EMPTY)
+
+    def joined(self, look: LookedUp) -> "ScaledVector":
+        """The same with the features that were not seen yet, now in rows of the table, after all others."""
+        return ScaledVector(
+            look.rows,
+            np.concatenate((self.values, self.unseen)),
+            EMPTY,
+            np.concatenate((self.raw, self.unseen_raw)),
+            np.concatenate((self.z, self.unseen_z)),
+            np.concatenate((self.dense, np.zeros(len(self.unseen), dtype=bool))),
+            look,
+        )
+
+
+class Scaling:
+    """The statistics of every feature. `bias` rows stand first and are left alone."""
+
+    def __init__(self, idf: bool, bias: bool) -> None:
+        self.idf = idf
+        self.bias = int(bias)
+        self.counts: Floats = np.zeros(0)
+        self.means: Floats = np.zeros(0)
+        self.deviations: Floats = np.zeros(0)
+        self._before: tuple[Parts, Any, Floats] | None = None
+        self._logs: Floats = np.zeros(0)  # of 1 + count: kept, because a round asks for them twice
+
+    @property
+    def _parts(self) -> Parts:
+        return self.counts, self.means, self.deviations, self._logs
+
+    def grow(self, features: int) -> None:
+        """Room for every feature."""
+        if features <= len(self._logs):
+            return
+        self.counts, self.means = grown(self.counts, features), grown(self.means, features)
+        self.deviations, self._logs = grown(self.deviations, features), grown(self._logs, features)
+
+    def vector(self, look: LookedUp, features: int, events: int) -> ScaledVector:
+        """u of the values of a table."""
+        self.grow(features)
+        rows, raw, rest = look.rows, look.values, look.unseen
+        values, unseen, z, dense, unseen_z = scale(rows, raw, rest, self._parts, self.bias, self.idf, events)
+        return ScaledVector(rows, values, unseen, raw, z, dense, look, rest, unseen_z)
+
+    def count(self, x: ScaledVector, features: int) -> None:
+        """One more event with these features."""
+        self.grow(features)
+        parts = self._parts
+        self._before = parts, x.rows, tally(x.rows, x.raw, parts, self.bias)
+
+    def mark(self) -> None:
+        """An event begins."""
+        self._before = None
+
+    def uncount(self) -> None:
+        """Take the last `count` back."""
+        if self._before is not None:
+            parts, rows, before = self._before
+            for part, values in zip(parts, before, strict=True):
+                part[rows[self.bias :]] = values
+        self._before = None
+
+    def arrays(self, features: int) -> dict[str, Floats]:
+        """The state, trimmed."""
+        self.grow(features)
+        return {
+            "counts": self.counts[:features],
+            "means": self.means[:features],
+            "deviations": self.deviations[:features],
+        }
+
+    def restore(self, arrays: dict[str, Floats], features: int) -> None:
+        """All as it was."""
+        self.counts, self.means = arrays["counts"], arrays["means"]
+        self.deviations = arrays["deviations"]
+        if any(array.shape != (features,) for array in arrays.values()):
+            raise ValueError("the statistics do not fit the features")
+        self._logs = log(1.0 + self.counts)
