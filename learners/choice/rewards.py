@@ -1,0 +1,160 @@
+"""The state of a choice: bilinear weights, the scales of contexts and items, what each item earned, the apprentice."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..growth import grown
+from ..instances import Floats, Ints
+from ..model import Decision, Model
+from ..scaling import Scaling
+from ..tasks.task import Sigma, Y
+from ..weights.base import Arrays, Counters, X
+from .apprentice import Apprentice
+from .bilinear import Bilinear
+from .exploration import inverse_gap
+
+MOST = 100  # items that `GET` shows
+
+
+class Rewards(Model):
+    """What `ChoiceLearner` keeps. The calls of a model that decides on one x are not for it."""
+
+    def __init__(self, gamma: float, floor: float, low: float, high: float, baseline: float) -> None:
+        self.gamma, self.floor = gamma, floor
+        self.low, self.high = low, high
+        self.weights = Bilinear()
+        self.contexts = Scaling(idf=True, bias=False)
+        self.items = Scaling(idf=True, bias=False)
+        self.apprentice = Apprentice(baseline)
+        self.served: Floats = np.zeros(0)
+        self.earned: Floats = np.zeros(0)
+        self.explored = 0
+        self._before: tuple[int, float, float] | None = None
+
+    def scaled(self, reward: float) -> float:
+        """The reward within its range, as a share of it."""
+        return (reward - self.low) / (self.high - self.low)
+
+    def grow_to(self, rows: int, columns: int) -> None:
+        """Room for contexts (and the constant) and for features and ids."""
+        self.weights.grow(rows, columns)
+        self.contexts.grow(rows - 1)
+        self.items.grow(columns)
+        self.served, self.earned = grown(self.served, columns), grown(self.earned, columns)
+
+    def probabilities(self, q: Floats, allowed: Floats, events: int) -> Floats:
+        """The chance of every item; an apprentice serves the first that is allowed but for its share."""
+        p = inverse_gap(q, allowed, events, self.gamma, self.floor)
+        return self.apprentice.mixed(p, int(allowed.argmax())) if self.apprentice.serving else p
+
+    def learn_pair(
+        self, rows: Ints, x: Floats, columns: Ints, a: Floats, reward: float, weight: float
+    ) -> None:
+        """One implicit step."""
+        self.weights.step(rows, x, columns, a, reward, weight)
+
+    def record(self, column: int, reward: float, explored: bool, p: float, first: bool, version: int) -> None:
+        """Count what was served and what it earned."""
+        self._before = (column, float(self.served[column]), float(self.earned[column]))
+        self.served[column] += 1.0
+        self.earned[column] += reward
+        self.explored += explored
+        self.apprentice.add(p, first, reward, version)
+
+    def mark(self) -> Any:
+        self.contexts.mark()
+        self.items.mark()
+        self._before = None
+        return self.weights.mark(), self.explored, self.apprentice.mark()
+
+    def rewind(self, mark: Any) -> None:
+        weights, self.explored, apprentice = mark
+        if self._before is not None:
+            column, served, earned = self._before
+            self.served[column], self.earned[column] = served, earned
+            self._before = None
+        self.apprentice.rewind(apprentice)
+        self.contexts.uncount()
+        self.items.uncount()
+        self.weights.rewind(weights)
+
+    def describe(self, names: Sequence[str], ids: Sequence[bool]) -> dict[str, Any]:
+        """Items by how often they were served, exploration, the apprentice."""
+        places = [place for place, is_id in enumerate(ids) if is_id and self.served[place]]
+        places.sort(key=lambda place: (-self.served[place], place))
+        width = self.high - self.low
+        total = float(sum(self.served[place] for place in places))
+        shown = [
+            {
+                "id": names[place],
+                "share": float(self.served[place]) / total,
+                "mean_reward": self.low + width * float(self.earned[place] / self.served[place]),
+            }
+            for place in places[:MOST]
+        ]
+        more = {"apprentice": self.apprentice.describe()} if self.apprentice.share > 0.0 else {}
+        explored = self.explored / total if total else None
+        mean = (
+            self.low + width * float(sum(self.earned[place] for place in places)) / total if total else None
+        )
+        return {"mean_reward": mean, "explored": explored, "items": shown, **more}
+
+    def arrays(self) -> Arrays:
+        rows, columns = self.weights.rows, self.weights.columns
+        state = {
+            "weights": self.weights.weights[:rows, :columns],
+            "precision": self.weights.precision[:rows, :columns],
+            "served": self.served[:columns],
+            "earned": self.earned[:columns],
+        }
+        state |= {f"contexts/{name}": array for name, array in self.contexts.arrays(max(rows - 1, 0)).items()}
+        state |= {f"items/{name}": array for name, array in self.items.arrays(columns).items()}
+        return state | self.apprentice.arrays()
+
+    def counters(self) -> Counters:
+        return {"explored": self.explored, "apprentice": self.apprentice.counters()}
+
+    def restore(self, arrays: Arrays, counters: Counters) -> None:
+        shape = arrays["weights"].shape
+        if arrays["precision"].shape != shape or len(shape) != 2 or not (arrays["precision"] > 0.0).all():
+            raise ValueError("weights and their precision differ in shape, or a precision is not above 0")
+        if len(arrays["served"]) != shape[1] or len(arrays["earned"]) != shape[1]:
+            raise ValueError("what the items earned does not fit the weights")
+        self.weights = Bilinear()
+        self.weights.grow(*shape)
+        self.weights.weights[: shape[0], : shape[1]] = arrays["weights"]
+        self.weights.precision[: shape[0], : shape[1]] = arrays["precision"]
+        self.served, self.earned = np.array(arrays["served"]), np.array(arrays["earned"])
+        sizes = {"contexts": max(shape[0] - 1, 0), "items": shape[1]}
+        for scaling, kind in ((self.contexts, "contexts"), (self.items, "items")):
+            parts = {name: np.array(arrays[f"{kind}/{name}"]) for name in ("counts", "means", "deviations")}
+            scaling.restore(parts, sizes[kind])
+        self.explored = counters["explored"]
+        self.apprentice.restore(arrays, counters["apprentice"])
+
+    def nbytes(self) -> int:
+        return 16 * self.weights.rows * self.weights.columns + 32 * (self.weights.rows + self.weights.columns)
+
+    # A choice has its own learner, which asks for none of these.
+
+    def grow(self, features: int, columns: int) -> None:
+        raise TypeError("a choice grows by contexts and items")
+
+    def decide(self, x: X, loss: str | None = None) -> Decision:
+        raise TypeError("a choice is drawn by its learner")
+
+    def margin(self, x: X, decision: Decision, loss: str | None = None) -> float | None:
+        return None
+
+    def judge(self, decision: Decision, y: Y) -> float:
+        raise TypeError("a choice is judged by its reward")
+
+    def loss(self, sigma: Sigma, y: Y) -> float:
+        raise TypeError("a choice is judged by its reward")
+
+    def learn(
+        self, x: X, decision: Decision, y: Y, scored: X, clicked: Floats | None = None, weight: float = 1.0
+    ) -> bool:
+        raise TypeError("a choice learns from pairs")

@@ -1,0 +1,215 @@
+"""Choices: the implicit step is the minimum it claims to be, probabilities are exact, and what is learned comes back."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from feedrank.learners import OptionError, SpecError, TruthError, build, dump, load
+from feedrank.learners.choice.apprentice import Apprentice
+from feedrank.learners.choice.bilinear import Bilinear, implicit
+from feedrank.learners.choice.exploration import draw, inverse_gap
+
+SPEC = {"task": "choice"}
+
+
+def items(*ids):
+    return [{"id": name, "features": {}} for name in ids]
+
+
+def test_the_step_is_the_minimum_of_its_objective():
+    chance = np.random.default_rng(1)
+    model = Bilinear()
+    model.grow(4, 3)
+    model.weights[:4, :3] = chance.normal(size=(4, 3))
+    model.precision[:4, :3] = chance.uniform(0.1, 3, size=(4, 3))
+    W, A = model.weights[:4, :3].copy(), model.precision[:4, :3].copy()
+    x, a, reward, weight = chance.normal(size=4), chance.normal(size=3), 0.7, 2.5
+    f = np.outer(x, a)
+
+    def objective(flat):
+        new = flat.reshape(4, 3)
+        s = float((new * f).sum())
+        return 0.5 * float((A * (new - W) ** 2).sum()) + weight * (np.logaddexp(0, s) - reward * s)
+
+    best = minimize(objective, W.ravel(), method="BFGS", options={"gtol": 1e-10}).x.reshape(4, 3)
+    model.step(np.arange(4), x, np.arange(3), a, reward, weight)
+    assert np.allclose(model.weights[:4, :3], best, atol=1e-6)
+    assert (model.precision[:4, :3] >= A).all()
+
+
+@given(st.floats(-50, 50), st.floats(0, 1e6), st.floats(0, 1))
+def test_the_implicit_score_solves_its_equation(s, v, reward):
+    y = implicit(s, v, reward)
+    left = y - s + v * (1 / (1 + np.exp(-y)) - reward)
+    assert abs(left) <= 1e-6 * max(1.0, v)
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=9),
+    st.integers(0, 10_000),
+    st.floats(0.1, 1000),
+    st.floats(0, 1),
+    st.randoms(use_true_random=False),
+)
+def test_probabilities_sum_to_one_and_favour_what_seems_better(q, events, gamma, floor, chance):
+    q = np.array(q)
+    allowed = np.array([float(chance.random() < 0.7) for _ in q])
+    allowed[chance.randrange(len(q))] = 1.0
+    p = inverse_gap(q, allowed, events, gamma, floor)
+    assert p.sum() == pytest.approx(1.0)
+    assert (p[allowed == 0] == 0).all()
+    assert (p[allowed == 1] >= floor / allowed.sum() * 0.999).all()
+    inside = np.flatnonzero(allowed)
+    order = inside[np.argsort(-q[inside], kind="stable")]
+    assert (np.diff(p[order]) <= 1e-12).all()
+
+
+def test_the_draw_gives_every_item_its_share():
+    p = np.array([0.5, 0.0, 0.3, 0.2])
+    counts = np.bincount([draw(p, (i + 0.5) / 1000) for i in range(1000)], minlength=4)
+    assert counts.tolist() == [500, 0, 300, 200]
+    assert draw(p, 0.9999999999999999) == 3
+
+
+def test_it_learns_which_item_a_context_wants():
+    learner = build(SPEC)
+    chance = np.random.default_rng(0)
+    earned = []
+    for _ in range(600):
+        context = str(chance.choice(["morning", "evening"]))
+        instance = {"items": items("coffee", "tea", "wine"), "features": [context]}
+        prediction = learner.predict(instance, chance=chance.random())
+        wanted = {"morning": "coffee", "evening": "wine"}[context]
+        reward = float(prediction.decision[0] == wanted)
+        earned.append(reward)
+        learner.learn(instance, {"reward": reward}, served=prediction.served())
+    assert np.mean(earned[-200:]) > 0.9
+    assert np.mean(earned[:10]) < np.mean(earned[-200:])
+
+
+def test_an_item_that_was_never_seen_is_judged_by_its_features():
+    learner = build(SPEC)
+    chance = np.random.default_rng(0)
+    for i in range(300):
+        made = [
+            {"id": f"{i}-{j}", "features": {"cheap": float(j == i % 3), "size": float(chance.normal())}}
+            for j in range(3)
+        ]
+        prediction = learner.predict({"items": made}, chance=chance.random())
+        reward = float(prediction.decision[0] == f"{i}-{i % 3}")
+        learner.learn({"items": made}, {"reward": reward}, served=prediction.served())
+    new = [{"id": "x", "features": {"size": 1.0}}, {"id": "y", "features": {"cheap": 1.0}}]
+    assert learner.predict({"items": new}).ranking[0][0] == "y"
+
+
+def test_a_learner_saved_in_mid_stream_goes_on_with_the_same_bits():
+    one = build({**SPEC, "baseline": 0.2})
+    chance = np.random.default_rng(3)
+    other = None
+    for i in range(120):
+        if i == 60:
+            other = load(dump(one))
+            assert dump(other) == dump(one)
+        made = [
+            {"id": f"i{j}", "features": {f"f{chance.integers(9)}": float(chance.normal())}} for j in range(4)
+        ]
+        instance = {"items": made, "features": {f"c{chance.integers(9)}": float(chance.normal()), "d": 1.0}}
+        prediction = one.predict(instance)
+        event = (instance, {"reward": float(chance.random())})
+        one.learn(*event, served=prediction.served())
+        if other is not None:
+            assert other.predict(instance).ranking == load(dump(other)).predict(instance).ranking
+            other.learn(*event, served=prediction.served())
+    assert dump(one) == dump(other)
+
+
+def test_contributions_sum_to_the_score():
+    learner = build(SPEC)
+    instance = {
+        "items": [{"id": "a", "features": {"p": 2.0}}, {"id": "b", "features": {"q": 1.0}}],
+        "features": {"u": 1.0, "v": -3.0},
+    }
+    for i in range(20):
+        prediction = learner.predict(instance, chance=i / 20)
+        learner.learn(instance, {"reward": float(i % 3 == 0)}, served=prediction.served())
+    explained = learner.predict(instance, explain=True)
+    for (_, score), parts in zip(explained.ranking, explained.contributions, strict=True):
+        assert sum(parts.values()) == pytest.approx(score)
+    assert any(" * " in name for name in explained.contributions[0])
+
+
+def test_excluded_items_are_never_chosen_and_the_reply_has_a_probability_for_each():
+    learner = build(SPEC)
+    instance = {"items": items("a", "b", "c")}
+    chosen = {learner.predict(instance, exclude=["b"], chance=i / 50).decision[0] for i in range(50)}
+    assert chosen == {"a", "c"}
+    reply = learner.predict(instance, exclude=["b"]).to_json()
+    assert [entry["probability"] for entry in reply["ranking"] if entry["id"] == "b"] == [0.0]
+    assert reply["probability"] == next(
+        e["probability"] for e in reply["ranking"] if e["id"] == reply["choice"]
+    )
+    with pytest.raises(OptionError, match="nothing to choose"):
+        learner.predict(instance, exclude=["a", "b", "c"])
+    with pytest.raises(OptionError, match="not an item"):
+        learner.predict(instance, exclude=["z"])
+
+
+def test_rewards_outside_their_range_and_unserved_ones_are_refused():
+    learner = build({**SPEC, "range": [-1, 1]})
+    instance = {"items": items("a", "b")}
+    served = {"id": "a", "probability": 0.5}
+    for truth, how in (({"reward": 2}, served), ({"reward": True}, served), ({"reward": 0.5}, None)):
+        with pytest.raises(TruthError):
+            learner.learn(instance, truth, served=how)
+    with pytest.raises(TruthError, match="not an item"):
+        learner.learn(instance, {"reward": 1}, served={"id": "z", "probability": 0.5})
+    assert learner.version == 0
+    assert learner.learn(instance, {"reward": -1}, served=served).loss == 1.0
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"range": [1, 0]},
+        {"range": [0]},
+        {"default_reward": 2},
+        {"baseline": 1},
+        {"floor": -0.1},
+        {"bias": True},
+    ],
+)
+def test_a_spec_that_cannot_be_is_refused(bad):
+    with pytest.raises(SpecError):
+        build({**SPEC, **bad})
+
+
+def served_by(apprentice, policy, first, chance):
+    p = apprentice.mixed(policy.copy(), first)
+    item = int(chance.choice(len(p), p=p))
+    return item, float(p[item])
+
+
+def test_an_apprentice_that_is_better_is_released_and_one_that_is_worse_is_not():
+    chance = np.random.default_rng(5)
+    policy = np.array([0.1, 0.9])
+    for means, released in (((0.3, 0.7), True), ((0.7, 0.3), False)):
+        apprentice = Apprentice(0.2)
+        for version in range(1, 1501):
+            if not apprentice.serving:
+                break
+            item, p = served_by(apprentice, policy, 0, chance)
+            apprentice.add(p, item == 0, float(chance.random() < means[item]), version)
+        assert bool(apprentice.released) == released
+        lower, upper = apprentice.interval()
+        true = 0.1 * means[0] + 0.9 * means[1] - means[0]
+        assert lower <= true <= upper
+
+
+def test_what_the_caller_lists_first_is_served_but_for_the_share():
+    learner = build({**SPEC, "baseline": 0.1})
+    prediction = learner.predict({"items": items("mine", "other")})
+    by_id = dict(zip([name for name, _ in prediction.ranking], prediction.probabilities, strict=True))
+    assert by_id["mine"] == pytest.approx(0.9 + 0.1 * 0.5)
+    assert learner.describe()["choice"]["apprentice"]["released"] is None
