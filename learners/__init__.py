@@ -5,7 +5,7 @@ learner.learn({"features": ["cheap", "pills"]}, {"label": "junk"})
 learner.predict({"features": ["pills"]}).label
 """
 
-from .algorithms import build
+from . import algorithms, registry, tasks
 from .codec import dump, fingerprint, load
 from .errors import (
     FeedrankError,
@@ -16,25 +16,29 @@ from .errors import (
     SpecError,
     TruthError,
 )
-from .instances import Listing, Words
-from .learner import Learner
+from .instances import FeatureVector, ItemList
+from .learner import Learner, build
 from .results import Outcome, Prediction
+from .vocabulary import reference
 
 __all__ = [
+    "FeatureVector",
     "FeedrankError",
     "InputError",
     "InstanceError",
+    "ItemList",
     "Learner",
-    "Listing",
     "OptionError",
     "Outcome",
     "Prediction",
     "SnapshotError",
     "SpecError",
     "TruthError",
-    "Words",
     "build",
     "dump",
     "fingerprint",
     "load",
+    "reference",
 ]
+
+registry.discover((tasks, algorithms))

@@ -6,14 +6,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import SpecError, pointer
-from .instances import LARGEST
+
+# Settings beyond these cannot be told from 0 or infinity, but their products with features of 1e100 overflow.
+SMALLEST, LARGEST = 1e-15, 1e15
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`read(value, field)` gives the value as it is kept, or raises SpecError with a pointer."""
+    """`read(value, field)` gives the value as it is kept, or raises SpecError with a pointer.
+
+    `schema` says the same in JSON Schema, for /openapi.json, docs/spec.md and the page; `labels` lists the labels that a
+    value names, each with the JSON pointer to its place, where all of them must be labels of the learner.
+    """
 
     read: Callable[[Any, str], Any]
+    schema: Mapping[str, Any]
+    labels: Callable[[Any, str], list[tuple[str, str]]] = lambda value, field: []
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The words that are allowed, if the value is one of some words."""
+        return tuple(self.schema.get("enum", ()))
 
 
 def choice(*options: str) -> Check:
@@ -24,12 +37,14 @@ def choice(*options: str) -> Check:
             raise SpecError(f"must be one of {', '.join(options)}", pointer(field))
         return value
 
-    return Check(read)
+    return Check(read, {"type": "string", "enum": list(options)})
 
 
 def _real(value: Any, place: str, above: float | None, most: float | None) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
         raise SpecError(f"must be a finite number of at most {LARGEST:g} in size", place)
+    if above == 0 and 0 < value < SMALLEST:
+        raise SpecError(f"must be at least {SMALLEST:g}", place)
     if above is not None and not value > above:
         raise SpecError(f"must be above {above:g}", place)
     if most is not None and value > most:
@@ -39,7 +54,16 @@ def _real(value: Any, place: str, above: float | None, most: float | None) -> fl
 
 def number(above: float | None = None, most: float | None = None) -> Check:
     """A finite number."""
-    return Check(lambda value, field: _real(value, pointer(field), above, most))
+    return Check(lambda value, field: _real(value, pointer(field), above, most), _range(above, most))
+
+
+def _range(above: float | None, most: float | None) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "number"}
+    if above is not None:
+        schema["exclusiveMinimum"] = above
+    if most is not None:
+        schema["maximum"] = most
+    return schema
 
 
 def number_or(*words: str, above: float | None = None) -> Check:
@@ -52,7 +76,7 @@ def number_or(*words: str, above: float | None = None) -> Check:
             raise SpecError(f"must be a number or {' or '.join(words)}", pointer(field))
         return _real(value, pointer(field), above, None)
 
-    return Check(read)
+    return Check(read, {"anyOf": [_range(above, None), {"type": "string", "enum": list(words)}]})
 
 
 def numbers(above: float | None = None, most: float | None = None) -> Check:
@@ -63,7 +87,7 @@ def numbers(above: float | None = None, most: float | None = None) -> Check:
             raise SpecError("must be a list of at least one number", pointer(field))
         return [_real(entry, pointer(field, i), above, most) for i, entry in enumerate(value)]
 
-    return Check(read)
+    return Check(read, {"type": "array", "items": _range(above, most), "minItems": 1})
 
 
 def integer(least: int) -> Check:
@@ -77,7 +101,7 @@ def integer(least: int) -> Check:
             raise SpecError(f"must be a whole number of at least {least}", pointer(field))
         return int(value)
 
-    return Check(read)
+    return Check(read, {"type": "integer", "minimum": least})
 
 
 def _boolean(value: Any, field: str) -> bool:
@@ -98,7 +122,7 @@ def _label_list(value: Any, field: str) -> list[str]:
     seen: dict[str, None] = {}
     for i, entry in enumerate(value):
         if _label(entry, field, i) in seen:
-            raise SpecError(f"the label {entry!r} stands twice", pointer(field, i))
+            raise SpecError(f"the label {entry!r} is duplicated", pointer(field, i))
         seen[entry] = None
     return list(seen)
 
@@ -109,15 +133,20 @@ def costs(zero: bool) -> Check:
     def read(value: Any, field: str) -> dict[str, float]:
         if not isinstance(value, Mapping):
             raise SpecError("must be an object of label: cost", pointer(field))
-        found: dict[str, float] = {}
+        prices: dict[str, float] = {}
         for name, cost in value.items():
             place = pointer(field, _label(name, field))
-            found[name] = _real(cost, place, None if zero else 0.0, None)
-            if found[name] < 0:
+            prices[name] = _real(cost, place, None if zero else 0.0, None)
+            if prices[name] < 0:
                 raise SpecError("must be at least 0", place)
-        return found
+        return prices
 
-    return Check(read)
+    prices = {"type": "number", "minimum": 0} if zero else _range(0.0, None)
+    return Check(
+        read,
+        {"type": "object", "additionalProperties": prices},
+        lambda value, field: [(name, pointer(field, name)) for name in value],
+    )
 
 
 def _label_blocks(value: Any, field: str) -> list[list[str]]:
@@ -129,11 +158,18 @@ def _label_blocks(value: Any, field: str) -> list[list[str]]:
             raise SpecError("must be a list of at least one label", pointer(field, i))
         for j, entry in enumerate(block):
             if _label(entry, field, i, j) in seen:
-                raise SpecError(f"the label {entry!r} stands twice", pointer(field, i, j))
+                raise SpecError(f"the label {entry!r} is duplicated", pointer(field, i, j))
             seen.add(entry)
     return [list(block) for block in value]
 
 
-boolean = Check(_boolean)
-label_list = Check(_label_list)
-label_blocks = Check(_label_blocks)
+_LABELS = {"type": "array", "items": {"type": "string", "minLength": 1}}
+boolean = Check(_boolean, {"type": "boolean"})
+label_list = Check(_label_list, _LABELS | {"uniqueItems": True})
+label_blocks = Check(
+    _label_blocks,
+    {"type": "array", "items": _LABELS | {"minItems": 1}, "minItems": 1},
+    lambda value, field: [
+        (name, pointer(field, i, j)) for i, block in enumerate(value) for j, name in enumerate(block)
+    ],
+)

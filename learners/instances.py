@@ -2,8 +2,8 @@
 
 Reading is pure and depends on nothing but the input: what one process accepts, every replica accepts.
 
-    Words    one feature vector by name            -> Vector, once the learner knows the rows of the names
-    Listing  a list of items, features by name     -> Matrix
+    FeatureVector    one feature vector by name            -> Vector, once the learner knows the rows of the names
+    ItemList  a list of items, features by name     -> Matrix
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,42 +14,39 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from . import kernel, text
 from .errors import InstanceError, pointer
+from .kernel import Features as FeatureVector
+from .kernel import times
+from .kernel.elementary import Floats
+from .kernel.reference import EMPTY, Ints, Vector, ones
+from .kernel.reference import Features as PlainFeatures
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
+__all__ = [
+    "EMPTY",
+    "LARGEST",
+    "FeatureVector",
+    "Floats",
+    "Ints",
+    "ItemList",
+    "Matrix",
+    "Vector",
+    "not_negative",
+    "numbered",
+    "ones",
+    "read",
+    "read_features",
+    "read_items",
+]
 
 # A number beyond this is as useless as an infinite one: its square, or a few thousand updates with it, overflow.
 LARGEST = 1e100
 _PLAIN = frozenset({int, float})
-EMPTY: Floats = np.empty(0)
 # Lists whose matrix would be mostly zeros are kept sparse: above this many cells, below this share of them filled.
 _SPARSE_CELLS = 65_536
 _SPARSE_SHARE = 0.1
-
-
-@dataclass(slots=True)
-class Vector:
-    """x of one instance: `values` on the known feature `rows`; `unseen` are the values on features not met yet."""
-
-    rows: Ints
-    values: Floats
-    unseen: Floats = field(default_factory=lambda: EMPTY)
-
-    def product(self, block: Floats) -> Floats:
-        """t = W x, where `block` holds the rows of W that are active."""
-        return self.values @ block
-
-    def gradient(self, g: Floats) -> Floats:
-        """The step in the active rows: x outer g."""
-        return np.multiply.outer(self.values, g)
-
-    def squared_norm(self) -> float:
-        """||x||^2, unseen features included."""
-        return float(self.values @ self.values) + float(self.unseen @ self.unseen)
 
 
 @dataclass(slots=True)
@@ -62,18 +59,19 @@ class Matrix:
 
     def product(self, block: Floats) -> Floats:
         """t = X w, where `block` holds the active rows of w as a column."""
-        return self.values.dot(block[:, 0])  # type: ignore[no-any-return]
+        return _product(self.values, block[:, 0])
 
     def gradient(self, g: Floats) -> Floats:
         """The step in the active rows: X' g, as a column."""
-        return self.values.T.dot(g)[:, None]  # type: ignore[no-any-return]
+        step: Floats = self.values.T.dot(g) if sparse.issparse(self.values) else times(g, self.values)
+        return step[:, None]
 
     def squared_norms(self) -> Floats:
         """||x_i||^2 of every item, unseen features included."""
         if sparse.issparse(self.values):
             squares = np.asarray(self.values.multiply(self.values).sum(axis=1)).ravel()
         else:
-            squares = np.einsum("ij,ij->i", self.values, self.values)
+            squares = (self.values * self.values).sum(axis=1)
         return squares + self.unseen if len(self.unseen) else squares
 
     def squared_norm(self) -> float:
@@ -81,24 +79,22 @@ class Matrix:
         return float(self.squared_norms().max())
 
 
-@dataclass(slots=True)
-class Words:
-    """A feature vector by name, read and checked. Without `values` each name counts 1, and may stand twice."""
-
-    names: Sequence[str]
-    values: Floats | None
+def _product(values: Any, w: Floats) -> Floats:
+    """X w, every sum from the first feature to the last: SciPy's loops over sparse rows run so too."""
+    return values.dot(w) if sparse.issparse(values) else times(values, w)  # type: ignore[no-any-return]
 
 
 @dataclass(slots=True)
-class Listing:
-    """A list of items by id and feature name; `values` is (items, names), dense or CSR."""
+class ItemList:
+    """A list of items by id and feature name; `values` is (items, names), dense or CSR; `context` is of the whole list."""
 
     ids: Sequence[str]
     names: Sequence[str]
     values: Any
+    context: FeatureVector | None = None
 
     @classmethod
-    def dense(cls, ids: Sequence[str], matrix: Floats) -> "Listing":
+    def dense(cls, ids: Sequence[str], matrix: Floats) -> "ItemList":
         """A list whose features are the columns of `matrix`, named `0`, `1`, ...: the fast way in from Python."""
         matrix = np.ascontiguousarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or len(matrix) != len(ids):
@@ -120,7 +116,7 @@ def _finite(values: Any, place: str) -> None:
         raise InstanceError(f"numbers must be finite and at most {LARGEST:g} in size", place)
 
 
-def _numbers(values: Sequence[Any], names: Sequence[str], place: str) -> Floats:
+def _numbers(values: Sequence[Any], names: Sequence[str | int], place: str) -> Floats:
     """The numbers as an array; `names` only serve to point at the one that is wrong."""
     if not _PLAIN.issuperset(map(type, values)):
         for name, value in zip(names, values, strict=True):
@@ -136,35 +132,27 @@ def _numbers(values: Sequence[Any], names: Sequence[str], place: str) -> Floats:
     return array
 
 
-def read_features(features: Any, place: str = "/features") -> Words:
+def read_features(features: Any, place: str = "/features") -> PlainFeatures:
     """`{"name": number}`, `["name", ...]` (each 1, a repeated name once), or `[number, ...]` (named 0, 1, ...)."""
     if isinstance(features, dict | Mapping):
         names = list(features)
         _check_names(names, place)
-        return Words(names, _numbers(list(features.values()), names, place))
+        return PlainFeatures(names, _numbers(list(features.values()), names, place))
     if isinstance(features, list | tuple):
         if not features:
-            return Words((), EMPTY)
+            return PlainFeatures((), EMPTY)
         if isinstance(features[0], str):
             _check_names(features, place)
-            return Words(features, None)
+            return PlainFeatures(features, None)
         numbers = numbered(len(features))
-        return Words(numbers, _numbers(features, numbers, place))
+        return PlainFeatures(numbers, _numbers(features, numbers, place))
     if isinstance(features, np.ndarray):
         if features.ndim != 1 or features.dtype.kind not in "fiu":
             raise InstanceError("must be one-dimensional and of numbers", place)
         array = features.astype(np.float64)
         _finite(array, place)
-        return Words(numbered(len(array)), array)
+        return PlainFeatures(numbered(len(array)), array)
     raise InstanceError("must be an object of numbers, a list of names, or a list of numbers", place)
-
-
-@lru_cache(maxsize=1024)
-def ones(count: int) -> Floats:
-    """The values of names alone, read-only."""
-    array = np.ones(count)
-    array.setflags(write=False)
-    return array
 
 
 def _check_names(names: Sequence[Any], place: str) -> None:
@@ -184,11 +172,13 @@ def _unique(ids: Sequence[Any]) -> None:
     if len(set(ids)) < len(ids):
         seen: set[str] = set()
         bad = next(i for i, name in enumerate(ids) if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InstanceError(f"the id {ids[bad]!r} stands twice in the list", pointer("items", bad, "id"))
+        raise InstanceError(f"the id {ids[bad]!r} is duplicated in the list", pointer("items", bad, "id"))
 
 
-def read_items(items: Any) -> Listing:
-    """`[{"id": "d1", "features": ...}, ...]`: not empty, ids unique."""
+def read_items(items: Any) -> ItemList:
+    """`[{"id": "d1", "features": ...}, ...]`, or `{"ids", "columns", "rows"}`: not empty, ids unique."""
+    if isinstance(items, Mapping):
+        return _read_columns(items)
     if not isinstance(items, list | tuple) or not items:
         raise InstanceError("must be a list of at least one item", "/items")
     for i, item in enumerate(items):
@@ -199,17 +189,54 @@ def read_items(items: Any) -> Listing:
             if strange is not None:
                 raise InstanceError("unknown field", pointer("items", i, strange))
             missing = "id" if "id" not in item else "features"
-            raise InstanceError("is required", pointer("items", i, missing))
+            raise InstanceError("missing field", pointer("items", i, missing))
     ids = [item["id"] for item in items]
     _unique(ids)
     alike = _alike([item["features"] for item in items])
     if alike is not None:
-        return Listing(ids, *alike)
+        return ItemList(ids, *alike)
     rows = [read_features(item["features"], pointer("items", i, "features")) for i, item in enumerate(items)]
     first = rows[0].names
     if all(row.names is first and row.values is not None for row in rows):  # arrays of one length
-        return Listing(ids, first, np.array([row.values for row in rows]))
+        return ItemList(ids, first, np.array([row.values for row in rows]))
     return _gather(ids, rows)
+
+
+def _read_columns(items: Mapping[str, Any]) -> ItemList:
+    """`{"ids": [...], "columns": [names], "rows": [[numbers], ...]}`: one row an id, one number a column."""
+    for key in items:
+        if key not in ("ids", "columns", "rows"):
+            raise InstanceError("unknown field", pointer("items", key))
+    for key in ("ids", "columns", "rows"):
+        if key not in items:
+            raise InstanceError("missing field", pointer("items", key))
+        if not isinstance(items[key], list | tuple):
+            raise InstanceError("must be a list", pointer("items", key))
+    ids, names, rows = items["ids"], items["columns"], items["rows"]
+    if not ids:
+        raise InstanceError("must be a list of at least one item", pointer("items", "ids"))
+    if not {str}.issuperset(map(type, ids)) or "" in ids:
+        raise InstanceError("an id must be text that is not empty", pointer("items", "ids"))
+    if len(set(ids)) < len(ids):
+        raise InstanceError("an id is duplicated", pointer("items", "ids"))
+    _check_names(names, pointer("items", "columns"))
+    if len(set(names)) < len(names):
+        raise InstanceError("a column is duplicated", pointer("items", "columns"))
+    if len(rows) != len(ids):
+        raise InstanceError(f"there are {len(ids)} ids and {len(rows)} rows", pointer("items", "rows"))
+    for i, row in enumerate(rows):
+        if not isinstance(row, list | tuple) or len(row) != len(names):
+            raise InstanceError(f"must be a list of {len(names)} numbers", pointer("items", "rows", i))
+    if names and _PLAIN.issuperset(map(type, chain.from_iterable(rows))):
+        try:
+            matrix = np.array(rows, dtype=np.float64)
+        except OverflowError:
+            matrix = np.full((1, 1), np.inf)
+        if np.abs(matrix).max() <= LARGEST:
+            return ItemList(ids, names, matrix)
+    place = range(len(names))
+    read = [_numbers(row, place, pointer("items", "rows", i)) for i, row in enumerate(rows)]
+    return ItemList(ids, names, np.array(read).reshape(len(ids), len(names)))
 
 
 def _alike(features: list[Any]) -> tuple[Sequence[str], Floats] | None:
@@ -237,7 +264,7 @@ def _alike(features: list[Any]) -> tuple[Sequence[str], Floats] | None:
     return (names, matrix) if np.abs(matrix).max() <= LARGEST else None
 
 
-def _gather(ids: Sequence[str], rows: Sequence[Words]) -> Listing:
+def _gather(ids: Sequence[str], rows: Sequence[PlainFeatures]) -> ItemList:
     """One matrix over all the names of the list, in the order in which they are met."""
     columns: dict[str, int] = {}
     names = [dict.fromkeys(row.names) if row.values is None else row.names for row in rows]
@@ -258,24 +285,47 @@ def _gather(ids: Sequence[str], rows: Sequence[Words]) -> Listing:
     else:
         matrix = np.zeros((len(rows), len(columns)))
         matrix[np.repeat(np.arange(len(rows)), counts), where] = values
-    return Listing(ids, list(columns), matrix)
+    return ItemList(ids, list(columns), matrix)
 
 
-def read(instance: Any, kind: str) -> Words | Listing:
-    """An instance of the `kind` ("features" or "items") that the learner's task takes."""
+def read(instance: Any, kind: str, context: bool = False) -> FeatureVector | ItemList:
+    """An instance of the `kind` ("features" or "items") that the task takes; `context`: items may come with features."""
+    if isinstance(instance, FeatureVector if kind == "features" else ItemList):
+        return instance
     if not isinstance(instance, dict | Mapping):
-        if isinstance(instance, Words if kind == "features" else Listing):
-            return instance
         raise InstanceError(f'must be an object with "{kind}"')
-    if len(instance) != 1 or kind not in instance:
-        strange = next((key for key in instance if key != kind), None)
-        if strange is not None:
-            raise InstanceError("unknown field", pointer(strange))
-        raise InstanceError("is required", pointer(kind))
-    return read_features(instance["features"]) if kind == "features" else read_items(instance["items"])
+    allowed = ("features", "text") if kind == "features" else ("items", "features") if context else ("items",)
+    for key in instance:
+        if key not in allowed:
+            raise InstanceError("unknown field", pointer(key))
+    if kind == "items":
+        if "items" not in instance:
+            raise InstanceError("missing field", "/items")
+        parsed = read_items(instance["items"])
+        if "features" in instance:
+            parsed.context = _features(instance["features"])
+        return parsed
+    if not instance:
+        raise InstanceError("missing field: features or text", "/features")
+    if len(instance) > 1:
+        raise InstanceError("only one of features and text can be the instance", "/text")
+    if "text" in instance:
+        return FeatureVector(text.read(instance["text"]), None)
+    return _features(instance["features"])
 
 
-def not_negative(words: Words) -> None:
+def _features(features: Any) -> FeatureVector:
+    """By the kernel, where it takes them at once; else here, which says what is wrong."""
+    if isinstance(features, FeatureVector):
+        return features
+    read = kernel.read(features)
+    if read is not None:
+        return read
+    plain = read_features(features)
+    return FeatureVector(plain.names, plain.values)
+
+
+def not_negative(words: FeatureVector) -> None:
     """Refuse negative values, for the learners whose weights live on the simplex."""
     if words.values is not None and words.values.size and words.values.min() < 0:
         bad = words.names[int(np.argmin(words.values))]

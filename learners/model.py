@@ -1,114 +1,230 @@
 """Models: how scores become decisions, and feedback becomes a step.
 
 All algorithms but one are `FirstOrder`: weights give scores, a surrogate gives a direction, the weights take the step.
+A new algorithm of that kind is one `Surrogate`; what it leaves out has a default here.
 """
 
-from collections.abc import Callable
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from .errors import OptionError, pointer
 from .instances import Floats
-from .tasks.base import Task, Truth
+from .tasks.task import Sigma, Task, Y
 from .weights.base import Arrays, Counters, Weights, X
 
 
 @dataclass(slots=True)
 class Decision:
-    """sigma in the task's form; one score a label or item; the value of the objective where a search found sigma.
+    """sigma in the task's form; one score a label or item; the value of the objective where a search gave sigma.
 
-    `judged` is what judging it found out and learning from it needs again.
+    `judged` is what judging it came upon and learning from it needs again. `probabilities`, one a label, where the model
+    estimates them.
     """
 
-    sigma: Any
+    sigma: Sigma
     scores: Floats
     objective: float | None = None
     judged: Any = None
+    probabilities: Floats | None = None
 
 
-class Surrogate(Protocol):
+@dataclass(slots=True)
+class Round:
+    """What a direction may look at: the scores t of x, the truth y, and the weights that gave the scores.
+
+    `order` is that of the scores and `judged` what `Surrogate.judge` says of it, where they are there already.
+    `weight` is how many times the event counts.
+    """
+
+    t: Floats
+    y: Y
+    x: X | None = None
+    weights: Weights | None = None
+    order: Any = None
+    judged: Any = None
+    weight: float = 1.0
+
+
+class Surrogate(ABC):
     """The one thing that differs between algorithms."""
 
-    def direction(self, t: Floats, y: Truth, x: X, weights: Weights) -> Floats | None:
-        """g in score space, or None where this round teaches nothing."""
+    @abstractmethod
+    def direction(self, round: Round) -> Floats | None:
+        """g in score space, or None where this round teaches nothing. `FirstOrder` multiplies it by the weight."""
+
+    # A direction that makes use of `round.weight` by itself says so.
+    weighs = False
+
+    def judge(self, order: Any, y: Y) -> Any:
+        """(loss of an order, what else is needed of it for the direction); None leaves the judgement to the task."""
+        return None
+
+    def certificate(self) -> dict[str, Any]:
+        """What the theory proves at this moment."""
+        return {}
+
+    def counters(self) -> Counters:
+        """The state of the surrogate: plain numbers."""
+        return {}
+
+    def restore(self, counters: Counters) -> None:
+        """Take the state back."""
+        if counters:
+            raise ValueError(f"{type(self).__name__} has no state to restore")
 
 
-class Model(Protocol):
-    """What a learner asks of its algorithm. Only `grow`, `learn` and `restore` change it."""
+class Model(ABC):
+    """What a learner asks of its algorithm. Only `grow`, `price`, `group`, `learn` and `restore` change it."""
 
     # Whether an event teaches while no label is known.
-    learns_unlabelled: bool
+    learns_unlabelled = False
+    # Told what was scored and the direction g, before a step is taken along -g; no part of the state.
+    witness: Callable[[X, Floats], None] | None = None
+    # The labels' scores are view @ t, where the model scores something else than the labels: (labels, columns).
+    view: Floats | None = None
+    # Parts of a score that belong to no feature: the last rows of `contributions`.
+    extra_names: tuple[str, ...] = ()
+    # Whether `contributions` of some features do not depend on which others are asked about.
+    piecewise = False
 
-    def grow(self, features: int, labels: int) -> None:
+    def columns(self, labels: int) -> int:
+        """The columns of the weights that so many labels take."""
+        return labels
+
+    @abstractmethod
+    def grow(self, features: int, columns: int) -> None:
         """Make room for what has joined."""
 
     def offers(self, loss: str | None) -> None:
         """Refuse a decoder that the model does not have."""
+        if loss is not None:
+            raise OptionError("this learner has no decoder to choose", pointer("loss"))
 
-    def price(self, costs: list[float]) -> None:
+    def price(self, costs: Sequence[float]) -> None:
         """What missing, or rejecting, each label costs; called where the loss has costs."""
+        raise ValueError(f"{type(self).__name__} has no loss with costs")
 
-    def group(self, blocks: list[int]) -> None:
+    def group(self, blocks: Sequence[int]) -> None:
         """The block of each label, -1 for one that no block names; called where the loss has blocks."""
+        raise ValueError(f"{type(self).__name__} has no loss with blocks")
 
+    @abstractmethod
     def decide(self, x: X, loss: str | None = None) -> Decision:
         """The decision on x; `loss` picks another decoder where the model has several."""
 
+    @abstractmethod
     def margin(self, x: X, decision: Decision, loss: str | None = None) -> float | None:
         """The gap that another decision would have to close."""
 
-    def judge(self, decision: Decision, y: Truth) -> float:
+    @abstractmethod
+    def judge(self, decision: Decision, y: Y) -> float:
         """What the round costs."""
 
-    def loss(self, sigma: Any, y: Truth) -> float:
+    @abstractmethod
+    def loss(self, sigma: Sigma, y: Y) -> float:
         """L(sigma, y) of a decision that was served."""
 
-    def learn(self, x: X, decision: Decision, y: Truth, scored: X, clicked: Floats | None = None) -> bool:
-        """Take the step: `x` has every feature known, `scored` is what the decision saw. True if weights changed.
+    @abstractmethod
+    def learn(
+        self,
+        x: X,
+        decision: Decision,
+        y: Y,
+        scored: X,
+        clicked: Floats | None = None,
+        weight: float = 1.0,
+    ) -> bool:
+        """Take the step: every feature of `x` is known, `scored` is what the decision saw. True if weights changed.
 
         `clicked`, if given, holds the inverse propensity of every clicked item of the list and 0 for the others.
+        The event counts `weight` times. If anything is raised, `rewind` follows: then no weight has changed.
         """
 
     def contributions(self, x: X, loss: str | None = None) -> Floats | None:
-        """What each active feature adds to each score."""
+        """What each active feature adds to each score; None where a score is not a sum over features."""
+        return None
 
     def certificate(self) -> dict[str, Any]:
         """What the theory proves at this moment."""
+        return {}
 
-    def arrays(self) -> Arrays: ...
-    def counters(self) -> Counters: ...
-    def restore(self, arrays: Arrays, counters: Counters) -> None: ...
-    def nbytes(self) -> int: ...
+    def expert_rows(self) -> list[dict[str, Any]] | None:
+        """`name`, `weight` and `mean_loss` of every expert; None where there are none."""
+        return None
+
+    def drift(self) -> dict[str, Any] | None:
+        """What the drift alarm has to say; None where there is none."""
+        return None
+
+    def mark(self) -> Any:
+        """What `rewind` needs to take back all that happens until the next `learn` has returned.
+
+        The default copies the whole state, which is right but slow.
+        """
+        return copy.deepcopy(vars(self))
+
+    def rewind(self, mark: Any) -> None:
+        """All as it was at the mark."""
+        vars(self).clear()
+        vars(self).update(mark)
+
+    @abstractmethod
+    def arrays(self) -> Arrays:
+        """The state, trimmed to what is used."""
+
+    def counters(self) -> Counters:
+        """The rest of the state: plain numbers."""
+        return {}
+
+    @abstractmethod
+    def restore(self, arrays: Arrays, counters: Counters) -> None:
+        """Take the state back, bit for bit."""
+
+    def examples(self) -> int:
+        """How many vectors are stored, where scores are sums over stored vectors."""
+        return 0
+
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Memory in use."""
+
+    def nbytes_for(self, features: int, labels: int) -> int:
+        """Memory that so many features and labels would take, roughly."""
+        return 8 * features * labels
 
 
-class FirstOrder:
-    """t = scores(x); g = direction(t, y); theta <- theta - eta g x'. `eta` is a number, or a function of the instance."""
+class FirstOrder(Model):
+    """t = scores(x); g = direction(round); theta <- theta - eta w g x', w the weight of the event."""
 
-    learns_unlabelled = False
+    piecewise = True
 
-    def __init__(
-        self, task: Task, surrogate: Surrogate, weights: Weights, eta: float | Callable[[X], float]
-    ) -> None:
+    def __init__(self, task: Task, surrogate: Surrogate, weights: Weights, eta: float = 1.0) -> None:
         self.task = task
         self.surrogate = surrogate
         self.weights = weights
         self.eta = eta
-        self.loss = task.loss
+        self.view = task.view
 
-    def grow(self, features: int, labels: int) -> None:
-        self.weights.grow(features, labels)
+    def columns(self, labels: int) -> int:
+        return self.task.columns(labels)
 
-    def offers(self, loss: str | None) -> None:
-        if loss is not None:
-            raise OptionError("only the quadratic surrogate has a decoder to choose", pointer("loss"))
+    def grow(self, features: int, columns: int) -> None:
+        self.weights.grow(features, columns)
 
-    def price(self, costs: list[float]) -> None:
-        self.task.costs = costs  # type: ignore[attr-defined]
+    def mark(self) -> Any:
+        return self.weights.mark(), self.surrogate.counters()
 
-    def group(self, blocks: list[int]) -> None:
-        """No loss of a first-order model has blocks."""
+    def rewind(self, mark: Any) -> None:
+        self.weights.rewind(mark[0])
+        self.surrogate.restore(mark[1])
+
+    def price(self, costs: Sequence[float]) -> None:
+        self.task.price(costs)
 
     def decide(self, x: X, loss: str | None = None) -> Decision:
         self.offers(loss)
@@ -118,29 +234,38 @@ class FirstOrder:
     def margin(self, x: X, decision: Decision, loss: str | None = None) -> float | None:
         return self.task.margin(decision.scores)
 
-    def judge(self, decision: Decision, y: Truth) -> float:
-        return self.task.judge(decision.scores, y)
+    def judge(self, decision: Decision, y: Y) -> float:
+        decision.judged = self.surrogate.judge(decision.sigma, y)
+        return self.task.judge(decision.scores, y) if decision.judged is None else float(decision.judged[0])
 
-    def direction(self, decision: Decision, y: Truth, scored: X) -> Floats | None:
-        return self.surrogate.direction(decision.scores, y, scored, self.weights)
+    def loss(self, sigma: Sigma, y: Y) -> float:
+        return self.task.loss(sigma, y)
 
-    def learn(self, x: X, decision: Decision, y: Truth, scored: X, clicked: Floats | None = None) -> bool:
-        if clicked is None:
-            g = self.direction(decision, y, scored)
-        else:
-            g = self._clicks(decision.scores, clicked, scored)
+    def learn(
+        self,
+        x: X,
+        decision: Decision,
+        y: Y,
+        scored: X,
+        clicked: Floats | None = None,
+        weight: float = 1.0,
+    ) -> bool:
+        round = Round(decision.scores, y, scored, self.weights, decision.sigma, decision.judged, weight)
+        g = self.surrogate.direction(round) if clicked is None else self._clicks(round, clicked)
         if g is None:
             return False
-        self.weights.step(x, g, self.eta(x) if callable(self.eta) else self.eta)
+        if self.witness is not None:
+            self.witness(scored, g)
+        self.weights.step(x, g, self.eta if self.surrogate.weighs else self.eta * weight)
         return True
 
-    def _clicks(self, t: Floats, clicked: Floats, scored: X) -> Floats | None:
+    def _clicks(self, round: Round, clicked: Floats) -> Floats | None:
         """g = sum_c w_c g(t, e_c): each click is a judgement of its own that counts w_c times."""
         total: Floats | None = None
         for c in clicked.nonzero()[0].tolist():
-            alone = np.zeros(len(t))
+            alone = np.zeros(len(round.t))
             alone[c] = 1.0
-            g = self.surrogate.direction(t, alone, scored, self.weights)
+            g = self.surrogate.direction(Round(round.t, alone, round.x, round.weights, round.order))
             if g is not None:
                 total = clicked[c] * g if total is None else total + clicked[c] * g
         return total
@@ -149,47 +274,20 @@ class FirstOrder:
         return self.weights.contributions(x)
 
     def certificate(self) -> dict[str, Any]:
-        certificate = getattr(self.surrogate, "certificate", None)
-        return certificate() if certificate else {}
+        return self.surrogate.certificate()
+
+    def examples(self) -> int:
+        return self.weights.examples()
 
     def arrays(self) -> Arrays:
         return self.weights.arrays()
 
     def counters(self) -> Counters:
-        own = getattr(self.surrogate, "counters", None)
-        return {"weights": self.weights.counters(), "surrogate": own() if own else {}}
+        return {"weights": self.weights.counters(), "surrogate": self.surrogate.counters()}
 
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         self.weights.restore(arrays, counters["weights"])
-        if counters["surrogate"]:
-            self.surrogate.restore(counters["surrogate"])  # type: ignore[attr-defined]
+        self.surrogate.restore(counters["surrogate"])
 
     def nbytes(self) -> int:
         return self.weights.nbytes()
-
-
-class ListSurrogate(Surrogate, Protocol):
-    """A surrogate of orders that judges and learns in one go."""
-
-    def judge(self, order: Any, y: Floats) -> tuple[Any, ...]:
-        """The loss of an order, and behind it what finding it out leaves for the direction."""
-
-    def direction(
-        self, t: Floats, y: Truth, x: X, weights: Weights, order: Any = None, judged: Any = None
-    ) -> Floats | None:
-        """g in score space; `order` is that of the scores and `judged` what `judge` says of it, where known."""
-
-
-class Lists(FirstOrder):
-    """FirstOrder where a decision is an order: judged and learned from as it was decided, sorted and judged once."""
-
-    surrogate: ListSurrogate
-
-    def judge(self, decision: Decision, y: Truth) -> float:
-        decision.judged = self.surrogate.judge(decision.sigma, y)
-        return float(decision.judged[0])
-
-    def direction(self, decision: Decision, y: Truth, scored: X) -> Floats | None:
-        return self.surrogate.direction(
-            decision.scores, y, scored, self.weights, decision.sigma, decision.judged
-        )

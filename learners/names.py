@@ -29,9 +29,11 @@ class Names:
 
     def add(self, name: str) -> int:
         """The number of `name`, given now if it is new."""
-        number = self.index.setdefault(name, len(self._names))
-        if number == len(self._names):
-            self._names.append(name)
+        number = self.index.get(name)
+        if number is None:
+            number = len(self._names)
+            self._names.append(name)  # first, so that `forget` sees it whatever fails
+            self.index[name] = number
         return number
 
     def numbers(self, names: Sequence[str]) -> npt.NDArray[np.intp]:
@@ -40,6 +42,11 @@ class Names:
             return np.array([self.index[name] for name in names], dtype=np.intp)
         # All look-ups in one short loop in C: memory is waited for side by side, in half the time of map's.
         return np.fromiter(itemgetter(*names)(self.index), np.intp, len(names))
+
+    def forget(self, count: int) -> None:
+        """The names beyond the first `count` leave."""
+        while len(self._names) > count:
+            self.index.pop(self._names.pop(), None)
 
     def __len__(self) -> int:
         return len(self._names)

@@ -3,34 +3,45 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from .forms import Form
+
 
 @dataclass(slots=True)
 class Prediction:
     """A decision by name. `ranking` holds pairs of name and score, best first.
 
-    `label` (binary, multiclass, ordinal) or `labels` (multilabel) is the decision beside it, None where it `abstained`.
+    `decision` stands beside it where the ranking does not say it all: the label, or the list of labels; None where the
+    learner `abstained`.
     """
 
-    task: str
+    form: Form
     ranking: list[tuple[str, float]]
     margin: float | None
-    label: str | None = None
-    labels: list[str] | None = None
+    decision: Any = None
     abstained: bool = False
     objective: float | None = None
     contributions: list[dict[str, float]] = field(default_factory=list)
+    probabilities: list[float] = field(default_factory=list)
+
+    @property
+    def label(self) -> str | None:
+        """The decision, where it is one label."""
+        return self.decision if isinstance(self.decision, str) else None
+
+    @property
+    def labels(self) -> list[str] | None:
+        """The decision, where it is a set of labels."""
+        return self.decision if isinstance(self.decision, list) else None
 
     def to_json(self) -> dict[str, Any]:
         """The fields of the contract's reply that the learner knows."""
-        key = "id" if self.task == "subset-ranking" else "label"
+        key = self.form.entry
         ranking: list[dict[str, Any]] = [{key: name, "score": score} for name, score in self.ranking]
         for entry, contributions in zip(ranking, self.contributions, strict=False):
             entry["contributions"] = contributions
-        reply: dict[str, Any] = {"ranking": ranking}
-        if self.task == "multilabel":
-            reply["labels"] = self.labels
-        elif self.task not in ("label-ranking", "subset-ranking"):
-            reply["label"] = self.label
+        for entry, probability in zip(ranking, self.probabilities, strict=False):
+            entry["probability"] = probability
+        reply: dict[str, Any] = {"ranking": ranking} | self.form.decision.reply(self.decision)
         reply["margin"] = self.margin
         reply["abstained"] = self.abstained
         if self.objective is not None:
@@ -39,11 +50,7 @@ class Prediction:
 
     def served(self) -> dict[str, Any]:
         """What the user saw, as `Learner.learn` takes it back to judge it."""
-        if self.task == "multilabel":
-            return {"labels": self.labels}
-        if self.task in ("label-ranking", "subset-ranking"):
-            return {"ranking": [name for name, _ in self.ranking]}
-        return {"label": self.label}
+        return self.form.decision.shown(self.decision, self.ranking)
 
 
 @dataclass(slots=True)
@@ -70,16 +77,21 @@ class Progress:
     recent: list[float] = field(default_factory=list)
 
     def count(self, loss: float, updated: bool) -> None:
-        """One more round."""
-        if len(self.recent) < WINDOW:
-            self.recent.append(loss)
-        else:
-            self.recent[self.rounds % WINDOW] = loss
-        self.rounds += 1
-        self.updates += updated
-        if loss > 0:
-            self.mistakes += 1
-            self.cumulative_loss += loss
+        """One more round, here."""
+        after = self.after(loss)
+        self.rounds, self.mistakes, self.cumulative_loss = after.rounds, after.mistakes, after.cumulative_loss
+        self.updates, self.recent = self.updates + updated, after.recent
+
+    def after(self, loss: float) -> "Progress":
+        """The progress after one more round, whose update is not counted yet. This one stays as it is."""
+        mistake = loss > 0
+        return Progress(
+            self.rounds + 1,
+            self.mistakes + mistake,
+            self.updates,
+            self.cumulative_loss + loss if mistake else self.cumulative_loss,
+            [*self.recent[-(WINDOW - 1) :], loss],
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As in the contract; means are None before the first round."""

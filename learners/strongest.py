@@ -4,8 +4,8 @@ import numpy as np
 
 from .errors import OptionError, pointer
 from .instances import Floats, Ints, Matrix, Vector
+from .kernel import times
 from .learner import Learner
-from .model import FirstOrder
 from .transforms import BIAS
 
 # Weights looked at in one go: what is copied stays within some megabytes, whatever the size of the learner.
@@ -24,8 +24,8 @@ def strongest(learner: Learner, label: str | None, count: int) -> list[tuple[str
     if label is not None and label not in learner.labels:
         raise OptionError("is not a label of this learner", pointer("label"))
     total = len(learner.features)
-    # Only a first-order model can be asked piece by piece: of others, what is asked decides about the weights.
-    step = max(1, CELLS // max(1, len(learner.labels))) if isinstance(learner.model, FirstOrder) else total
+    # Of some models, what is asked decides about the weights: they cannot be asked piece by piece.
+    step = max(1, CELLS // max(1, len(learner.labels))) if learner.model.piecewise else total
     rows, weights = np.empty(0, dtype=np.intp), np.empty(0)
     for start in range(0, total, max(step, 1)):
         chunk = np.arange(start, min(start + step, total))
@@ -47,6 +47,6 @@ def _column(learner: Learner, label: str | None, rows: Ints) -> Floats:
     if label is None:
         return np.asarray(parts[0])
     at = learner.labels.index[label]
-    if learner.task == "binary" and parts.shape[1] == 1:
-        return np.asarray(parts[:, 0] if at else -parts[:, 0])
-    return np.asarray(parts[:, at])
+    parts = parts[: len(rows)]
+    view = learner.model.view
+    return np.asarray(parts[:, at] if view is None else times(parts, view[at]))

@@ -1,142 +1,184 @@
 """From names to rows, and what happens to features before the weights see them: weighting, normalize, bias.
 
-    weighting  idf   x_j  <- x_j (1 + log((1 + n) / (1 + n_j)))      n events learned so far, n_j of them with feature j
+    weighting  idf   x_j  <- x_j (1 + log(1 + n) - log(1 + n_j))     n events learned so far, n_j of them with feature j
     normalize  unit  x    <- x / ||x||
+               blocks     half of that, half by blocks of features and what they are worth (`blocks.py`)
                list  X_ij <- (X_ij - min_i X_ij) / (max_i - min_i)   within the list; a constant feature becomes 0
+    normalize  auto  each feature by what was learned from so far: scaling.py
+    context          of a list: each of its features times each feature of the context, beside its own, after scaling
     bias             one more feature of value 1, after all scaling
 
-The counts n, n_j are state: they change by learning only, after the round is judged, so that a prediction and the
-judgement of the same round see the same x.
+Of a vector, the table of the features (`kernel.Table`) does all but blocks. Its counts n, n_j are state: they change by
+learning only, after the round is judged, so that a prediction and the judgement of the same round see the same x.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import filterfalse
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .growth import grown
-from .instances import EMPTY, Floats, Ints, Listing, Matrix, Vector, Words, ones
-from .names import Names
+from .blocks import Blocks
+from .errors import InstanceError
+from .instances import EMPTY, FeatureVector, Floats, Ints, ItemList, Matrix, Vector, ones
+from .kernel import LookedUp, Table
+from .kernel.reference import BIAS
+from .scaling import ScaledVector, Scaling
 
-# The constant feature's name: no feature of a user can have it, because empty names are refused.
-BIAS = ""
+__all__ = ["ALL_KNOWN", "BIAS", "Transform", "UnknownFeatures"]
 
 
 @dataclass(slots=True)
-class Unmet:
+class UnknownFeatures:
     """Features of an instance that the learner has not met: they join if it is learned. `values` are scaled."""
 
     names: Sequence[str]
     values: Any
 
 
-_ALL_MET = Unmet((), EMPTY)
+ALL_KNOWN = UnknownFeatures((), EMPTY)
 
 
 class Transform:
-    """Turns what was read into the x that the model scores. `counts` and `events` are its state."""
+    """Turns what was read into the x that the model scores. The state is the table's."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.idf = spec.get("weighting") == "idf"
         self.normalize: str = spec["normalize"]
         self.bias: bool = spec["bias"]
-        self.events = 0
-        self.counts: Floats = np.zeros(0)
+        self.scaling: Scaling | None = None
+        if self.normalize == "auto":
+            self.scaling, self.idf = Scaling(self.idf, self.bias), False
+        self.blocks = Blocks() if self.normalize == "blocks" else None
+        self._before: Any = None
         self._columns: tuple[Any, int, Ints] = ((), 0, np.empty(0, dtype=np.intp))
+
+    def table(self) -> Table:
+        """The table of the features, empty."""
+        features = Table(idf=self.idf, unit=self.normalize == "unit", bias=self.bias)
+        if self.blocks is not None:
+            self.blocks.grow(features)
+        return features
 
     # ---- one vector
 
-    def vector(self, words: Words, features: Names) -> tuple[Vector, Unmet]:
-        """x on the features that are known, and the rest."""
-        rows, values, unmet, rest = self._look_up(words, features)
-        if self.idf:
-            values = values * self._weights(self.counts.take(rows))
-            rest = rest * self._weights(0.0)
-        if self.normalize == "unit":
-            values, rest = _unit(values, rest)
-        x = Vector(rows, values, rest)
-        if self.bias:
-            x = Vector(np.concatenate(([0], rows)), np.concatenate(([1.0], values)), rest)
-        return x, (Unmet(unmet, rest) if unmet else _ALL_MET)
-
-    def _look_up(self, words: Words, features: Names) -> tuple[Ints, Floats, Sequence[str], Floats]:
-        """Rows ascending, so that no result depends on the order in which features were written."""
-        names, values = words.names, words.values
-        rows = features.numbers(names)
-        unmet: list[str] = []
-        rest = EMPTY
-        if values is None:  # names alone: a repeated one shows as a repeated row
-            rows.sort()
-            if len(rows) and rows[0] < 0:
-                rows = rows[rows.searchsorted(0) :]
-                unmet = list(dict.fromkeys(filterfalse(features.index.__contains__, names)))
-                rest = ones(len(unmet))
-            if len(rows) > 1 and np.count_nonzero(rows[1:] == rows[:-1]):
-                rows = np.unique(rows)
-            return rows, ones(len(rows)), unmet, rest
-        order = rows.argsort(kind="stable")
-        rows, values = rows[order], values[order]
-        if len(rows) and rows[0] < 0:
-            first = int(rows.searchsorted(0))
-            unmet, rest = [names[i] for i in order[:first].tolist()], values[:first]
-            rows, values = rows[first:], values[first:]
-        return rows, values, unmet, rest
-
-    def _weights(self, counts: Any) -> Any:
-        return 1.0 + np.log((1.0 + self.events) / (1.0 + counts))
+    def vector(self, words: FeatureVector, features: Table) -> Vector:
+        """x on the features that are known, and on the rest."""
+        x = features.look(words)
+        if self.scaling is not None:
+            return self.scaling.vector(x, len(features), features.events)
+        if self.blocks is None:
+            return x
+        first = int(self.bias)
+        values, rest = self.blocks.scaled(x.rows[first:], x.values[first:], x.unknown, x.unseen)
+        return LookedUp(x.rows, np.concatenate((x.values[:first], values)), rest, x.unknown)
 
     # ---- a list
 
-    def matrix(self, listing: Listing, features: Names) -> tuple[Matrix, Unmet]:
+    def matrix(self, item_list: ItemList, features: Table) -> tuple[Matrix, UnknownFeatures]:
         """X on the features that are known, and the rest."""
-        rows = self._rows(listing.names, features)
-        values = listing.values
+        rows = self._rows(item_list.names, features)
+        values = item_list.values
         if self.normalize == "unit":
             values = _unit_rows(values)
         elif self.normalize == "list":
             values = _list_columns(values)
-        unmet, norms = _ALL_MET, EMPTY
+        names = item_list.names
+        if item_list.context is not None:
+            rows, values, names = self._crossed(item_list, item_list.context, values, features)
+        unknown, norms = ALL_KNOWN, EMPTY
         if rows.size and rows[rows.argmin()] < 0:
-            met = rows >= 0
-            rest = values[:, ~met]
-            unmet = Unmet([listing.names[i] for i in np.flatnonzero(~met).tolist()], rest)
+            joined = rows >= 0
+            rest = values[:, ~joined]
+            unknown = UnknownFeatures([names[i] for i in np.flatnonzero(~joined).tolist()], rest)
             norms = Matrix(rows, rest).squared_norms()
-            rows, values = rows[met], values[:, met]
+            rows, values = rows[joined], values[:, joined]
         if self.bias:
-            rows, values = np.concatenate(([0], rows)), hstack(np.ones((len(listing.ids), 1)), values)
-        return Matrix(rows, values, norms), unmet
+            rows, values = np.concatenate(([0], rows)), hstack(np.ones((len(item_list.ids), 1)), values)
+        return Matrix(rows, values, norms), unknown
 
-    def _rows(self, names: Sequence[str], features: Names) -> Ints:
+    def _crossed(
+        self, item_list: ItemList, context: FeatureVector, values: Any, features: Table
+    ) -> tuple[Ints, Any, Sequence[str]]:
+        """The items' features, then for each feature of the context, as it is, its products with all of them."""
+        about = dict.fromkeys(context.names) if context.values is None else context.names
+        scales = ones(len(about)) if context.values is None else context.values
+        own = item_list.names
+        names = [*own, *(f"{feature} * {name}" for feature in about for name in own)]
+        if len(set(names)) < len(names):
+            raise InstanceError(
+                "a product with a feature of the items has the name of another feature", "/features"
+            )
+        stack = sparse.hstack if sparse.issparse(values) else np.hstack
+        crossed = stack([values, *(values * scale for scale in scales.tolist())])
+        return (
+            features.rows(names),
+            sparse.csr_array(crossed) if sparse.issparse(crossed) else crossed,
+            names,
+        )
+
+    def _rows(self, names: Sequence[str], features: Table) -> Ints:
         # Numbered features come as one shared tuple: they are looked up once.
         if self._columns[0] is not names or self._columns[1] != len(features):
-            rows = features.numbers(names)
+            rows = features.rows(names)
             self._columns = (names, len(features), rows)
         return self._columns[2]
 
     # ---- learning
 
-    def count(self, x: Vector | Matrix, features: int) -> None:
+    def join(self, x: Vector | Matrix, unknown: UnknownFeatures, features: Table) -> Vector | Matrix:
+        """x with every feature known: the unknown ones join, behind all others."""
+        if isinstance(x, ScaledVector):
+            return x.joined(features.join(x.look))
+        if not isinstance(x, Matrix):
+            joined = features.join(x)  # type: ignore[arg-type]
+            if self.blocks is not None:
+                self.blocks.grow(features)
+            return joined
+        rows = [features.add(name) for name in unknown.names]
+        every = np.concatenate((x.rows, np.array(rows, dtype=np.intp)))
+        return Matrix(every, hstack(x.values, unknown.values))
+
+    def judge_blocks(self, scored: Vector | Matrix, parts: Floats | None, g: Floats) -> None:
+        """Count which blocks pointed where the weights now go: `parts` are the contributions to the scores, -g the step."""
+        if self.blocks is not None and parts is not None:
+            first = int(self.bias)
+            self.blocks.judge(scored.rows[first:], parts[first:], g)
+
+    def count(self, x: Vector | Matrix, features: Table) -> None:
         """One more event; every feature of x is known by now."""
-        self.events += 1
-        if self.idf:
-            self.counts = grown(self.counts, features)
-            self.counts[x.rows] += x.values != 0
+        if isinstance(x, Matrix):
+            features.events += 1
+        elif self.scaling is not None and isinstance(x, ScaledVector):
+            self.scaling.count(x, len(features))
+            features.events += 1
+        else:
+            features.count(x)
 
-    def grow(self, features: int) -> None:
-        """Room for the counts of the features known."""
-        if self.idf:
-            self.counts = grown(self.counts, features)
+    def uncount(self, x: Vector | Matrix | None, features: Table) -> None:
+        """Take the last `count` back."""
+        if isinstance(x, Matrix) or self.scaling is not None:
+            features.events -= 1
+        else:
+            features.uncount(x)  # type: ignore[arg-type]
 
+    def mark(self) -> None:
+        """An event begins: `rewind` takes back what is counted from now on."""
+        if self.scaling is not None:
+            self.scaling.mark()
+        if self.blocks is not None:
+            self._before = self.blocks.mark()
 
-def met(x: Vector | Matrix, unmet: Unmet, rows: Sequence[int]) -> Vector | Matrix:
-    """x with the features that were unmet, now in `rows`, which come after all others."""
-    every = np.concatenate((x.rows, np.array(rows, dtype=np.intp)))
-    if isinstance(x, Matrix):
-        return Matrix(every, hstack(x.values, unmet.values))
-    return Vector(every, np.concatenate((x.values, unmet.values)), EMPTY)
+    def rewind(self, x: Vector | Matrix | None, features: Table, count: int, events: int) -> None:
+        """As it was with so many features and events; x is what was counted since, if anything was."""
+        if self.scaling is not None:
+            self.scaling.uncount()
+        if self.blocks is not None:
+            self.blocks.rewind(self._before)
+        if features.events > events:
+            self.uncount(x, features)
+        features.forget(count)
 
 
 def hstack(left: Any, right: Any) -> Any:
@@ -144,16 +186,6 @@ def hstack(left: Any, right: Any) -> Any:
     if sparse.issparse(left) or sparse.issparse(right):
         return sparse.csr_array(sparse.hstack([left, right], format="csr"))
     return np.hstack([left, right])
-
-
-def _unit(values: Floats, rest: Floats) -> tuple[Floats, Floats]:
-    # Scaled by the largest first, so that squares of large numbers do not overflow.
-    top = max(np.abs(values).max(initial=0.0), np.abs(rest).max(initial=0.0))
-    if not top > 0:
-        return values, rest
-    values, rest = values / top, rest / top
-    norm = np.sqrt(values @ values + rest @ rest)
-    return values / norm, rest / norm
 
 
 def _unit_rows(values: Any) -> Any:
@@ -164,7 +196,7 @@ def _unit_rows(values: Any) -> Any:
         return sparse.csr_array(sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ values)
     top = np.abs(values).max(axis=1, initial=0.0)
     values = values / np.where(top > 0, top, 1)[:, None]
-    norms = np.sqrt(np.einsum("ij,ij->i", values, values))
+    norms = np.sqrt((values * values).sum(axis=1))
     return values / np.where(norms > 0, norms, 1)[:, None]
 
 

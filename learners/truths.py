@@ -1,11 +1,12 @@
 """Truths: from the JSON of the contract to what a task compares with.
 
-    label      one name                     binary, multiclass, ordinal, label ranking (the one relevant label)
-    labels     the relevant names           multilabel, label ranking
-    relevance  {name: grade >= 0}           label ranking, subset ranking
-    clicks     ids                          subset ranking; become grades once the served order is known
+    label      one name: the label, or the one relevant label of an order
+    labels     the relevant names
+    relevance  {name: grade >= 0}
+    clicks     ids of items; they become grades once the served order is known
+    reward     a number: what the item that was served earned
 
-Reading is pure and depends on the spec and the instance alone. Encoding gives the arrays: an index, a mask, or grades.
+Reading is pure and depends on the spec and the instance alone. Which of them a task takes is in its form (forms.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,18 +17,6 @@ import numpy as np
 
 from .errors import TruthError, pointer
 from .instances import LARGEST, Floats
-from .names import Names
-
-ACCEPTED: dict[str, tuple[str, ...]] = {
-    "binary": ("label",),
-    "multiclass": ("label",),
-    "ordinal": ("label",),
-    "multilabel": ("labels",),
-    "label-ranking": ("labels", "relevance", "label"),
-    "subset-ranking": ("relevance", "clicks"),
-}
-# Tasks whose labels are fixed by the spec.
-CLOSED = ("binary", "ordinal")
 
 
 @dataclass(slots=True)
@@ -40,33 +29,37 @@ class Truth:
     grades: dict[str, float]
     clicks: tuple[str, ...] | None = None
     listed: Floats | None = None
+    reward: float | None = None
 
 
-def read(truth: Any, task: str, members: Sequence[str] | None = None) -> Truth:
-    """The truth, checked. `members` are the only names allowed: the ids of the list, or the labels of a closed task."""
+def read(
+    truth: Any, accepted: Sequence[str], task: str, members: Sequence[str] | None = None, items: bool = False
+) -> Truth:
+    """The truth, checked. `members` are the only names allowed: the ids of the list (`items`), or all the labels."""
     if not isinstance(truth, dict | Mapping):
         raise TruthError("a truth must be an object")
-    accepted = ACCEPTED[task]
     for field in truth:
         if field not in accepted:
-            raise TruthError(f"is not a truth of {task}; give {' or '.join(accepted)}", pointer(field))
-    if len(truth) != 1:
-        raise TruthError(f"give one truth: {' or '.join(accepted)}", pointer(accepted[0]))
+            raise TruthError(f"is not a truth of {task}, which takes {' or '.join(accepted)}", pointer(field))
+    if not truth:
+        raise TruthError(f"missing field: {' or '.join(accepted)}", pointer(accepted[0]))
+    if len(truth) > 1:
+        raise TruthError(f"only one of {', '.join(truth)} can be the truth", pointer(accepted[0]))
     ((field, value),) = truth.items()
-    if isinstance(value, np.ndarray) and field == "relevance" and task == "subset-ranking":
+    if isinstance(value, np.ndarray) and field == "relevance" and items:
         return _listed(value, members)
-    found = _READERS[field](value)
+    parsed = _READERS[field](value)
     if members is not None:
         allowed = set(members)
-        named: Any = found.grades if found.clicks is None else found.clicks
+        named: Any = parsed.grades if parsed.clicks is None else parsed.clicks
         if not allowed.issuperset(named):
             name = next(name for name in named if name not in allowed)
             steps = (
                 () if field == "label" else (name,) if field == "relevance" else (list(value).index(name),)
             )
-            what = "is not an item of the list" if task == "subset-ranking" else "is not one of the labels"
+            what = "is not an item of the list" if items else "is not one of the labels"
             raise TruthError(f"{name!r} {what}", pointer(field, *steps))
-    return found
+    return parsed
 
 
 def _name(value: Any, *place: str | int) -> str:
@@ -116,6 +109,12 @@ def _relevance(value: Any) -> Truth:
     return Truth(grades)
 
 
+def _reward(value: Any) -> Truth:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        raise TruthError("must be a finite number", pointer("reward"))
+    return Truth({}, reward=float(value))
+
+
 def _listed(value: Any, members: Sequence[str] | None) -> Truth:
     if value.ndim != 1 or value.dtype.kind not in "fiu" or len(value) != len(members or ()):
         raise TruthError("an array of grades must hold one number an item", pointer("relevance"))
@@ -126,27 +125,49 @@ def _listed(value: Any, members: Sequence[str] | None) -> Truth:
     return Truth({}, listed=listed)
 
 
-_READERS = {"label": _label, "labels": _labels, "clicks": _clicks, "relevance": _relevance}
+_READERS = {"label": _label, "labels": _labels, "clicks": _clicks, "relevance": _relevance, "reward": _reward}
 
 
-def index(truth: Truth, labels: Names) -> int:
-    """y of a class task."""
-    (name,) = truth.grades
-    return labels.index[name]
-
-
-def mask(truth: Truth, labels: Names) -> Any:
-    """y of a multilabel task."""
-    y = np.zeros(len(labels), dtype=bool)
-    y[[labels.index[name] for name in truth.grades]] = True
-    return y
-
-
-def grades(truth: Truth, names: Mapping[str, int], count: int) -> Floats:
-    """y of a ranking task: what is missing is 0."""
-    y = np.zeros(count)
+def grades(truth: Truth, index: Mapping[str, int]) -> Floats:
+    """y of a ranking: what is missing is 0."""
+    y = np.zeros(len(index))
     if truth.grades:
         count = len(truth.grades)
-        rows = np.fromiter(map(names.__getitem__, truth.grades), np.intp, count)
+        rows = np.fromiter(map(index.__getitem__, truth.grades), np.intp, count)
         y[rows] = np.fromiter(truth.grades.values(), np.float64, count)
     return y
+
+
+# What others need to know of a truth's JSON, without an instance: they ask here and interpret nothing themselves.
+
+FIELDS = tuple(_READERS)
+
+
+def named(truth: Mapping[str, Any]) -> list[str]:
+    """Every name in a truth, each once."""
+    return list(dict.fromkeys(name for field in truth for name in _listed_names(field, truth[field])))
+
+
+def relevant(truth: Mapping[str, Any]) -> list[str]:
+    """The names that a truth calls right, each once: the label, the labels, what is graded above 0, what was clicked."""
+    graded = truth.get("relevance")
+    if graded is not None:
+        return [name for name, grade in graded.items() if grade > 0]
+    return named(truth)
+
+
+def canonical(truth: Mapping[str, Any]) -> dict[str, Any]:
+    """Equal for truths that say the same: sets in any order, grades as numbers, a grade of 0 like none."""
+    plain = dict(truth)
+    for field in ("labels", "clicks"):
+        if field in plain:
+            plain[field] = sorted(set(plain[field]))
+    if "relevance" in plain:
+        plain["relevance"] = {name: float(grade) for name, grade in plain["relevance"].items() if grade}
+    return plain
+
+
+def _listed_names(field: str, value: Any) -> Sequence[str]:
+    if field == "reward":
+        return ()  # a number, which names nothing
+    return (value,) if field == "label" else tuple(value)

@@ -11,15 +11,18 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernel.powers import LN2, exp2, expm1, log2
+
 Order = NDArray[np.intp]
 Grades = NDArray[np.float64]
 
-_LN2 = float(np.log(2.0))
+# Beside 2^top, what is 2^LOWEST times smaller is nothing; a power beyond it would not be a normal number.
+LOWEST = 1000.0
 
 
 @lru_cache(maxsize=40)
 def _discount_table(bits: int) -> NDArray[np.float64]:
-    table: NDArray[np.float64] = 1.0 / np.log2(np.arange(2.0, 2.0 + (1 << bits)))
+    table: NDArray[np.float64] = 1.0 / log2(np.arange(2.0, 2.0 + (1 << bits)))
     table.setflags(write=False)
     return table
 
@@ -36,12 +39,11 @@ def gains(grades: Grades) -> NDArray[np.float64]:
     top = float(grades[grades.argmax()])  # several times as fast as max
     if top < 0.01:
         # 2^y - 1 would lose its digits.
-        small: NDArray[np.float64] = np.expm1(_LN2 * grades)
+        small: NDArray[np.float64] = expm1(LN2 * grades)
         return small
-    scaled: NDArray[np.float64] = grades - top
-    np.exp2(scaled, scaled)
+    scaled: NDArray[np.float64] = exp2(np.maximum(grades - top, -LOWEST))
     # A grade of 0 must gain exactly 0. Both powers are exact where `top` is whole; elsewhere the same routine rounds both.
-    scaled -= 2.0**-top if top.is_integer() else np.exp2(-top)
+    scaled -= exp2(np.array([max(-top, -LOWEST)]))
     return scaled
 
 
@@ -52,12 +54,12 @@ def ndcg_loss(order: Order, grades: Grades, cutoff: int | None = None) -> float:
     best.sort()
     best = best[:cutoff]
     D = discounts(len(best))
-    ideal = float(best.dot(D))
+    ideal = float((best * D).sum())
     if ideal >= 0.0:
         return 0.0
     # Equal gains cancel before they are summed, so a perfect order loses exactly 0.
     best += gain[order[:cutoff]]
-    return max(0.0, float(best.dot(D)) / ideal)
+    return max(0.0, float((best * D).sum()) / ideal)
 
 
 def ndcg(order: Order, grades: Grades, cutoff: int | None = None) -> float:
@@ -108,7 +110,7 @@ def err(order: Order, grades: Grades, cutoff: int | None = None, highest: float 
         return 0.0
     stops = gains(grades)[order[:cutoff]]
     if highest is not None:
-        stops = stops * np.exp2(grades.max() - highest)
+        stops = stops * exp2(np.array([grades.max() - highest]))
     reaches = np.concatenate(([1.0], np.cumprod(1.0 - stops)[:-1]))
     return float(np.sum(stops * reaches / np.arange(1, stops.size + 1)))
 

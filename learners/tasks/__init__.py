@@ -1,1 +1,1 @@
-"""Prediction problems: what decisions and truths look like, what they cost, and how they are searched."""
+"""Prediction problems: what decisions cost, and how they are searched. Each file registers its losses."""

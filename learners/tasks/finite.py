@@ -7,12 +7,13 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .base import Array, lead
+from ..kernel import times
+from .task import Array, Task, lead
 
 __all__ = ["Finite"]
 
 
-class Finite:
+class Finite(Task):
     """L (k x l), one row a prediction and one column a label; `reps` (k x d), one unit vector a prediction.
 
     Predictions and labels are row and column indices. Every label needs a correct prediction: a 0 in its column.
@@ -28,7 +29,7 @@ class Finite:
             raise ValueError("losses must be finite numbers of at least 0")
         if not (self.L == 0.0).any(axis=0).all():
             raise ValueError("every label needs a correct prediction: a 0 in its column of the loss")
-        if not np.allclose(np.linalg.norm(self.reps, axis=1), 1.0):
+        if not np.allclose(np.sqrt((self.reps * self.reps).sum(axis=1)), 1.0):
             raise ValueError("every row of the representation must have length 1")
 
     @property
@@ -37,7 +38,7 @@ class Finite:
         return int(self.reps.shape[1])
 
     def decide(self, t: Array) -> int:
-        return int((self.reps @ t).argmax())
+        return int((times(self.reps, t)).argmax())
 
     def loss(self, sigma: int, y: int) -> float:
         return float(self.L[sigma, y])
@@ -50,14 +51,14 @@ class Finite:
         return unit
 
     def correct(self, y: int, t: Array) -> int:
-        return int(np.where(self.L[:, y] == 0.0, self.reps @ t, -math.inf).argmax())
+        return int(np.where(self.L[:, y] == 0.0, times(self.reps, t), -math.inf).argmax())
 
     def augmented(self, y: int, t: Array) -> int:
-        return int((self.L[:, y] + self.reps @ t).argmax())
+        return int((self.L[:, y] + times(self.reps, t)).argmax())
 
     def rival(self, y: int, t: Array) -> int | None:
         wrong = self.L[:, y] > 0.0
-        return int(np.where(wrong, self.reps @ t, -math.inf).argmax()) if wrong.any() else None
+        return int(np.where(wrong, times(self.reps, t), -math.inf).argmax()) if wrong.any() else None
 
     def margin(self, t: Array) -> float | None:
-        return lead(self.reps @ t)
+        return lead(times(self.reps, t))

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ..losses import subsets
 from ..losses.subsets import SubsetLoss
-from .base import Array
+from ..registry import Loss, register
+from .task import Array, Task
 
 __all__ = ["ErrorSetSize", "Hamming", "Mask", "Multilabel", "SubsetZeroOne"]
 
@@ -18,7 +19,7 @@ Mask = NDArray[np.bool_]
 _CELLS = 1 << 18
 
 
-class Multilabel:
+class Multilabel(Task):
     """L(sigma, y) = f(a, b, c, d), with f >= 0 and f = 0 for sigma = y; searches are O(m^2), Appendix C.2.
 
     f is called with integer arrays that broadcast. The search rests on this: among the sets with the same counts,
@@ -143,3 +144,18 @@ class ErrorSetSize(Multilabel):
         c = int(np.count_nonzero(t[y] <= 0.0))
         b = int(np.count_nonzero(t[~y] >= 0.0))
         return float(b * c)
+
+
+for _loss in (
+    Loss(
+        "subset-zero-one", "1 unless the set is exactly right", ("multilabel",), lambda spec: SubsetZeroOne()
+    ),
+    Loss("hamming", "the number of labels wrongly in or out", ("multilabel",), lambda spec: Hamming()),
+    Loss(
+        "error-set-size",
+        "the pairs of a relevant label left out and an irrelevant one let in",
+        ("multilabel",),
+        lambda spec: ErrorSetSize(),
+    ),
+):
+    register(_loss)

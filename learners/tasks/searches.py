@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from .base import Array
+from .task import Array
 
 __all__ = ["Order", "assignment", "by_score", "merge"]
 

@@ -12,11 +12,15 @@ collapses, so that the cost is spread thin.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..growth import columns_for, grown
 from ..instances import Floats, Ints, Matrix, Vector
-from .base import Arrays, Counters, X
+from ..kernel import exp, exp_of, log, log_of, times
+from ..kernel.powers import logaddexp
+from .base import Arrays, Counters, Weights, X
 
 __all__ = ["Entropic"]
 
@@ -24,7 +28,7 @@ TOLERANCE = 1e-10
 ROUNDING = 2.0**-52
 
 
-class Entropic:
+class Entropic(Weights):
     """t_r = sum_j x_j exp(theta_rj) / Z_r. Features of x that were never met weigh exp(0) / Z_r."""
 
     def __init__(self, dimension: int) -> None:
@@ -45,25 +49,38 @@ class Entropic:
         self.features, self.labels = features, labels
         self.theta = grown(theta, features)
         if features > self.dimension:
-            self.log_z[:old] = np.logaddexp(self.log_z[:old], np.log(features - self.dimension))
+            self.log_z[:old] = logaddexp(
+                self.log_z[:old], np.full(old, log_of(float(features - self.dimension)))
+            )
             self.drift[:old] += ROUNDING * (1.0 + np.abs(self.log_z[:old]))
             self.dimension = features
-        self.log_z[old:] = np.log(self.dimension)
+        self.log_z[old:] = log_of(float(self.dimension))
 
-    def probabilities(self, x: Vector, labels: Ints) -> Floats:
-        """p_rj = exp(theta_rj) / Z_r: (features of x, labels), those that were never met at the end."""
+    def mark(self) -> Any:
+        return self.features, self.labels, self.dimension, self.log_z.copy(), self.drift.copy()
+
+    def rewind(self, mark: Any) -> None:
+        features, labels, self.dimension, self.log_z, self.drift = mark
+        self.theta[features : self.features] = 0.0
+        self.theta[:, labels : self.labels] = 0.0
+        if self.theta.shape[1] != len(self.log_z):  # as wide as so many labels are
+            self.theta = np.ascontiguousarray(self.theta[:, : len(self.log_z)])
+        self.features, self.labels = features, labels
+
+    def log_probabilities(self, x: Vector, labels: Ints) -> Floats:
+        """log p_rj = theta_rj - log Z_r: (features of x, labels), those that were never seen at the end."""
         log_z = self.log_z[labels]
-        p: Floats = np.exp(self.theta[x.rows[:, None], labels] - log_z)
+        log_p: Floats = self.theta[x.rows[:, None], labels] - log_z
         if len(x.unseen):
-            p = np.vstack((p, np.broadcast_to(np.exp(-log_z), (len(x.unseen), len(labels)))))
-        return p
+            log_p = np.vstack((log_p, np.broadcast_to(-log_z, (len(x.unseen), len(labels)))))
+        return log_p
 
     def scores(self, x: X) -> Floats:
         """t = W x; a feature never met weighs 1 / Z_r."""
         vector = _vector(x)
-        t: Floats = vector.values @ np.exp(self.theta.take(vector.rows, axis=0) - self.log_z)
+        t: Floats = times(vector.values, exp(self.theta.take(vector.rows, axis=0) - self.log_z))
         if len(vector.unseen):
-            t = t + vector.unseen.sum() * np.exp(-self.log_z)
+            t = t + vector.unseen.sum() * exp(-self.log_z)
         return t[: self.labels]
 
     def step(self, x: X, g: Floats, eta: float) -> None:
@@ -75,15 +92,25 @@ class Entropic:
         places = (vector.rows[:, None], columns)
         change = np.multiply.outer(vector.values, -eta * g[columns])
         old = self.theta[places]
+        before = self.log_z.copy(), self.drift.copy()
+        try:
+            self.theta[places] = old + change
+            self._sums(old, change, columns)
+        except BaseException:
+            self.theta[places] = old
+            self.log_z, self.drift = before
+            raise
+
+    def _sums(self, old: Floats, change: Floats, columns: Ints) -> None:
+        """log Z of the columns after theta moved from `old` by `change`."""
         log_z = self.log_z[columns]
-        self.theta[places] = old + change
         # exp(theta + change) - exp(theta), each relative to Z: never beyond the new sum, so it cannot overflow alone.
         top = np.maximum(change.max(axis=0, initial=0.0), 0.0)
-        shrunk = np.exp(-top)
-        delta = (np.exp(old - log_z) * (np.exp(change - top) - shrunk)).sum(axis=0)
+        shrunk = exp(-top)
+        delta = (exp(old - log_z) * (exp(change - top) - shrunk)).sum(axis=0)
         total = shrunk + delta  # Z_new / Z_old * exp(-top)
         with np.errstate(divide="ignore", invalid="ignore"):
-            self.log_z[columns] = log_z + top + np.log(total)
+            self.log_z[columns] = log_z + top + log(total)
             noise = ROUNDING * (8.0 + np.abs(log_z)) * (shrunk + np.abs(delta))
             drift = (self.drift[columns] * shrunk + noise) / total
         self.drift[columns] = drift
@@ -94,17 +121,18 @@ class Entropic:
         theta = np.ascontiguousarray(self.theta[: self.features, label])
         unseen = self.dimension - self.features
         top = max(float(theta.max(initial=-np.inf)), 0.0 if unseen else -np.inf)
-        self.log_z[label] = top + np.log(np.exp(theta - top).sum() + unseen * np.exp(-top))
+        rest = unseen * exp_of(-top) if unseen else 0.0
+        self.log_z[label] = top + log_of(float(exp(theta - top).sum()) + rest)
         self.drift[label] = ROUNDING * (8.0 + abs(self.log_z[label]))
 
     def conjugate(self) -> float:
         """sum_r G(theta_r) = sum_r log(Z_r / n)."""
-        return float((self.log_z[: self.labels] - np.log(self.dimension)).sum())
+        return float((self.log_z[: self.labels] - log_of(float(self.dimension))).sum())
 
     def contributions(self, x: X) -> Floats:
         """values * W in the active rows, then for the features never met."""
         vector = _vector(x)
-        p = self.probabilities(vector, np.arange(self.labels))
+        p = exp(self.log_probabilities(vector, np.arange(self.labels)))
         return p * np.concatenate((vector.values, vector.unseen))[:, None]
 
     def arrays(self) -> Arrays:
@@ -124,13 +152,14 @@ class Entropic:
         """All as it was."""
         self.dimension = int(counters["dimension"])
         theta = arrays["theta"]
-        self.grow(*theta.shape)
+        if theta.shape != (self.features, self.labels) or self.dimension < 1:
+            raise ValueError("the weights do not fit the features and labels")
         self.theta[: self.features, : self.labels] = theta
         self.log_z[: self.labels], self.drift[: self.labels] = arrays["log_z"], arrays["drift"]
 
     def nbytes(self) -> int:
-        """Bytes of the arrays, room included."""
-        return self.theta.nbytes + self.log_z.nbytes + self.drift.nbytes
+        """Bytes of the arrays in use."""
+        return 8 * (self.features + 2) * columns_for(self.labels)
 
 
 def _vector(x: X) -> Vector:

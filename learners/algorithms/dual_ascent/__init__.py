@@ -1,0 +1,103 @@
+"""Online label ranking by dual ascent (Shalev-Shwartz and Singer): updates I, II, III, for two complexities."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ... import instances
+from ...checks import choice, integer, number
+from ...errors import SpecError
+from ...instances import FeatureVector, ItemList
+from ...model import FirstOrder, Model
+from ...registry import Algorithm, Cost, Parameter, Size, Spec, first_order_cost, needs, register
+from ...weights.base import Weights
+from ...weights.entropic import Entropic
+from ...weights.linear import Linear
+from .certified import DualAscent
+from .mistakes import OneRelevant, Relevant, TwoLabels
+
+_TASKS = {"label-ranking": Relevant, "multiclass": OneRelevant, "binary": TwoLabels}
+
+
+def build(spec: Spec) -> Model:
+    """Its step is 1."""
+    weights: Weights = (
+        Entropic(spec["dimension"])
+        if spec["complexity"] == "entropy"
+        else Linear(spec["precision"] == "float32")
+    )
+    return FirstOrder(_TASKS[spec["task"]](), DualAscent(spec["update"], spec["C"], spec["gamma"]), weights)
+
+
+def _scale(spec: Spec) -> tuple[float, float]:
+    """C and gamma. Entropic scores are averages of x: with x scaled down, gamma shrinks and C grows."""
+    if spec["complexity"] == "squared-norm":
+        return 1.0, 1.0
+    return (10.0, 0.0005) if spec["normalize"] == "unit" else (1.0, 0.005)
+
+
+def _agree(spec: Spec) -> None:
+    if spec["complexity"] == "entropy" and spec["gamma"] >= 1:
+        raise SpecError(
+            "must be below 1 with complexity: entropy, because scores are probabilities", "/gamma"
+        )
+
+
+def _accepts(spec: Mapping[str, Any], instance: FeatureVector | ItemList) -> None:
+    if spec["complexity"] == "entropy" and isinstance(instance, FeatureVector):
+        instances.not_negative(instance)
+
+
+def cost(spec: Spec, size: Size) -> Cost:
+    """Linear; entropic weights solve for a root, label by label."""
+    cost = first_order_cost(spec, size)
+    if spec["complexity"] == "entropy":
+        return Cost(cost.seconds + 1e-3 + 1e-5 * size.labels, cost.bytes)
+    return cost
+
+
+register(
+    Algorithm(
+        "dual-ascent",
+        "label ranking that climbs the dual of a large-margin problem, with a certificate of every mistake",
+        tuple(_TASKS),
+        {
+            "update": Parameter(
+                choice("I", "II", "III"),
+                "I moves the worst pair by C, II by the best amount, III solves the round's problem for all labels",
+                example="III",
+            ),
+            "complexity": Parameter(
+                choice("squared-norm", "entropy"),
+                "`entropy` keeps each label's weights on the simplex; features must not be negative then",
+                example="entropy",
+            ),
+            "C": Parameter(
+                number(above=0),
+                "the most that one event may move",
+                lambda spec: _scale(spec)[0],
+                shown="1; entropy with normalize: unit 10",
+                example=10,
+            ),
+            "gamma": Parameter(
+                number(above=0),
+                "the margin that relevant labels should have over the others; below 1 with entropy",
+                lambda spec: _scale(spec)[1],
+                shown="1; entropy 0.005, with normalize: unit 0.0005",
+                example=0.5,
+            ),
+            "dimension": Parameter(
+                integer(least=1),
+                "the n of the start 1/n of entropic weights; it grows if more features come",
+                50_000,
+                needs("complexity", "entropy"),
+                example=10_000,
+            ),
+        },
+        build,
+        linear=lambda spec: spec["complexity"] == "squared-norm",
+        agree=_agree,
+        cost=cost,
+        accepts=_accepts,
+        weight="may move w C instead of C; the certificate's `condition_held` is false from then on",
+    )
+)

@@ -1,0 +1,49 @@
+"""What dual ascent loses: 1 on a mistake, and a tie between a relevant and another label is one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...tasks.one_class import Multiclass
+from ...tasks.permutations import Ranking
+from ...tasks.searches import Order
+from .responses import Array
+from .updates import is_mistake
+
+__all__ = ["OneRelevant", "Relevant", "TwoLabels"]
+
+
+class OneRelevant(Multiclass):
+    """Multiclass as label ranking with Y = {y}."""
+
+    def judge(self, t: Array, y: int) -> float:
+        # The first of the highest is another, or another stands as high.
+        return float(t.argmax() != y or np.count_nonzero(t == t[y]) > 1)
+
+
+class TwoLabels(OneRelevant):
+    """Binary: the positive label is shown with t = (t_1 - t_0) / 2, the negative one with -t."""
+
+    view = np.array([[0.5, -0.5], [-0.5, 0.5]])
+
+
+class Relevant(Ranking):
+    """Label ranking: every relevant label (grade above 0) must stand above all others."""
+
+    def loss(self, sigma: Order, y: Array) -> float:
+        relevant = y[sigma] > 0.0
+        return float(not relevant[: np.count_nonzero(relevant)].all())
+
+    def judge(self, t: Array, y: Array) -> float:
+        return float(is_mistake(t, y > 0.0))
+
+    def grades(self, y: Array) -> Array:
+        return (y > 0.0).astype(np.float64)
+
+    def augmented(self, y: Array, t: Array) -> Order:
+        """The best wrong order, which gains 1, or the best of all: the order of the scores."""
+        order, rival = self.decide(t), self.rival(y, t)
+        if rival is None:
+            return order
+        behind = float(((self.rep(order, t.size) - self.rep(rival, t.size)) * t).sum())
+        return rival if behind < 1.0 else order

@@ -1,0 +1,220 @@
+"""Predtron: Algorithm 1 (standard) and Algorithm 2 (loss-driven), for every task that has a registered loss."""
+
+from __future__ import annotations
+
+from .. import forms
+from ..checks import choice, costs, integer, number, number_or
+from ..model import FirstOrder, Model, Round, Surrogate
+from ..registry import (
+    Algorithm,
+    Cost,
+    Parameter,
+    Size,
+    Spec,
+    first_order_cost,
+    learnable_tasks,
+    loss,
+    losses,
+    needs,
+    register,
+)
+from ..tasks.one_class import Binary
+from ..tasks.permutations import AP, NDCG
+from ..tasks.task import Array, Task
+from ..theory.predtron_bounds import constants, rate_14, rate_15, strong_convexity
+from ..weights.base import Weights
+from ..weights.expansion import KernelExpansion
+from ..weights.linear import Linear
+from ..weights.links import PNorm
+
+__all__ = ["LossDriven", "Predtron", "Theory", "weights_of"]
+
+
+class Predtron(Surrogate):
+    """g = rep(sigma~) - rep(sigma_y), sigma~ = argmax_sigma L(sigma, y) + <rep(sigma), t>.
+
+    None on a round without loss. The gradient of Eq. (2):
+    phi(t, y) = max_sigma L(sigma, y) - <rep(sigma_y) - rep(sigma), t>.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def direction(self, round: Round) -> Array | None:
+        task, t, y = self.task, round.t, round.y
+        if task.judge(t, y) <= 0.0:
+            return None
+        return task.rep(task.augmented(y, t), t.size) - task.rep(task.correct(y, t), t.size)
+
+
+class LossDriven(Surrogate):
+    """g = L(t, y) (rep(sigma~) - rep(sigma_y)), sigma~ = argmax_{sigma not in Sigma_y} <rep(sigma), t>.
+
+    None on a round without loss.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def direction(self, round: Round) -> Array | None:
+        task, t, y = self.task, round.t, round.y
+        cost = task.judge(t, y)
+        if cost <= 0.0:
+            return None
+        return cost * (task.rep(task.rival(y, t), t.size) - task.rep(task.correct(y, t), t.size))
+
+
+class Theory(Surrogate):
+    """g times the learning rate of the theorems, where R bounds the instances; the learner's own step is 1.
+
+        standard     alpha c_L / (4 R^2), Theorems 1 and 15
+        loss-driven  alpha / (4 C_L R^2), Theorem 14
+
+    alpha = r - 1 and 3 R in place of R under a p-norm link (Corollaries 6 and 8). For NDCG and AP, c_L depends on lists
+    and grades still to come: the round's own loss takes its place, under the same bound (see `rate_1`).
+    """
+
+    def __init__(self, surrogate: Predtron | LossDriven, R: float) -> None:
+        self.surrogate = surrogate
+        self.R = R
+
+    def direction(self, round: Round) -> Array | None:
+        g = self.surrogate.direction(round)
+        if g is None:
+            return None
+        alpha, R = 1.0, self.R
+        if isinstance(round.weights, PNorm):
+            alpha, R = strong_convexity(round.weights.q), 3.0 * R
+        task, t = self.surrogate.task, round.t
+        c_L, C_L = constants(task, 2 if isinstance(task, Binary) else t.size)
+        if isinstance(self.surrogate, LossDriven):
+            return alpha * rate_14(R, C_L) * g
+        return rate_15(R, task.judge(t, round.y) if isinstance(task, NDCG | AP) else c_L, alpha) * g
+
+
+def weights_of(spec: Spec) -> Weights:
+    """The weights that `norm` and `kernel` ask for."""
+    if spec.get("kernel", "linear") != "linear":
+        return KernelExpansion(
+            spec["kernel"], spec.get("bandwidth", 1.0), spec.get("degree", 2), spec.get("budget")
+        )
+    if spec.get("norm", "l2") != "l2":
+        return PNorm(spec["norm"])
+    return Linear(spec.get("precision") == "float32")
+
+
+def build(spec: Spec) -> Model:
+    """Algorithm 1, or 2 (`variant`), with the link of Algorithm 3 (`norm`) or in kernel form."""
+    task = loss(spec["task"], spec["loss"]).make(spec)
+    surrogate = LossDriven(task) if spec["variant"] == "loss-driven" else Predtron(task)
+    if spec["learning_rate"] == "theory":
+        return FirstOrder(task, Theory(surrogate, spec["R"]), weights_of(spec))
+    return FirstOrder(task, surrogate, weights_of(spec), spec["learning_rate"])
+
+
+def cost(spec: Spec, size: Size) -> Cost:
+    """Beside the weights: a search for the rival order, or every stored example against every item."""
+    cost = first_order_cost(spec, size)
+    m = max(size.labels, size.items)
+    seconds, memory = cost.seconds, cost.bytes
+    if spec.get("kernel", "linear") != "linear":
+        cells = (size.examples + max(1, size.items)) * max(1, size.items)
+        seconds, memory = seconds + 2e-7 * cells, memory + 40 * cells
+    if forms.of(spec["task"]).ranks and spec["variant"] == "standard":
+        # NDCG of several grades is an assignment of m items to m places; two classes are a merge of two lists.
+        if spec["loss"] == "ndcg":
+            seconds, memory = seconds + 5e-11 * m**3, memory + 24 * m * m
+        else:
+            seconds, memory = seconds + 5e-8 * m * m, memory + 10 * m * m
+    return Cost(seconds, memory)
+
+
+register(
+    Algorithm(
+        "predtron",
+        "the perceptron for any task with a loss; with margins in other norms, or a kernel",
+        learnable_tasks,
+        {
+            "loss": Parameter(
+                lambda form: choice(*losses(form.name)),
+                "what a decision costs; the first is the default",
+                example="weighted",
+            ),
+            "weights": Parameter(
+                costs(zero=False),
+                "what missing each label costs; a label not named costs 1",
+                dict,
+                needs("loss", "weighted"),
+                example={"junk": 0.2},
+            ),
+            "reject_costs": Parameter(
+                costs(zero=True),
+                "what abstaining costs for each true label; a label not named costs 1",
+                dict,
+                needs("loss", "reject"),
+                example={"junk": 0.2},
+            ),
+            "cutoff": Parameter(
+                integer(least=1),
+                "only so many places count",
+                None,
+                needs("loss", "ndcg", "precision"),
+                required=needs("loss", "precision"),
+                example=10,
+            ),
+            "variant": Parameter(
+                choice("standard", "loss-driven"),
+                "Algorithm 1, or Algorithm 2, whose step is as long as the loss is high",
+                example="loss-driven",
+            ),
+            "learning_rate": Parameter(
+                number_or("theory", above=0), "the step: a number, or `theory` (with `R`)", 1.0, example=0.3
+            ),
+            "R": Parameter(
+                number(above=0),
+                "a bound on the length of every feature vector",
+                None,
+                needs("learning_rate", "theory"),
+                required=True,
+                example=1.0,
+            ),
+            "position": Parameter(
+                choice("linear", "reciprocal", "power"),
+                "how much a place counts in the representation of an order: -i, 1/i or -i^exponent",
+                forms=lambda form: form.ranks,
+                why="goes with rankings",
+                example="power",
+            ),
+            "exponent": Parameter(
+                number(above=0), "of position: power", 1.1, needs("position", "power"), example=2
+            ),
+            "kernel": Parameter(
+                choice("linear", "gaussian", "polynomial"),
+                "exp(-||x - x'||^2 / (2 bandwidth^2)), or (1 + <x, x'>)^degree",
+                example="gaussian",
+            ),
+            "bandwidth": Parameter(
+                number(above=0), "of the Gaussian kernel", 1.0, needs("kernel", "gaussian"), example=0.5
+            ),
+            "degree": Parameter(
+                integer(least=1), "of the polynomial kernel", 2, needs("kernel", "polynomial"), example=3
+            ),
+            "budget": Parameter(
+                integer(least=1),
+                "the oldest example leaves when there are more than so many",
+                None,
+                needs("kernel", "gaussian", "polynomial"),
+                example=500,
+            ),
+            "norm": Parameter(
+                choice("l2", "l1", "group"),
+                "the norm of the margin: `l1` and `group` suit many features of which few matter",
+                when=needs("kernel", "linear"),
+                example="l1",
+            ),
+        },
+        build,
+        cost=cost,
+        linear=lambda spec: spec["kernel"] == "linear" and spec.get("norm", "l2") == "l2",
+    )
+)

@@ -1,0 +1,115 @@
+"""The quadratic surrogate: ridge regression on psi(y), online, and a decoder for each loss."""
+
+from collections.abc import Callable
+
+from ...checks import choice, costs, integer, label_blocks, number
+from ...forms import Form
+from ...model import Model
+from ...registry import Algorithm, Cost, Parameter, Size, Spec, needs, register
+from .any_loss import Answer, AnyLoss
+from .estimator import Quadratic
+from .families import Classes, Family, Items
+from .labels import Labels
+from .regression import BUDGET, Regression
+from .sets import Sets
+
+__all__ = ["Answer", "AnyLoss", "Regression"]
+
+_FAMILIES: dict[str, Callable[[str, int | None], Family]] = {
+    "multiclass": Classes,
+    "multilabel": Sets,
+    "label-ranking": Labels,
+    "subset-ranking": Items,
+}
+_ORDERS = ("ndcg", "precision", "ap", "pairwise-disagreement")
+_LOSSES: dict[str, tuple[str, ...]] = {
+    "multiclass": ("zero-one", "weighted", "block-zero-one"),
+    "multilabel": ("subset-zero-one", "hamming", "f-score", "precision", "block-zero-one"),
+    "label-ranking": _ORDERS,
+    "subset-ranking": _ORDERS,
+}
+
+
+def build(spec: Spec) -> Model:
+    """The regression, and the family of decoders of the task."""
+    family = _FAMILIES[spec["task"]](spec["loss"], spec.get("cutoff"))
+    regression = Regression(spec["regularization"], spec.get("bandwidth"), spec["budget"])
+    return Quadratic(family, spec["loss"], regression)
+
+
+def _has_cutoff(form: Form) -> bool:
+    # Not only of the spec's own loss: another decoder, asked for at predict time, may need it.
+    return "precision" in _LOSSES.get(form.name, ())
+
+
+def cost(spec: Spec, size: Size) -> Cost:
+    """A row of a regression for each item, and where a loss looks at pairs of labels, a target for each pair."""
+    rows, m = max(1, size.items), size.labels
+    square = min(size.known_features + size.features, spec.get("budget") or BUDGET) ** 2
+    cells = max(1, size.features) * max(1, m, size.items)
+    seconds = 1e-3 + 2e-5 * size.items + 2e-8 * cells + 4e-9 * rows * square
+    memory = 64 * cells + 16 * square
+    if not size.items and spec["loss"] in ("ap", "pairwise-disagreement"):
+        return Cost(seconds + 2.5e-6 * m * m, memory + 200 * m * m)
+    if spec["loss"] == "f-score":
+        return Cost(seconds + 1e-7 * m * m, memory + 64 * m * m)
+    return Cost(seconds + 3e-6 * m, memory)
+
+
+register(
+    Algorithm(
+        "quadratic-surrogate",
+        "ridge regression on a representation of the truth, then the best decision for a loss: consistent, second order",
+        tuple(_FAMILIES),
+        {
+            "loss": Parameter(
+                lambda form: choice(*_LOSSES[form.name]),
+                "what a decision costs; a prediction may ask for another one",
+                example="ap",
+            ),
+            "weights": Parameter(
+                costs(zero=False),
+                "what missing each label costs; a label not named costs 1",
+                dict,
+                needs("loss", "weighted"),
+                example={"junk": 0.2},
+            ),
+            "blocks": Parameter(
+                label_blocks,
+                "labels of one block count as equal; a label not named is a block of its own",
+                None,
+                needs("loss", "block-zero-one"),
+                required=True,
+                example=[["cat", "dog"], ["car"]],
+            ),
+            "cutoff": Parameter(
+                integer(least=1),
+                "only so many places, or labels, count",
+                None,
+                forms=_has_cutoff,
+                required=needs("loss", "precision"),
+                why="goes with sets and rankings",
+                example=10,
+            ),
+            "regularization": Parameter(
+                number(above=0), "r of the ridge r sqrt(n) after n events", 1.0, example=0.1
+            ),
+            "kernel": Parameter(
+                choice("linear", "gaussian"), "exp(-||x - x'||^2 / (2 bandwidth^2))", example="gaussian"
+            ),
+            "bandwidth": Parameter(
+                number(above=0), "of the Gaussian kernel", 1.0, needs("kernel", "gaussian"), example=0.5
+            ),
+            "budget": Parameter(
+                integer(least=1),
+                "rows or features kept exactly; beyond it, an approximation of bounded size",
+                None,
+                shown="2048",
+                example=512,
+            ),
+        },
+        build,
+        cost=cost,
+        weight="is w equal events, exactly: w times in both sums of the regression, and n grows by w",
+    )
+)

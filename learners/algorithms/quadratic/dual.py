@@ -1,0 +1,153 @@
+"""Ridge regression in its dual form, Eq. (8): g(x) = sum_i alpha_i(x) psi(y_i), alpha(x) = (K + rho I)^{-1} K_x.
+
+Right while there are fewer rows than features, and the only form of a kernel that is not linear.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...instances import Floats, Ints
+from ...kernel import exp, times
+from ...weights.base import X
+from .resolvent import Resolvent
+from .rows import Rows
+
+__all__ = ["Dual", "KernelFunction", "Support"]
+
+
+class KernelFunction:
+    """k(x, x') = <x, x'>, or exp(-||x - x'||^2 / (2 bandwidth^2)) with a bandwidth."""
+
+    def __init__(self, bandwidth: float | None = None) -> None:
+        self.bandwidth = bandwidth
+
+    def __call__(self, dots: Floats, norms: Floats, others: Floats) -> Floats:
+        """From inner products (a, b) and squared norms (a,), (b,)."""
+        if self.bandwidth is None:
+            return dots
+        distances = np.maximum(norms[:, None] + others - 2.0 * dots, 0.0)
+        # Divided twice: the square of a small bandwidth could be 0.
+        return exp(-0.5 * distances / self.bandwidth / self.bandwidth)
+
+
+def squared_norms(x: X) -> Floats:
+    """||x||^2 of the rows of x, features not met yet included."""
+    norms = getattr(x, "squared_norms", None)
+    return norms() if norms else np.array([x.squared_norm()])
+
+
+def columns_of(x: X, features: int) -> Any:
+    """x as columns (features, rows), dense or CSC; features beyond are left out."""
+    rows = x.rows
+    values: Any = x.values if x.values.ndim == 2 else x.values[None, :]
+    if len(rows) and rows.max() >= features:
+        known = rows < features
+        rows, values = rows[known], values[:, known]
+    if sparse.issparse(values):
+        coordinates = values.tocoo()
+        at = (rows[coordinates.coords[1]], coordinates.coords[0])
+        return sparse.csc_array((coordinates.data, at), shape=(features, values.shape[0]))
+    columns = np.zeros((features, values.shape[0]))
+    columns[rows] = values.T
+    return columns
+
+
+class Support:
+    """The rows that a kernel is taken with, and their squared norms."""
+
+    def __init__(self, kernel: KernelFunction) -> None:
+        self.kernel = kernel
+        self.rows = Rows()
+        self.norms: Floats = np.zeros(0)
+        self.scales: Floats = np.zeros(0)
+        self.features = 0
+
+    def __len__(self) -> int:
+        return self.rows.count
+
+    def append(self, x: X, scale: float = 1.0) -> None:
+        """The rows of x join, each to count `scale` squared times."""
+        values = x.values if x.values.ndim == 2 else x.values[None, :]
+        self.rows.extend(x.rows, values)
+        self.norms = np.concatenate((self.norms, squared_norms(x)))
+        self.scales = np.concatenate((self.scales, np.full(len(values), scale)))
+        if len(x.rows):
+            self.features = max(self.features, int(x.rows.max()) + 1)
+
+    def mark(self) -> Any:
+        return self.rows.mark(), self.norms, self.scales, self.features
+
+    def rewind(self, mark: Any) -> None:
+        rows, self.norms, self.scales, self.features = mark
+        self.rows.rewind(rows)
+
+    def keep(self, count: int) -> None:
+        self.rows.keep(count)
+        self.norms, self.scales = self.norms[:count].copy(), self.scales[:count].copy()
+
+    def cross(self, x: X) -> Floats:
+        """K_x (support, rows of x), rows times their scales."""
+        dots = self.rows.matrix(self.features) @ columns_of(x, self.features)
+        return self.scales[:, None] * self.kernel(_dense(dots), self.norms, squared_norms(x))
+
+    def gram(self) -> Floats:
+        """K of the support with itself, rows and columns times their scales."""
+        matrix = self.rows.matrix(self.features)
+        K = self.kernel(_dense(matrix @ matrix.T), self.norms, self.norms)
+        return self.scales[:, None] * K * self.scales
+
+
+def _dense(array: Any) -> Floats:
+    return array.toarray() if sparse.issparse(array) else array  # type: ignore[no-any-return]
+
+
+class Dual:
+    """The rows, their targets, and K in a `Resolvent`. A target that joins later is 0 on earlier rows: nothing to
+    do.
+    """
+
+    def __init__(self, support: Support, psi: Rows, rho: float | None = None) -> None:
+        self.support = support
+        self.psi = psi
+        self.resolvent = Resolvent() if rho is None else Resolvent.of(support.gram(), rho)
+
+    def mark(self) -> Any:
+        return self.resolvent.mark()
+
+    def rewind(self, mark: Any) -> None:
+        self.resolvent.rewind(mark)
+
+    def predict(self, x: X, columns: Ints, targets: int, rho: float) -> Floats:
+        """g (rows of x, targets asked)."""
+        cross = self.resolvent.pad(self.support.cross(x))
+        psi = self.psi.matrix(targets)
+        if cross.shape[1] <= len(columns):
+            alpha = self.resolvent.solve(rho, cross)[: len(self.support)]
+            return (psi.T @ alpha)[columns].T  # type: ignore[no-any-return]
+        asked = self.resolvent.pad(_dense(psi[:, columns]))
+        return times(cross.T, self.resolvent.solve(rho, asked))  # type: ignore[no-any-return]
+
+    def alpha(self, x: X, rho: float) -> Floats:
+        """alpha(x) of Eq. (8), one column for each row of x."""
+        return self.resolvent.solve(rho, self.resolvent.pad(self.support.cross(x)))[: len(self.support)]
+
+    def learn(self, x: X, columns: Ints, values: Floats, rho: float, scale: float = 1.0) -> None:
+        """The rows of x join, scale^2 times, with targets `values` in `columns`; then the ridge is rho."""
+        cross = scale * self.support.cross(x)
+        own = Support(self.support.kernel)
+        own.append(x, scale)
+        self.resolvent.border(cross, own.gram(), rho)
+        self.support.append(x, scale)
+        values = scale * values
+        self.psi.extend(columns, values)
+
+    def weights(self, T: Floats, rho: float) -> Floats:
+        """W (features, functionals) such that T g(x) = x' W, for the linear kernel and T (functionals, targets)."""
+        asked = self.resolvent.pad(_dense(self.psi.matrix(T.shape[1]) @ T.T))
+        solved = self.resolvent.solve(rho, asked)[: len(self.support)]
+        scaled = self.support.scales[:, None] * solved
+        return self.support.rows.matrix(self.support.features).T @ scaled  # type: ignore[no-any-return]

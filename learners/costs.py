@@ -1,0 +1,39 @@
+"""What an event, or a prediction, will cost, before it is accepted: see `registry.Cost`.
+
+The estimates of the algorithms are upper ends of what was measured (docs/security.md), so that what is refused is long
+for sure, and what is accepted is at most some times as long as it says.
+"""
+
+from collections.abc import Iterable
+
+from . import registry
+from .instances import FeatureVector, ItemList
+from .learner import Learner
+from .registry import Cost, Size
+
+__all__ = ["Cost", "of", "of_labels", "of_size"]
+
+
+def of(learner: Learner, parsed: FeatureVector | ItemList, labels: Iterable[str] = ()) -> Cost:
+    """One event on this instance whose truth names these labels; a prediction costs no more."""
+    items = len(parsed.ids) if isinstance(parsed, ItemList) else 0
+    return of_size(learner, items, len(parsed.names), labels)
+
+
+def of_size(learner: Learner, items: int, features: int, labels: Iterable[str] = ()) -> Cost:
+    """The same of an instance that is not read yet."""
+    fresh = 0 if learner.form.items else sum(name not in learner.labels for name in labels)
+    size = Size(
+        len(learner.labels) + fresh,
+        items,
+        features,
+        len(learner.features),
+        learner.model.examples(),
+    )
+    return registry.algorithm(learner.spec["algorithm"]).cost(learner.spec, size)
+
+
+def of_labels(learner: Learner) -> Cost:
+    """The least that an event of a fresh learner costs: what its spec alone shows."""
+    size = Size(len(learner.labels), 0 if not learner.form.items else 1, 1)
+    return registry.algorithm(learner.spec["algorithm"]).cost(learner.spec, size)

@@ -1,0 +1,314 @@
+"""The form of a task, as one value: which instance it takes, which truth, what a decision is, how names become arrays.
+
+    form.truth_of(spec, truth, instance) JSON -> names, checked; depends on nothing else, so that all replicas agree
+    form.decision.encode(truth, names)   names -> y
+    form.decision.sigma(served, names)   the decision that a user saw -> sigma, to be judged
+    form.decision.name(sigma, names)     sigma -> the named decision of a reply
+
+Nobody outside this file and the registrations compares the name of a task: they ask its form. A new task is a `Form` that
+is added by `add`, from any file in `learners/tasks/`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import truths
+from .errors import SpecError, TruthError
+from .instances import FeatureVector, Floats, Ints, ItemList
+from .losses.classes import REJECT
+from .names import Names
+from .truths import Truth
+
+# A served label that the learner no longer has (its event was retracted): equal to no truth.
+GONE = -2
+
+
+class DecisionKind(ABC):
+    """What a decision is: `field` is its name in replies and in `served`."""
+
+    field: str
+
+    @abstractmethod
+    def encode(self, truth: Truth, index: Mapping[str, int]) -> Any:
+        """y, as the task compares with it."""
+
+    @abstractmethod
+    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Any:
+        """The served decision; None if it abstained and the loss has no REJECT (`rejects`)."""
+
+    @abstractmethod
+    def name(self, sigma: Any, names: Names) -> Any:
+        """The named decision; None for REJECT, or where the ranking says it all."""
+
+    def empty(self) -> Any:
+        """The named decision before any label has joined."""
+        return None
+
+    def reply(self, named: Any) -> dict[str, Any]:
+        """Its part of a reply."""
+        return {self.field: named}
+
+    def shown(self, named: Any, ranking: Sequence[tuple[str, float]]) -> dict[str, Any]:
+        """What the user saw, as `sigma` takes it back."""
+        return {self.field: named}
+
+    def check(self, served: Any) -> None:
+        """Refuse a `served` that is not such a decision."""
+        if not isinstance(served, Mapping) or set(served) != {self.field}:
+            raise TruthError(f"must be an object with {self.field!r} only", "/served")
+        shown = served[self.field]
+        if shown is None and self.abstains:
+            return
+        names = [shown] if self.single else shown
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            what = "must be text" if self.single else "must be a list of text"
+            raise TruthError(what, f"/served/{self.field}")
+        if len(set(names)) < len(names):
+            raise TruthError("a name is duplicated", f"/served/{self.field}")
+
+    abstains = True
+    single = False
+
+
+class OneLabel(DecisionKind):
+    """sigma and y are indices of labels; REJECT abstains."""
+
+    field = "label"
+    single = True
+
+    def encode(self, truth: Truth, index: Mapping[str, int]) -> int:
+        (name,) = truth.grades
+        return index[name]
+
+    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> int | None:
+        if served["label"] is None:
+            return REJECT if rejects else None
+        return index.get(served["label"], GONE)
+
+    def name(self, sigma: Any, names: Names) -> str | None:
+        return None if int(sigma) == REJECT else names[int(sigma)]
+
+
+class LabelSet(DecisionKind):
+    """sigma and y are masks over the labels."""
+
+    field = "labels"
+
+    def encode(self, truth: Truth, index: Mapping[str, int]) -> Any:
+        return self._mask(truth.grades, index)
+
+    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Any:
+        return None if served["labels"] is None else self._mask(served["labels"], index)
+
+    def name(self, sigma: Any, names: Names) -> list[str]:
+        return [names[i] for i in np.flatnonzero(sigma).tolist()]
+
+    def empty(self) -> list[str]:
+        return []
+
+    @staticmethod
+    def _mask(chosen: Any, index: Mapping[str, int]) -> Any:
+        mask = np.zeros(len(index), dtype=bool)
+        mask[[index[name] for name in chosen if name in index]] = True
+        return mask
+
+
+class Order(DecisionKind):
+    """sigma is an order of labels or items, best first; y holds their grades. The ranking is the decision."""
+
+    field = "ranking"
+    abstains = False
+
+    def encode(self, truth: Truth, index: Mapping[str, int]) -> Floats:
+        return truths.grades(truth, index)
+
+    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Ints:
+        """What was not shown stands behind it, in order of joining."""
+        shown = [index[name] for name in served["ranking"] if name in index]
+        rest = np.ones(len(index), dtype=bool)
+        rest[shown] = False
+        return np.concatenate((np.array(shown, dtype=np.intp), np.flatnonzero(rest)))
+
+    def name(self, sigma: Any, names: Names) -> None:
+        return None
+
+    def reply(self, named: Any) -> dict[str, Any]:
+        return {}
+
+    def shown(self, named: Any, ranking: Sequence[tuple[str, float]]) -> dict[str, Any]:
+        return {self.field: [name for name, _ in ranking]}
+
+
+class Chosen(DecisionKind):
+    """One item of a list, drawn: the decision is its id and the probability with which it was drawn."""
+
+    field = "choice"
+    abstains = False
+
+    def encode(self, truth: Truth, index: Mapping[str, int]) -> float:
+        assert truth.reward is not None
+        return truth.reward
+
+    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> int:
+        return index.get(served["id"], GONE)
+
+    def name(self, sigma: Any, names: Names) -> str:
+        return names[int(sigma)]
+
+    def reply(self, named: Any) -> dict[str, Any]:
+        return {"choice": named[0], "probability": named[1]}
+
+    def shown(self, named: Any, ranking: Sequence[tuple[str, float]]) -> dict[str, Any]:
+        return {"id": named[0], "probability": named[1]}
+
+    def check(self, served: Any) -> None:
+        if not isinstance(served, Mapping) or set(served) != {"id", "probability"}:
+            raise TruthError("must be an object with 'id' and 'probability'", "/served")
+        if not isinstance(served["id"], str):
+            raise TruthError("must be text", "/served/id")
+        p = served["probability"]
+        if isinstance(p, bool) or not isinstance(p, int | float) or not 0.0 < p <= 1.0:
+            raise TruthError("must be a number above 0 and at most 1", "/served/probability")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One task. `truths` are the accepted fields, the most usual first; `loss` is the first of its losses.
+
+    `closed`: the labels of the spec are all there will ever be, and there must be `least` to `most` of them, `wanted`
+    says which.
+    """
+
+    name: str
+    text: str
+    decision: DecisionKind
+    truths: tuple[str, ...]
+    loss: str
+    instance: str = "features"
+    closed: bool = False
+    least: int = 0
+    most: int | None = None
+    wanted: str = ""
+
+    @property
+    def items(self) -> bool:
+        """Whether an instance is a list to rank, which brings its own names."""
+        return self.instance == "items"
+
+    @property
+    def ranks(self) -> bool:
+        """Whether the decision is an order."""
+        return isinstance(self.decision, Order)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether one item is drawn and earns a reward."""
+        return isinstance(self.decision, Chosen)
+
+    @property
+    def entry(self) -> str:
+        """What an entry of the ranking names."""
+        return "id" if self.items else "label"
+
+    def columns(self, labels: int) -> int:
+        """The columns of the weights: one a label; lists share one."""
+        return 1 if self.items else labels
+
+    def check_labels(self, labels: Sequence[str]) -> None:
+        """Refuse too few or too many starting labels."""
+        if len(labels) < self.least or (self.most is not None and len(labels) > self.most):
+            raise SpecError(f"{self.name} needs {self.wanted}", "/labels")
+
+    def truth_of(
+        self, spec: Mapping[str, Any], truth: Any, instance: FeatureVector | ItemList | None
+    ) -> Truth:
+        """The truth by name, checked. Without the instance, its names are not compared with the items."""
+        if isinstance(instance, ItemList):
+            members: Sequence[str] | None = instance.ids
+        else:
+            members = spec["labels"] if self.closed else None
+        parsed = truths.read(truth, self.truths, self.name, members, self.items)
+        if parsed.reward is not None:
+            low, high = spec["range"]
+            if not low <= parsed.reward <= high:
+                raise TruthError(f"must be from {low:g} to {high:g}, the range of this learner", "/reward")
+        return parsed
+
+
+_FORMS: dict[str, Form] = {}
+
+
+def add(form: Form) -> Form:
+    """A new task."""
+    if form.name in _FORMS:
+        raise ValueError(f"there is a task {form.name} already")
+    _FORMS[form.name] = form
+    return form
+
+
+def of(task: str) -> Form:
+    """The form of a task."""
+    return _FORMS[task]
+
+
+def names() -> tuple[str, ...]:
+    """All tasks."""
+    return tuple(_FORMS)
+
+
+LABEL, LABELS, ORDER, CHOSEN = OneLabel(), LabelSet(), Order(), Chosen()
+
+BINARY = add(
+    Form(
+        "binary",
+        "one of two labels, the negative one first",
+        LABEL,
+        ("label",),
+        "zero-one",
+        closed=True,
+        least=2,
+        most=2,
+        wanted="exactly two labels, the negative one first",
+    )
+)
+MULTICLASS = add(Form("multiclass", "one label; labels join when first seen", LABEL, ("label",), "zero-one"))
+ORDINAL = add(
+    Form(
+        "ordinal",
+        "one of ordered labels, the lowest first",
+        LABEL,
+        ("label",),
+        "absolute",
+        closed=True,
+        least=1,
+        wanted="its labels, the lowest first",
+    )
+)
+MULTILABEL = add(Form("multilabel", "a set of labels", LABELS, ("labels",), "subset-zero-one"))
+LABEL_RANKING = add(
+    Form("label-ranking", "an order of all labels", ORDER, ("labels", "relevance", "label"), "ndcg")
+)
+SUBSET_RANKING = add(
+    Form(
+        "subset-ranking",
+        "an order of the items of a list that comes with the call",
+        ORDER,
+        ("relevance", "clicks"),
+        "ndcg",
+        instance="items",
+    )
+)
+CHOICE = add(
+    Form(
+        "choice",
+        "one item of a list, drawn with a known probability, and a reward for it",
+        CHOSEN,
+        ("reward",),
+        "reward",
+        instance="items",
+    )
+)

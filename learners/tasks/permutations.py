@@ -1,0 +1,225 @@
+"""Orders of labels or items, best first: rep(sigma)_i = F(place of i), F = f / Z with f falling and Z = ||f||."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from ..kernel.powers import power
+from ..losses import rankings as losses
+from ..registry import Loss, Spec, register
+from .searches import Order, assignment, by_score, merge
+from .task import Array, Task
+
+__all__ = ["AP", "NDCG", "Precision", "Ranking", "places"]
+
+Mask = NDArray[np.bool_]
+
+# Up to this many items the assignment solver is faster than a merge.
+SMALL = 24
+
+
+@lru_cache(maxsize=32)
+def places(m: int, position: str = "linear", exponent: float = 1.1) -> Array:
+    """F(1) .. F(m) of length 1, for f(i) = -i (`linear`), 1/i (`reciprocal`), -i^exponent (`power`); read-only."""
+    i = np.arange(1.0, m + 1.0)
+    # i / m in place of i: Z takes the factor away, and no exponent overflows.
+    f = 1.0 / i if position == "reciprocal" else -(power(i / m, exponent) if position == "power" else i / m)
+    F: Array = f / np.sqrt((f * f).sum())
+    F.setflags(write=False)
+    return F
+
+
+class Ranking(Task):
+    """What the ranking losses share. A subclass gives L, the grades as L reads them, and the augmented order."""
+
+    def __init__(self, cutoff: int | None = None, position: str = "linear", exponent: float = 1.1) -> None:
+        self.cutoff = cutoff
+        self.position = position
+        self.exponent = exponent
+
+    def F(self, m: int) -> Array:
+        return places(m, self.position, self.exponent)
+
+    def decide(self, t: Array) -> Order:
+        return by_score(t)
+
+    def judge(self, t: Array, y: Array) -> float:
+        return self.loss(by_score(t), y)
+
+    def rep(self, sigma: Order, d: int) -> Array:
+        rep = np.empty(d)
+        rep[sigma] = self.F(d)
+        return rep
+
+    def grades(self, y: Array) -> Array:
+        """Numbers in the order of the gains of L: items with the same number are the same to L."""
+        return y
+
+    def correct(self, y: Array, t: Array) -> Order:
+        """By grade, equal grades by score, down to the cutoff; by score below it."""
+        order = np.lexsort((-t, -self.grades(y)))
+        if self.cutoff is not None and self.cutoff < t.size:
+            rest = order[self.cutoff :]
+            rest.sort()
+            order[self.cutoff :] = rest[by_score(t[rest])]
+        return order
+
+    def rival(self, y: Array, t: Array) -> Order | None:
+        """The order of the scores if it is wrong; else the lower of two unequal neighbours rises above the other.
+
+        With top_b the sum of the b best scores, an order loses sum_b (F(b) - F(b+1)) (top_b - its own first b). One with
+        another set above place b, where the grade falls, loses at least (F(b) - F(b+1)) (t_b - t_{b+1}), and the
+        swap just that. Where the cutoff splits equal grades, the best item of a lower grade rises to the cutoff.
+        """
+        order = by_score(t)
+        if self.loss(order, y) > 0.0:
+            return order
+        k = t.size if self.cutoff is None else min(self.cutoff, t.size)
+        g, s, F = self.grades(y)[order], t[order], self.F(t.size)
+        drops = np.flatnonzero(g[: k - 1] > g[1:k])
+        costs = (F[drops] - F[drops + 1]) * (s[drops] - s[drops + 1])
+        best, rise = (int(drops[costs.argmin()]), 1) if drops.size else (-1, 0)
+        lower = np.flatnonzero(g[k:] < g[k - 1])
+        if lower.size:
+            to, q = k - 1, k + int(lower[0])
+            cost = float(
+                (s[to : q + 1] * F[to : q + 1]).sum() - s[q] * F[to] - (s[to:q] * F[to + 1 : q + 1]).sum()
+            )
+            if not drops.size or cost < costs.min():
+                best, rise = to, q - to
+        if best < 0:
+            return None
+        order[best : best + rise + 1] = np.roll(order[best : best + rise + 1], 1)
+        return order
+
+    def margin(self, t: Array) -> float | None:
+        """The smallest gap of neighbours in the order, down to the one just below the cutoff."""
+        if t.size < 2:
+            return None
+        gaps = -np.diff(np.sort(t)[::-1])
+        return float(gaps[: self.cutoff].min())
+
+    def _merged(self, relevant: Mask, t: Array, bonus: Array) -> Order:
+        order = by_score(t)
+        upper = relevant[order]
+        return merge(order[upper], order[~upper], t, self.F(t.size), bonus)
+
+    def _two_classes(self, relevant: Mask, t: Array, bonus: Array) -> Order:
+        """argmax of sum_i F(p_i) t_i + sum over relevant i of bonus(p_i)."""
+        R = int(np.count_nonzero(relevant))
+        if R in (0, t.size):
+            return by_score(t)
+        if t.size <= SMALL:
+            value = np.multiply.outer(t, self.F(t.size)) + np.multiply.outer(relevant, bonus)
+            return assignment(value, t)
+        return self._merged(relevant, t, sliding_window_view(bonus, t.size - R + 1))
+
+
+class NDCG(Ranking):
+    """L = 1 - NDCG at `cutoff` (none: the whole list), gain 2^y - 1, discount 1 / log2(1 + place)."""
+
+    def loss(self, sigma: Order, y: Array) -> float:
+        return losses.ndcg_loss(sigma, y, self.cutoff)
+
+    def augmented(self, y: Array, t: Array) -> Order:
+        """argmax of sum_i F(p_i) t_i - G_i D(p_i) / ideal: a merge for two grades, else Lemma 3's assignment."""
+        m = t.size
+        gain = losses.gains(y)
+        D = losses.discounts(m)
+        if self.cutoff is not None and self.cutoff < m:
+            D = np.where(np.arange(m) < self.cutoff, D, 0.0)
+        ideal = float((np.sort(gain)[::-1] * D).sum()) if m else 0.0
+        if ideal <= 0.0:
+            return by_score(t)
+        low, high = gain.min(), gain.max()
+        relevant = gain > low
+        if not (gain[relevant] < high).any():
+            return self._two_classes(relevant, t, D * ((low - high) / ideal))
+        if t.min() == t.max():  # as in the first round: the worst order, whatever the places
+            return np.argsort(gain, kind="stable")
+        value = np.multiply.outer(t, self.F(m)) - np.multiply.outer(gain / ideal, D)
+        return assignment(value, t, gain)
+
+
+class Precision(Ranking):
+    """L = (min(k, relevant) - relevant among the first k) / k, k = `cutoff`; every grade above 0 is relevant."""
+
+    def __init__(self, cutoff: int, position: str = "linear", exponent: float = 1.1) -> None:
+        super().__init__(cutoff, position, exponent)
+        self.k = cutoff
+
+    def loss(self, sigma: Order, y: Array) -> float:
+        return losses.precision_loss(sigma, y, self.k)
+
+    def grades(self, y: Array) -> Array:
+        return (y > 0.0).astype(np.float64)
+
+    def _with_hits(self, hits: int, y: Array, t: Array) -> Order:
+        """The order closest to the scores with `hits` relevant items among the first k."""
+        order = by_score(t)
+        relevant = y[order] > 0.0
+        first = np.zeros(t.size, dtype=bool)
+        first[np.flatnonzero(relevant)[:hits]] = True
+        first[np.flatnonzero(~relevant)[: min(self.k, t.size) - hits]] = True
+        return np.concatenate((order[first], order[~first]))
+
+    def correct(self, y: Array, t: Array) -> Order:
+        return self._with_hits(min(self.k, int(np.count_nonzero(y > 0.0))), y, t)
+
+    def rival(self, y: Array, t: Array) -> Order | None:
+        order = by_score(t)
+        if self.loss(order, y) > 0.0:
+            return order
+        R = int(np.count_nonzero(y > 0.0))
+        fewer = min(self.k, R) - 1
+        if fewer < 0 or min(self.k, t.size) - fewer > t.size - R:
+            return None
+        return self._with_hits(fewer, y, t)
+
+    def augmented(self, y: Array, t: Array) -> Order:
+        return self._two_classes(y > 0.0, t, np.where(np.arange(t.size) < self.k, -1.0 / self.k, 0.0))
+
+
+class AP(Ranking):
+    """L = 1 - average precision; every grade above 0 is relevant.
+
+    AP = (1/R) sum_a a / (a + b_a) splits over the relevant items, so the merge is exact for it too; there is no
+    assignment form.
+    """
+
+    def loss(self, sigma: Order, y: Array) -> float:
+        return losses.ap_loss(sigma, y)
+
+    def grades(self, y: Array) -> Array:
+        return (y > 0.0).astype(np.float64)
+
+    def augmented(self, y: Array, t: Array) -> Order:
+        relevant = y > 0.0
+        R = int(np.count_nonzero(relevant))
+        if R in (0, t.size):
+            return by_score(t)
+        a = np.arange(1.0, R + 1.0)[:, None]
+        return self._merged(relevant, t, -a / (a + np.arange(t.size - R + 1.0)) / R)
+
+
+def _position(spec: Spec) -> dict[str, Any]:
+    return {"position": spec["position"], "exponent": spec.get("exponent", 1.1)}
+
+
+_BOTH = ("label-ranking", "subset-ranking")
+for _loss in (
+    Loss("ndcg", "1 - NDCG, down to `cutoff`", _BOTH, lambda spec: NDCG(spec["cutoff"], **_position(spec))),
+    Loss(
+        "precision",
+        "(min(k, relevant) - hits among the first k) / k, k = `cutoff`",
+        _BOTH,
+        lambda spec: Precision(spec["cutoff"], **_position(spec)),
+    ),
+    Loss("ap", "1 - average precision", _BOTH, lambda spec: AP(**_position(spec))),
+):
+    register(_loss)

@@ -1,0 +1,77 @@
+"""What a prediction problem is: a loss, a unit-norm representation, a decoder, the searches over decisions.
+
+A task sees arrays only; names are handled elsewhere. It holds no state of the learner.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Sigma", "Task", "Y", "lead"]
+
+Array = NDArray[np.float64]
+Sigma = Any  # classes: int (REJECT = -1); multilabel: bool mask; rankings: int array, best first
+Y = Any  # classes: int; multilabel: bool mask; rankings: grades >= 0
+
+
+def lead(values: Array) -> float | None:
+    """The gap between the best and the second best value; None if there is one value only."""
+    if values.size < 2:
+        return None
+    rest = values.copy()
+    best = rest.argmax()  # argmax is several times as fast as max or a partition
+    rest[best] = -math.inf
+    return float(values[best] - rest[rest.argmax()])
+
+
+class Task(ABC):
+    """The pieces of the framework: pred, L, rep, Sigma_y and the two argmaxes that the surrogates need."""
+
+    # The labels' scores are view @ t, where t is not one score a label: (labels, columns of the weights).
+    view: Array | None = None
+
+    def columns(self, labels: int) -> int:
+        """d, the length of t."""
+        return labels
+
+    def price(self, costs: Sequence[float]) -> None:
+        """What missing, or rejecting, each label costs; only for losses with costs."""
+        raise ValueError(f"{type(self).__name__} has no costs")
+
+    @abstractmethod
+    def decide(self, t: Array) -> Sigma:
+        """pred(t) = argmax_sigma <rep(sigma), t>; ties go to what joined first."""
+
+    @abstractmethod
+    def loss(self, sigma: Sigma, y: Y) -> float:
+        """L(sigma, y) >= 0."""
+
+    @abstractmethod
+    def judge(self, t: Array, y: Y) -> float:
+        """L(t, y) = L(pred(t), y): what a round costs. Ties of pred may go against the learner here."""
+
+    @abstractmethod
+    def rep(self, sigma: Sigma, d: int) -> Array:
+        """rep(sigma) in R^d, of length 1."""
+
+    @abstractmethod
+    def correct(self, y: Y, t: Array) -> Sigma:
+        """argmax of <rep(sigma), t> over Sigma_y = {sigma: L(sigma, y) = 0}: the correct one closest to t."""
+
+    @abstractmethod
+    def augmented(self, y: Y, t: Array) -> Sigma:
+        """argmax_sigma L(sigma, y) + <rep(sigma), t>, the loss-augmented decision of Algorithm 1."""
+
+    @abstractmethod
+    def rival(self, y: Y, t: Array) -> Sigma:
+        """argmax of <rep(sigma), t> outside Sigma_y, of Algorithm 2; None if every decision is correct."""
+
+    @abstractmethod
+    def margin(self, t: Array) -> float | None:
+        """The gap that another decision would have to close; None if there is no other decision."""

@@ -1,0 +1,259 @@
+"""Everything that may stand in a spec, as plain data and as the page docs/spec.md. Both are made from the registrations."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from . import forms, registry, spec
+from .forms import Form
+from .registry import Algorithm, Parameter
+from .text import RULES
+
+__all__ = ["page", "reference"]
+
+JSON = dict[str, Any]
+
+
+def reference() -> JSON:
+    """Tasks, algorithms and parameters as JSON: names, types (JSON Schema), defaults, conditions, texts, examples.
+
+    `/openapi.json` and the form of the page are made from it, and docs/spec.md.
+    """
+    return {
+        "tasks": [_task(forms.of(name)) for name in forms.names()],
+        "common": [_parameter(name, spec.COMMON, forms.names()) for name in spec.COMMON],
+        "algorithms": [_algorithm(entry) for entry in registry.algorithms()],
+    }
+
+
+def _task(form: Form) -> JSON:
+    return {
+        "name": form.name,
+        "text": form.text,
+        "instance": form.instance,
+        "truths": list(form.truths),
+        "decision": form.decision.field,
+        "labels": None if form.items else {"closed": form.closed, "least": form.least, "most": form.most},
+        "losses": list(registry.loss_names(form.name)),
+        "preset": registry.preset(form.name),
+    }
+
+
+def _algorithm(entry: Algorithm) -> JSON:
+    return {
+        "name": entry.name,
+        "text": entry.text,
+        "tasks": list(entry.does()),
+        "weight": entry.weight,
+        "parameters": [_parameter(name, entry.parameters, entry.does()) for name in entry.parameters],
+    }
+
+
+def _parameter(name: str, table: Mapping[str, Parameter], tasks: tuple[str, ...]) -> JSON:
+    entry = table[name]
+    fitting = [task for task in tasks if _possible(entry, table, forms.of(task))]
+    schemas = {task: dict(entry.check_for(forms.of(task)).schema) for task in fitting}
+    different = {json.dumps(schema) for schema in schemas.values()}
+    when = entry.when
+    return {
+        "name": name,
+        "text": entry.text,
+        "tasks": fitting,
+        "schema": _union(list(schemas.values())),
+        "by_task": schemas if len(different) > 1 else {},
+        "default": entry.shown or _default(entry, fitting),
+        "when": None if when is None else {"field": when.field, "values": list(when.values)},
+        "required": str(entry.required) if not isinstance(entry.required, bool) else entry.required,
+        "example": entry.example,
+    }
+
+
+def _possible(entry: Parameter, table: Mapping[str, Parameter], form: Form) -> bool:
+    """Whether the parameter can have a meaning on a task: its condition may ask for a value that the task has not."""
+    if not entry.forms(form):
+        return False
+    if entry.when is None:
+        return True
+    other = table[entry.when.field]
+    options = other.check_for(form).options if other.forms(form) else ()
+    return other.forms(form) and (not options or bool(set(options) & set(entry.when.values)))
+
+
+def _union(schemas: list[JSON]) -> JSON:
+    """One schema for all tasks: the words of all of them."""
+    first = dict(schemas[0]) if schemas else {}
+    if "enum" in first:
+        first["enum"] = list(dict.fromkeys(word for schema in schemas for word in schema["enum"]))
+    return first
+
+
+def _default(entry: Parameter, tasks: list[str]) -> Any:
+    """The default as JSON; "the first" where it differs between tasks."""
+    defaults = [entry.default_for(forms.of(task), {}) for task in tasks]
+    return defaults[0] if all(value == defaults[0] for value in defaults) else "the first"
+
+
+# ---- the page
+
+
+def page() -> str:
+    """docs/spec.md."""
+    whole = reference()
+    return "\n".join(
+        [
+            _OPENING,
+            _table(
+                ("task", "decides", "instance", "truth", "losses (default first)"),
+                map(_task_row, whole["tasks"]),
+            ),
+            _PRESETS,
+            *(f"- `{json.dumps({'task': task['name'], **task['preset']})}`" for task in whole["tasks"]),
+            "\n## Fields of every algorithm\n",
+            _parameters(whole["common"], list(forms.names())),
+            *(_section(entry) for entry in whole["algorithms"]),
+            _INSTANCES,
+            _table(
+                ("algorithm", "an event of weight w"),
+                [(f"`{e['name']}`", e["weight"]) for e in whole["algorithms"]],
+            ),
+            "",
+        ]
+    )
+
+
+def _table(head: tuple[str, ...], rows: Any) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def _task_row(task: Mapping[str, Any]) -> tuple[str, ...]:
+    first = forms.of(task["name"]).loss
+    losses = sorted(task["losses"], key=lambda name: name != first)
+    return (
+        f"`{task['name']}`",
+        task["text"],
+        _code([task["instance"]]),
+        _code(task["truths"]),
+        _code(losses),
+    )
+
+
+def _section(entry: Mapping[str, Any]) -> str:
+    text = entry["text"]
+    return (
+        f"\n## `{entry['name']}`\n\n{text[0].upper()}{text[1:]}.\nTasks: {_code(entry['tasks'])}.\n\n"
+        + _parameters(entry["parameters"], entry["tasks"])
+    )
+
+
+def _parameters(entries: list[JSON], tasks: list[str]) -> str:
+    head = ("field", "tasks", "type", "default", "effect", "example")
+    return _table(head, [_row(entry, tasks) for entry in entries])
+
+
+def _row(entry: JSON, tasks: list[str]) -> tuple[str, ...]:
+    when = entry["when"]
+    effect = entry["text"].replace("|", "\\|")
+    if when is not None:
+        effect += f"; with `{when['field']}`: {_code(when['values'])}"
+    if isinstance(entry["required"], str):
+        effect += f"; required with `{entry['required'].replace(': ', '`: `', 1)}`"
+    example = "" if entry["example"] is None else f"`{json.dumps(entry['example'])}`"
+    return (f"`{entry['name']}`", _tasks(entry["tasks"], tasks), _type(entry), _shown(entry), effect, example)
+
+
+def _tasks(names: list[str], every: list[str]) -> str:
+    return "all" if names == every else _code(names)
+
+
+def _shown(entry: JSON) -> str:
+    if entry["required"] is True:
+        return "required"
+    default = entry["default"]
+    if default is None:
+        return "none"
+    if isinstance(default, str):
+        return default if " " in default or default.isdigit() else f"`{default}`"
+    return f"`{json.dumps(default)}`"
+
+
+def _type(entry: JSON) -> str:
+    if entry["by_task"]:
+        alike: dict[str, list[str]] = {}
+        for task, schema in entry["by_task"].items():
+            alike.setdefault(_schema(schema), []).append(task)
+        return "; ".join(f"{', '.join(tasks)}: {kind}" for kind, tasks in alike.items())
+    return _schema(entry["schema"])
+
+
+def _schema(schema: Mapping[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(map(_schema, schema["anyOf"]))
+    if "enum" in schema:
+        return _code(schema["enum"])
+    kind = schema["type"]
+    if kind == "array":
+        return f"list of {_plural(schema['items'])}"
+    if kind == "object":
+        return f"object: label to {_schema(schema['additionalProperties'])}"
+    words = {"boolean": "`true` or `false`", "integer": "whole number", "number": "number", "string": "text"}
+    bounds = [
+        f"{words_} {schema[key]:g}"
+        for key, words_ in (("exclusiveMinimum", "above"), ("minimum", "at least"), ("maximum", "at most"))
+        if key in schema
+    ]
+    return " ".join([words[kind], *[" and ".join(bounds)]]).strip()
+
+
+def _plural(schema: Mapping[str, Any]) -> str:
+    if schema["type"] == "array":
+        return f"lists of {_plural(schema['items'])}"
+    return "labels" if schema["type"] == "string" else "numbers " + _schema(schema).removeprefix("number ")
+
+
+def _code(names: list[Any]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+_OPENING = """# The spec: every field
+
+Send a spec to create a learner: `PUT /v1/learners/mail` with `{"task": "multiclass"}`, or from Python
+`feedrank.learners.build({"task": "multiclass"})`. Only `task` is required. Without `algorithm` you get the preset of the
+task; with it, every field that you leave out has the default below. The reply shows the spec in full. A field that is
+unknown, or has no meaning where it stands, is refused with a pointer to it; nothing is ignored.
+
+This page is made from the code by `python scripts/spec_reference.py`; a test fails when it is stale.
+
+## Tasks
+"""
+
+_PRESETS = """
+A spec without `algorithm` means, for each task:
+"""
+
+_INSTANCES = f"""
+## Raw text
+
+Instead of `"features"` an instance may have `"text"`: a text, or an object of texts by field. `tokenizer` says by which
+rule it becomes features; a learner keeps the rule it was made with. `{RULES[0]}`:
+
+1. Unicode NFKC, then casefold.
+2. A word is a longest run of letters and digits, with the marks that belong to them; every Chinese or Japanese character
+   is a word of its own. All else separates words.
+3. The features are the distinct words, and the distinct pairs of neighbouring words joined by one space. Each counts 1.
+
+Of `{{"subject": "Cheap pills", "body": "..."}}` the features have their field before them: `subject:cheap`,
+`subject:pills`, `subject:cheap pills`. Pairs do not cross fields.
+
+## Items in columns, and their context
+
+`"items": {{"ids": ["d1", "d2"], "columns": ["bm25", "age"], "rows": [[12.1, 3], [8.0, 1]]}}` is the short way to write
+items that have the same features. With `"context": true` in the spec, `"features"` beside `"items"` describe the query or
+the user: each of them is multiplied with each feature of each item, after the items are scaled, and the products, named
+`context * item`, stand beside the items' own features. The context's values are taken as they are.
+
+## The weight of an event
+
+Feedback may have a `weight`: above 0, at most 1000, 1 if left out. The loss, the counts of `progress` and the idf counts
+do not see it; what is learned does:
+"""
