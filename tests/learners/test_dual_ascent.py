@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize, minimize_scalar
 
-from feedrank.learners.dual_ascent.interior import interior_point
-from feedrank.learners.dual_ascent.responses import Additive, Logistic, Tilted, root
-from feedrank.learners.dual_ascent.tasks import Relevant
-from feedrank.learners.dual_ascent.updates import is_mistake, update_I, update_II, update_III
+from feedrank.learners.algorithms.dual_ascent.interior import interior_point
+from feedrank.learners.algorithms.dual_ascent.mistakes import Relevant
+from feedrank.learners.algorithms.dual_ascent.responses import Additive, Logistic, Tilted, root
+from feedrank.learners.algorithms.dual_ascent.updates import is_mistake, update_I, update_II, update_III
 
 KINDS = ("additive", "logistic", "tilted")
 
 
 def tilted(p, values):
-    return Tilted(values @ p, values, lambda labels: p[:, labels])
+    return Tilted(values @ p, values, lambda labels: np.log(p[:, labels]))
 
 
 def response(kind, k, rng):
@@ -37,7 +37,7 @@ def reach(answer):
     """Beyond this no margin can be: entropic scores are averages of x."""
     if isinstance(answer, Additive):
         return 1.0
-    return answer.c if isinstance(answer, Logistic) else answer.largest
+    return answer.c if isinstance(answer, Logistic) else float(answer.values.max())
 
 
 def rounds(kind, seed, count, sizes=(2, 3, 5, 20, 101)):

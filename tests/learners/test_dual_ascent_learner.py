@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedrank.learners import InstanceError, build, dump, load
-from feedrank.learners.theory.dual_ascent import complexity, hinge, lemma, mistake_bound, primal
+from feedrank.learners.theory.dual_ascent_bounds import complexity, hinge, lemma, mistake_bound, primal
 
 UPDATES = ("I", "II", "III")
 COMPLEXITIES = ("squared-norm", "entropy")
@@ -215,7 +215,7 @@ def test_a_separable_stream_meets_the_mistake_bound():
     once = model.progress.mistakes
     theta = model.model.weights.arrays()["theta"]
     w = np.zeros((N, K))
-    for name, row in model.features.index.items():
+    for row, name in enumerate(model.features):
         w[int(name[1:])] = theta[row]
     assert once <= mistake_bound(primal(w, seen, C, gamma), C, gamma)
 

@@ -112,6 +112,7 @@ def test_restoring_is_exact_and_goes_on_with_the_same_bits():
     weights.grow(12, 6)
     wander(weights, rng, 100, 2.0)
     again = Entropic(1)
+    again.grow(12, 6)
     again.restore(weights.arrays(), weights.counters())
     for one in (weights, again):
         one.grow(14, 7)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from feedrank.learners import InputError, SnapshotError, build, dump, fingerprint, load
+from feedrank.learners import InputError, SnapshotError, build, dump, fingerprint, forms, instances, load
 
 LABELS = {"labels": ["low", "high"]}
 PREDTRON = {"algorithm": "predtron"}
@@ -23,10 +23,37 @@ SPECS = [
     {"task": "binary", **LABELS, **PREDTRON, "loss": "weighted", "weights": {"low": 3}},
     {"task": "binary", **LABELS, **PREDTRON, "loss": "reject", "reject_costs": {"low": 0.2}},
     {"task": "multiclass"},
+    {
+        "task": "multiclass",
+        "algorithm": "auto",
+        "loss": "weighted",
+        "weights": {"a": 2.5},
+        "weighting": "none",
+    },
+    {"task": "multiclass", "algorithm": "auto", "loss": "reject", "reject_costs": {"b": 0.3}, "bias": False},
+    {"task": "multiclass", "algorithm": "auto", "loss": "block-zero-one", "blocks": [["a", "b"]]},
+    {"task": "multiclass", "algorithm": "auto", "experts": ["naive-bayes", "dual-ascent"]},
+    {"task": "multilabel", "algorithm": "auto", "loss": "f-score"},
+    {"task": "multilabel", "algorithm": "auto", "loss": "subset-zero-one"},
+    {"task": "label-ranking", "algorithm": "auto", "loss": "precision", "cutoff": 2},
+    {"task": "label-ranking", "algorithm": "naive-bayes", "loss": "ap"},
+    {"task": "binary", **LABELS, "algorithm": "auto", "loss": "reject", "reject_costs": {"low": 0.2}},
+    {"task": "binary", **LABELS, "algorithm": "least-squares"},
+    {"task": "ordinal", "labels": ["1", "2", "3", "4"], "algorithm": "naive-bayes"},
+    {"task": "multilabel", "algorithm": "least-squares"},
+    {"task": "multiclass", **PREDTRON, "normalize": "auto", "bias": True},
+    {"task": "multiclass", **QUADRATIC, "normalize": "auto"},
+    {"task": "label-ranking", **ASCENT, "update": "III", "normalize": "auto", "weighting": "idf"},
     {"task": "multiclass", **PREDTRON},
     {"task": "multiclass", **PREDTRON, "variant": "loss-driven", "bias": True, "weighting": "idf"},
     {"task": "multiclass", **PREDTRON, "loss": "weighted", "weights": {"a": 2.5}, "normalize": "unit"},
+    {"task": "multiclass", **ASCENT, "update": "III", "weighting": "idf", "normalize": "blocks"},
+    {"task": "multilabel", **PREDTRON, "loss": "hamming", "normalize": "blocks", "bias": True},
+    {"task": "label-ranking", **ASCENT, "normalize": "blocks"},
     {"task": "multiclass", **PREDTRON, "loss": "reject", "reject_costs": {"b": 0.5}},
+    {"task": "multiclass", **PREDTRON, "precision": "float32", "normalize": "unit"},
+    {"task": "label-ranking", **ASCENT, "update": "III", "precision": "float32", "weighting": "idf"},
+    {"task": "subset-ranking", "algorithm": "listnet", "precision": "float32"},
     {"task": "ordinal", "labels": ["1", "2", "3", "4"]},
     {"task": "multilabel"},
     {"task": "multilabel", **PREDTRON},
@@ -108,6 +135,8 @@ SPECS = [
     },
     {"task": "subset-ranking", **PREDTRON, "kernel": "polynomial", "normalize": "unit", "position": "power"},
     {"task": "multiclass", **ASCENT, "bias": True},
+    {"task": "binary", **LABELS, **ASCENT, "update": "III", "normalize": "unit"},
+    {"task": "binary", **LABELS, **ASCENT, "update": "II", "complexity": "entropy"},
     {"task": "multiclass", **ASCENT, "update": "II", "complexity": "entropy", "dimension": 5},
     {
         "task": "multiclass",
@@ -124,6 +153,8 @@ SPECS = [
     {"task": "label-ranking", "algorithm": "minimax-perceptron"},
     {"task": "label-ranking", "algorithm": "listnet"},
     {"task": "subset-ranking"},
+    {"task": "subset-ranking", "algorithm": "auto", "loss": "ap", "examination": [1, 0.5, 0.2]},
+    {"task": "subset-ranking", "algorithm": "auto", "bias": True, "loss": "precision", "cutoff": 2},
     {"task": "subset-ranking", **PREDTRON, "bias": True, "normalize": "unit"},
     {"task": "subset-ranking", **PREDTRON, "cutoff": 2, "variant": "loss-driven", "normalize": "list"},
     {"task": "subset-ranking", "algorithm": "slam", "normalize": "list"},
@@ -148,9 +179,12 @@ SPECS = [
     {"task": "label-ranking", **QUADRATIC, "loss": "ap", "bias": True},
     {"task": "label-ranking", **QUADRATIC, "loss": "pairwise-disagreement", "regularization": 0.1},
     {"task": "subset-ranking", **QUADRATIC, "normalize": "list"},
+    {"task": "subset-ranking", "algorithm": "listnet", "context": True, "normalize": "list", "bias": True},
     {"task": "subset-ranking", **QUADRATIC, "loss": "precision", "cutoff": 2, "budget": 10},
     {"task": "subset-ranking", **QUADRATIC, "loss": "ap", "kernel": "gaussian", "budget": 10},
     {"task": "subset-ranking", **QUADRATIC, "loss": "pairwise-disagreement", "bias": True},
+    {"task": "choice"},
+    {"task": "choice", "gamma": 3, "floor": 0.1, "range": [-1, 2], "baseline": 0.3},
 ]
 
 every_spec = pytest.mark.parametrize("spec", SPECS, ids=lambda s: "-".join(str(v) for v in s.values())[:60])
@@ -169,26 +203,38 @@ def features(rng):
     return rng.uniform(0, 1, 4).round(3).tolist()
 
 
-def truth(spec, rng, ids=()):
-    task = spec["task"]
-    if task == "subset-ranking":
-        if rng.integers(2):
-            return {"clicks": [name for name in ids if rng.integers(2)]}
-        return {"relevance": {name: int(rng.integers(4)) for name in ids if rng.integers(2)}}
-    if task in ("binary", "ordinal"):
-        return {"label": str(rng.choice(spec["labels"]))}
-    if task == "multiclass":
-        return {"label": str(rng.choice(TOPICS))}
-    if task == "multilabel" or rng.integers(2):
-        return {"labels": [topic for topic in TOPICS if rng.integers(2)]}
-    return {"relevance": {topic: int(rng.integers(4)) for topic in TOPICS if rng.integers(2)}}
+def some(names, rng):
+    return [name for name in names if rng.integers(2)]
+
+
+# What a truth of each field may be, from the names that it may use. A form says which of the fields it takes.
+TRUTHS = {
+    "label": lambda names, rng: str(rng.choice(names)),
+    "labels": some,
+    "clicks": some,
+    "relevance": lambda names, rng: {name: int(rng.integers(4)) for name in some(names, rng)},
+    "reward": lambda names, rng: float(rng.integers(2)),
+}
 
 
 def event(spec, rng):
-    if spec["task"] == "subset-ranking":
-        ids = [f"d{i}" for i in range(rng.integers(1, 6))]
-        return {"items": [{"id": name, "features": features(rng)} for name in ids]}, truth(spec, rng, ids)
-    return {"features": features(rng)}, truth(spec, rng)
+    form = forms.of(spec["task"])
+    names = spec["labels"] if form.closed else TOPICS
+    if form.items:
+        names = [f"d{i}" for i in range(rng.integers(1, 6))]
+        if rng.integers(2):
+            instance = {"items": [{"id": name, "features": features(rng)} for name in names]}
+        else:
+            rows = rng.uniform(0, 1, (len(names), 3)).round(3).tolist()
+            instance = {"items": {"ids": names, "columns": ["w0", "w1", "2"], "rows": rows}}
+        if (spec.get("context") or form.chooses) and rng.integers(2):
+            instance["features"] = features(rng)
+    elif rng.integers(4):
+        instance = {"features": features(rng)}
+    else:
+        instance = {"text": " ".join(some(WORDS, rng))}
+    field = str(rng.choice(form.truths))
+    return instance, {field: TRUTHS[field](names, rng)}
 
 
 def stream(spec, seed, count):
@@ -196,8 +242,14 @@ def stream(spec, seed, count):
     return [event(spec, rng) for _ in range(count)]
 
 
+def teach(learner, instance, answer, weight=1.0):
+    """One round; a reward is of what was served."""
+    served = learner.predict(instance).served() if learner.form.chooses else None
+    return learner.learn(instance, answer, served=served, weight=weight)
+
+
 def run(learner, events):
-    return [learner.learn(instance, answer) for instance, answer in events]
+    return [teach(learner, instance, answer) for instance, answer in events]
 
 
 @every_spec
@@ -216,10 +268,10 @@ def test_save_and_load_in_the_middle_changes_no_later_bit(spec):
     events = stream(spec, 2, 60)
     straight, broken = build(spec), build(spec)
     for cut, (instance, answer) in enumerate(events):
-        outcome = straight.learn(instance, answer)
+        outcome = teach(straight, instance, answer)
         if cut % 7 == 3:
             broken = load(dump(broken))
-        assert broken.learn(instance, answer) == outcome
+        assert teach(broken, instance, answer) == outcome
     assert dump(broken) == dump(straight)
     assert fingerprint(broken) == fingerprint(straight)
     assert broken.describe() == straight.describe()
@@ -229,13 +281,13 @@ def test_save_and_load_in_the_middle_changes_no_later_bit(spec):
 def test_predicting_changes_nothing(spec):
     learner, silent = build(spec), build(spec)
     for instance, answer in stream(spec, 3, 25):
-        silent.learn(instance, answer)
+        teach(silent, instance, answer)
         before = dump(learner)
         first = learner.predict(instance)
         assert learner.predict(instance) == first
-        learner.check(instance, answer)
+        learner.check(instance, answer, served=learner.predict(instance).served())
         assert dump(learner) == before
-        learner.learn(instance, answer)
+        teach(learner, instance, answer)
     assert dump(learner) == dump(silent)
 
 
@@ -280,14 +332,15 @@ def test_every_label_or_item_is_ranked_best_first(spec):
         prediction = learner.predict(instance)
         names = [name for name, _ in prediction.ranking]
         everything = (
-            [item["id"] for item in instance["items"]] if "items" in instance else list(learner.labels)
+            list(instances.read_items(instance["items"]).ids) if "items" in instance else list(learner.labels)
         )
         assert sorted(names) == sorted(everything)
         if not (searched and learner.spec["algorithm"] == "quadratic-surrogate"):
             assert all(one[1] >= two[1] for one, two in pairwise(prediction.ranking))
         assert learner.predict(instance, top=2).ranking == prediction.ranking[:2]
         assert prediction.margin is None or prediction.margin >= 0
-        assert learner.predict(instance, min_margin=1e30).abstained or prediction.margin is None
+        if prediction.margin is not None:
+            assert learner.predict(instance, min_margin=1e30).abstained
         json.dumps(prediction.to_json(), allow_nan=False)
 
 
@@ -306,7 +359,7 @@ def test_contributions_sum_to_the_score(spec):
 
 
 @every_spec
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(noise=st.binary(max_size=40), seed=st.integers(0, 5), place=st.floats(0, 1))
 def test_damage_is_noticed(spec, noise, seed, place):
     learner = build(spec)
@@ -381,6 +434,24 @@ def test_options_that_mean_nothing_are_refused(spec):
         assert caught.value.pointer == "/" + next(iter(options))
         with pytest.raises(InputError):
             build(spec).predict(instance, **options)
+
+
+@every_spec
+def test_an_event_of_weight_one_is_an_event_and_a_light_one_teaches_less(spec):
+    plain, weighed, light, heavy = build(spec), build(spec), build(spec), build(spec)
+    for instance, answer in stream(spec, 13, 12):
+        assert teach(plain, instance, answer) == teach(weighed, instance, answer, weight=1)
+        teach(light, instance, answer, weight=0.01)
+        teach(heavy, instance, answer, weight=1000)
+    assert dump(plain) == dump(weighed)
+    assert dump(plain) != dump(light)
+    assert heavy.progress.rounds == 12
+    before = dump(heavy)
+    for weight in (0, -1, 1000.5, True, "1", float("nan"), None):
+        with pytest.raises(InputError) as caught:
+            teach(heavy, instance, answer, weight=weight)
+        assert caught.value.pointer == "/weight"
+    assert dump(heavy) == before
 
 
 def test_before_the_first_label_there_is_nothing_to_choose():

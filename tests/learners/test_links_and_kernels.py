@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from feedrank.learners.instances import Matrix, Vector
-from feedrank.learners.weights.kernel import Kernel
+from feedrank.learners.weights.expansion import KernelExpansion
 from feedrank.learners.weights.linear import Linear
 from feedrank.learners.weights.links import PNorm, dual_exponent
 
@@ -23,6 +23,7 @@ def matrix(rng, features, items=4):
 
 
 def restored(weights, fresh):
+    fresh.grow(weights.features, weights.labels)
     fresh.restore({name: array.copy() for name, array in weights.arrays().items()}, weights.counters())
     return fresh
 
@@ -127,7 +128,7 @@ def dense(x, features):
 def test_kernel_scores_are_the_sum_over_stored_examples(kind, form, budget):
     rng = np.random.default_rng(7)
     features, labels = 4, 1 if form != "vector" else 2
-    w, examples = Kernel(kind, bandwidth=1.3, degree=3, budget=budget), []
+    w, examples = KernelExpansion(kind, bandwidth=1.3, degree=3, budget=budget), []
     w.grow(features, labels)
     for i in range(9):
         features += i % 2
@@ -161,13 +162,13 @@ def test_kernel_scores_are_the_sum_over_stored_examples(kind, form, budget):
         w.step(x, g, 0.5)
         examples.append((dense(x, features), -0.5 * g))
         if i == 5:
-            w = restored(w, Kernel(kind, bandwidth=1.3, degree=3, budget=budget))
+            w = restored(w, KernelExpansion(kind, bandwidth=1.3, degree=3, budget=budget))
     assert len(w.sizes) == (9 if budget is None else budget)
 
 
 def test_the_linear_kernel_is_the_linear_weights():
     rng = np.random.default_rng(3)
-    w, k = Linear(), Kernel("linear")
+    w, k = Linear(), KernelExpansion("linear")
     for weights in (w, k):
         weights.grow(10, 4)
     for _ in range(20):
@@ -179,7 +180,7 @@ def test_the_linear_kernel_is_the_linear_weights():
 
 
 def test_unknown_features_widen_the_gaussian_distance():
-    w = Kernel("gaussian", bandwidth=1.0)
+    w = KernelExpansion("gaussian", bandwidth=1.0)
     w.grow(1, 1)
     w.step(Vector(np.array([0]), np.array([1.0])), np.array([-1.0]), 1.0)
     near = w.scores(Vector(np.array([0]), np.array([1.0])))
@@ -189,7 +190,7 @@ def test_unknown_features_widen_the_gaussian_distance():
 
 
 def test_polynomials_of_large_numbers_stay_finite():
-    w = Kernel("polynomial", degree=5)
+    w = KernelExpansion("polynomial", degree=5)
     w.grow(1, 1)
     x = Vector(np.array([0]), np.array([1e90]))
     w.step(x, np.array([-1.0]), 1.0)

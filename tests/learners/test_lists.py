@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from feedrank.learners import InstanceError, SpecError, TruthError, build, dump
-from feedrank.learners.instances import Listing, read_items
-from feedrank.learners.theory import lists as theory
+from feedrank.learners.instances import ItemList, read_items
+from feedrank.learners.theory import list_bounds as theory
 
 ALGORITHMS = ["slam", "minimax-perceptron", "listnet"]
 
 
-def listing(X):
-    return Listing.dense([str(i) for i in range(len(X))], X)
+def item_list(X):
+    return ItemList.dense([str(i) for i in range(len(X))], X)
 
 
 def orders(spec, stream, scale=1.0):
     """The ranking before each round of a stream, by the learner of a spec."""
     learner, found = build({"task": "subset-ranking", **spec}), []
     for X, y in stream:
-        found.append([name for name, _ in learner.predict(listing(scale * X)).ranking])
-        learner.learn(listing(scale * X), {"relevance": y})
+        found.append([name for name, _ in learner.predict(item_list(scale * X)).ranking])
+        learner.learn(item_list(scale * X), {"relevance": y})
     return found
 
 
@@ -53,7 +53,7 @@ def test_the_rate_of_the_theory_needs_R_and_keeps_the_bound():
     stream = list(theory.separable(2, 200, items=6, dimension=4, levels=2, gamma=2.0))
     R = max(np.linalg.norm(X, axis=1).max() for X, _ in stream)
     learner = build({**spec, "R": R})
-    loss = sum(learner.learn(listing(X), {"relevance": y}).loss for X, y in stream)
+    loss = sum(learner.learn(item_list(X), {"relevance": y}).loss for X, y in stream)
     assert 0 < loss <= theory.slam_margin_bound(R, 2.0, 6, 1.0)
     with pytest.raises(SpecError):
         build({"task": "subset-ranking", "algorithm": "slam", "R": 1.0})
@@ -67,8 +67,8 @@ def test_named_sparse_and_dense_features_teach_the_same(algorithm):
     for _ in range(10):
         X = rng.random((6, 40)) * (rng.random((6, 40)) < 0.1)
         y, ids, names = rng.integers(0, 3, 6).astype(float), list("abcdef"), [str(i) for i in range(40)]
-        one = dense.learn(Listing(ids, names, X), {"relevance": y})
-        other = thin.learn(Listing(ids, names, sparse.csr_array(X)), {"relevance": y})
+        one = dense.learn(ItemList(ids, names, X), {"relevance": y})
+        other = thin.learn(ItemList(ids, names, sparse.csr_array(X)), {"relevance": y})
         assert one.loss == pytest.approx(other.loss, abs=1e-12)
     probe = {"items": [{"id": i, "features": {str(n): 1}} for n, i in enumerate("abcdef")]}
     for (name, score), (same, close) in zip(
@@ -83,9 +83,9 @@ def test_ten_thousand_items_are_routine(algorithm):
     learner = build({"task": "subset-ranking", "algorithm": algorithm, "normalize": "list"})
     X, w = rng.random((10_000, 20)), rng.normal(size=20)
     y = np.digitize(X @ w, np.quantile(X @ w, [0.5, 0.8, 0.95, 0.99])).astype(float)
-    first = learner.learn(listing(X), {"relevance": y}).loss
+    first = learner.learn(item_list(X), {"relevance": y}).loss
     for _ in range(20):
-        last = learner.learn(listing(X), {"relevance": y}).loss
+        last = learner.learn(item_list(X), {"relevance": y}).loss
     assert last < first
 
 
@@ -103,8 +103,8 @@ def test_labels_are_ranked_as_items_are(algorithm):
 def test_the_margin_is_the_smallest_gap_that_would_change_the_top(cutoff):
     learner = build({"task": "subset-ranking", "algorithm": "slam", "cutoff": cutoff, "learning_rate": 1.0})
     for X, y in STREAM:
-        learner.learn(listing(X), {"relevance": y})
-    found = learner.predict(listing(STREAM[0][0]))
+        learner.learn(item_list(X), {"relevance": y})
+    found = learner.predict(item_list(STREAM[0][0]))
     gaps = [a - b for (_, a), (_, b) in pairwise(found.ranking)]
     assert found.margin == pytest.approx(min(gaps[:cutoff]))
 
@@ -124,7 +124,7 @@ def test_the_preset_is_at_home_with_raw_features():
     for _ in range(200):
         y = rng.integers(0, 3, 15).astype(float)
         X = np.column_stack([rng.random(15) * 1e7, 0.01 * y + 0.004 * rng.random(15), rng.random(15) * 1e4])
-        losses.append(learner.learn(listing(X), {"relevance": y}).loss)
+        losses.append(learner.learn(item_list(X), {"relevance": y}).loss)
     assert np.mean(losses[-50:]) < 0.02 < np.mean(losses[:3])
 
 
@@ -143,10 +143,10 @@ def test_grades_as_an_array_are_the_grades_by_name():
     X = np.random.default_rng(1).random((4, 3))
     named, listed = build({"task": "subset-ranking"}), build({"task": "subset-ranking"})
     grades = np.array([0, 2, 1, 0])
-    named.learn(listing(X), {"relevance": {str(i): int(grade) for i, grade in enumerate(grades)}})
-    listed.learn(listing(X), {"relevance": grades})
+    named.learn(item_list(X), {"relevance": {str(i): int(grade) for i, grade in enumerate(grades)}})
+    listed.learn(item_list(X), {"relevance": grades})
     assert dump(named) == dump(listed)
-    assert listed.learn(listing(X), {"relevance": grades}, served={"ranking": list("0123")}).served_loss > 0
+    assert listed.learn(item_list(X), {"relevance": grades}, served={"ranking": list("0123")}).served_loss > 0
     for wrong in (
         np.zeros(3),
         np.array([0, 1, np.nan, 0]),
@@ -155,7 +155,7 @@ def test_grades_as_an_array_are_the_grades_by_name():
         np.array(list("abcd")),
     ):
         with pytest.raises(TruthError):
-            listed.learn(listing(X), {"relevance": wrong})
+            listed.learn(item_list(X), {"relevance": wrong})
 
 
 rows = st.lists(
@@ -197,7 +197,7 @@ def test_the_example_of_the_page_runs_and_says_what_it_prints(capsys):
 def test_features_of_any_size_keep_the_scores_finite(algorithm, scale):
     learner = build({"task": "subset-ranking", "algorithm": algorithm})
     for X, y in STREAM[:5]:
-        learner.learn(listing(np.clip(X, -1, 1) * scale), {"relevance": y})
+        learner.learn(item_list(np.clip(X, -1, 1) * scale), {"relevance": y})
     for probe in (scale, 1.0):
-        ranking = learner.predict(listing(np.clip(STREAM[6][0], -1, 1) * probe)).ranking
+        ranking = learner.predict(item_list(np.clip(STREAM[6][0], -1, 1) * probe)).ranking
         assert all(np.isfinite(score) for _, score in ranking)

@@ -7,13 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feedrank.learners.algorithms import rates
+from feedrank.learners.algorithms.listnet import ListNet
+from feedrank.learners.algorithms.minimax import Minimax
+from feedrank.learners.algorithms.rates import Paced
+from feedrank.learners.algorithms.slam import Slam
 from feedrank.learners.instances import Matrix
 from feedrank.learners.losses.rankings import ap_loss, ndcg, ndcg_loss
-from feedrank.learners.surrogates import rates
-from feedrank.learners.surrogates.listnet import ListNet
-from feedrank.learners.surrogates.minimax import Minimax
-from feedrank.learners.surrogates.slam import Slam
-from feedrank.learners.theory import lists as theory
+from feedrank.learners.model import Round
+from feedrank.learners.theory import list_bounds as theory
+
+
+def theory_paced(slam, R):
+    return Paced(slam, rates.theory(slam.v, R))
 
 
 class Bare:
@@ -26,7 +32,7 @@ class Bare:
         return np.argsort(-(X @ self.w), kind="stable")
 
     def learn(self, X, y):
-        g = self.surrogate.direction(X @ self.w, y, Matrix(np.arange(X.shape[1]), X))
+        g = self.surrogate.direction(Round(X @ self.w, y, Matrix(np.arange(X.shape[1]), X)))
         if g is not None:
             self.w -= self.eta * (X.T @ g)
 
@@ -51,11 +57,11 @@ def test_slam_meets_corollary_7_at_the_rate_of_the_theory(seed, measure, cutoff)
     loss = ap_loss if measure == "ap" else lambda order, y: ndcg_loss(order, y, cutoff)
     places = cutoff or 8
     bound = theory.slam_margin_bound(R, 1.5, places, 1.0 if measure == "ap" else theory.ndcg_v_max(2, places))
-    orders = run(Slam(measure, cutoff, rate=rates.theory(R)), stream)
+    orders = run(theory_paced(Slam(measure, cutoff), R), stream)
     total = sum(loss(order, y) for order, (_, y) in zip(orders, stream, strict=True))
     assert 0 < total <= bound
     fixed = theory.slam_rate(R, places, 1.0 if measure == "ap" else theory.ndcg_v_max(2, places))
-    orders = run(Slam(measure, cutoff, rate=rates.constant(fixed)), stream)
+    orders = run(Paced(Slam(measure, cutoff), rates.constant(fixed)), stream)
     assert sum(loss(order, y) for order, (_, y) in zip(orders, stream, strict=True)) <= bound
 
 
@@ -100,7 +106,8 @@ def test_minimax_does_not_depend_on_its_rate_and_slam_does():
 
 
 @pytest.mark.parametrize(
-    "surrogate", [Slam(), Slam("ap"), Slam(rate=rates.scale_free), Minimax(), ListNet(rates.scale_free)]
+    "surrogate",
+    [Slam(), Slam("ap"), Paced(Slam(), rates.scale_free), Minimax(), Paced(ListNet(), rates.scale_free)],
 )
 @pytest.mark.parametrize(("measure", "items"), [("ndcg", 2), ("ndcg", 7), ("ap", 5)])
 def test_nobody_beats_the_adversary(surrogate, measure, items):
@@ -139,9 +146,9 @@ def test_figure_1_both_perceptrons_go_to_one_and_listnet_goes_slowly():
     stream = list(theory.separable(1, 600))
     means, late = {}, {}
     for name, surrogate in (
-        ("slam", Slam(rate=rates.scale_free)),
+        ("slam", Paced(Slam(), rates.scale_free)),
         ("minimax", Minimax()),
-        ("listnet", ListNet(rates.scale_free)),
+        ("listnet", Paced(ListNet(), rates.scale_free)),
     ):
         orders = run(surrogate, stream)
         values = [ndcg(order, y, 10) for order, (_, y) in zip(orders, stream, strict=True)]
@@ -150,9 +157,9 @@ def test_figure_1_both_perceptrons_go_to_one_and_listnet_goes_slowly():
     assert min(late["slam"], late["minimax"]) > 0.997 > late["listnet"]
 
 
-@pytest.mark.parametrize("rate", [rates.scale_free, rates.theory(10.0)])
-def test_one_level_lists_do_not_disturb_the_rates(rate):
-    learner = Bare(Slam(rate=rate), 3)
+@pytest.mark.parametrize("surrogate", [Paced(Slam(), rates.scale_free), theory_paced(Slam(), 10.0)])
+def test_one_level_lists_do_not_disturb_the_rates(surrogate):
+    learner = Bare(surrogate, 3)
     learner.learn(np.ones((4, 3)), np.ones(4))
     assert not learner.w.any()
     learner.learn(np.zeros((2, 3)), np.array([0.0, 1.0]))

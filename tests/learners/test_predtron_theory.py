@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedrank.learners import build
+from feedrank.learners.algorithms.predtron import LossDriven, Predtron, Theory
 from feedrank.learners.losses import subsets
-from feedrank.learners.surrogates.predtron import LossDriven, Predtron, Theory
-from feedrank.learners.tasks.classes import REJECT, Binary, Multiclass, Ordinal, Reject
+from feedrank.learners.model import Round
 from feedrank.learners.tasks.finite import Finite
 from feedrank.learners.tasks.multilabel import ErrorSetSize, Hamming, Multilabel, SubsetZeroOne
-from feedrank.learners.tasks.rankings import AP, NDCG, Precision
-from feedrank.learners.theory import predtron as theory
+from feedrank.learners.tasks.one_class import REJECT, Binary, Multiclass, Ordinal, Reject
+from feedrank.learners.tasks.permutations import AP, NDCG, Precision
+from feedrank.learners.theory import predtron_bounds as theory
 
 
 def orders(m):
@@ -274,14 +275,17 @@ def test_bounds_on_lists(options, task):
 def test_the_theory_rate_scales_the_direction():
     t, y = np.array([0.2, 0.1, 0.0]), 2
     task = Multiclass([1.0, 1.0, 4.0])
-    assert np.allclose(Theory(Predtron(task), 3.0).direction(t, y), Predtron(task).direction(t, y) / 36)
     assert np.allclose(
-        Theory(LossDriven(task), 3.0).direction(t, y), LossDriven(task).direction(t, y) / (4 * 4 * 9)
+        Theory(Predtron(task), 3.0).direction(Round(t, y)), Predtron(task).direction(Round(t, y)) / 36
     )
-    assert Theory(Predtron(task), 3.0).direction(t, 0) is None
+    assert np.allclose(
+        Theory(LossDriven(task), 3.0).direction(Round(t, y)),
+        LossDriven(task).direction(Round(t, y)) / (4 * 4 * 9),
+    )
+    assert Theory(Predtron(task), 3.0).direction(Round(t, 0)) is None
     grades_ = np.array([0.0, 0.0, 1.0])
     loss = NDCG().judge(t, grades_)
     assert np.allclose(
-        Theory(Predtron(NDCG()), 2.0).direction(t, grades_),
-        Predtron(NDCG()).direction(t, grades_) * loss / 16,
+        Theory(Predtron(NDCG()), 2.0).direction(Round(t, grades_)),
+        Predtron(NDCG()).direction(Round(t, grades_)) * loss / 16,
     )

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from feedrank.learners.problems import Problem
-from feedrank.learners.surrogates.predtron import LossDriven, Predtron
-from feedrank.learners.tasks.classes import Multiclass
+from feedrank.learners.algorithms.predtron import LossDriven, Predtron
+from feedrank.learners.custom import Problem
+from feedrank.learners.model import Round
 from feedrank.learners.tasks.finite import Finite
+from feedrank.learners.tasks.one_class import Multiclass
 
 PAGE = Path(__file__).parents[2] / "docs" / "problems.md"
 
@@ -44,7 +45,7 @@ def test_multiclass_from_two_matrices_is_multiclass(variant):
     updates = 0
     for _ in range(200):
         t, y = rng.integers(-2, 3, 4).astype(float), int(rng.integers(4))
-        one, two = by_matrix.direction(t, y), by_hand.direction(t, y)
+        one, two = by_matrix.direction(Round(t, y)), by_hand.direction(Round(t, y))
         assert (one is None) == (two is None)
         if one is not None:
             updates += 1
@@ -53,7 +54,7 @@ def test_multiclass_from_two_matrices_is_multiclass(variant):
 
 
 def test_lists_have_one_column_of_weights():
-    from feedrank.learners.tasks.rankings import NDCG
+    from feedrank.learners.tasks.permutations import NDCG
 
     learner = Problem(NDCG(), features=3)
     rng = np.random.default_rng(1)

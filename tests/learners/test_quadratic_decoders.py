@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedrank.learners.quadratic import decoders, orders, sets
-from feedrank.learners.quadratic.families import Classes, Items
-from feedrank.learners.quadratic.labels import Labels
-from feedrank.learners.quadratic.sets import Sets
+from feedrank.learners.algorithms.quadratic import decoders, orders, sets
+from feedrank.learners.algorithms.quadratic.families import Classes, Items
+from feedrank.learners.algorithms.quadratic.labels import Labels
+from feedrank.learners.algorithms.quadratic.sets import Sets
 
 K = 2
 BLOCKS = [0, 0, 1, -1, 1]
@@ -175,7 +175,7 @@ def test_items_are_sorted_as_the_search_finds(seed, m):
     """NDCG and precision of a list are exact; AP and disagreement are, where the truth is certain."""
     rng = np.random.default_rng(seed)
     family, ys, alphas = (
-        Items(K),
+        Items("ndcg", K),
         [rng.integers(0, 3, size=m).astype(float) for _ in range(4)],
         rng.normal(size=4),
     )

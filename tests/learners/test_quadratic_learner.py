@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from feedrank.learners import InputError, build, dump, load
+from feedrank.learners.algorithms.quadratic import AnyLoss, labels
 from feedrank.learners.errors import OptionError
-from feedrank.learners.quadratic import Finite, labels
-from feedrank.learners.quadratic.baselines import RankSVM, Threshold, f_measure, hamming_measure
 
 LABELS = "abcd"
 QUADRATIC = {"algorithm": "quadratic-surrogate", "regularization": 0.4}
@@ -121,12 +120,12 @@ def test_items_are_rows_of_one_regression():
     rng, X, targets = np.random.default_rng(0), np.zeros((0, 5)), np.zeros(0)
     for n in range(30):
         items, grades = rng.normal(size=(6, 5)), rng.integers(0, 3, size=6)
-        listing = {"items": [{"id": str(i), "features": row.tolist()} for i, row in enumerate(items)]}
+        item_list = {"items": [{"id": str(i), "features": row.tolist()} for i, row in enumerate(items)]}
         if n:
             w = np.linalg.solve(X.T @ X + 0.4 * np.sqrt(n) * np.eye(5), X.T @ targets)
-            scores = dict(learner.predict(listing).ranking)
+            scores = dict(learner.predict(item_list).ranking)
             assert [scores[str(i)] for i in range(6)] == pytest.approx((items @ w).tolist(), abs=1e-10)
-        learner.learn(listing, {"relevance": {str(i): int(grade) for i, grade in enumerate(grades)}})
+        learner.learn(item_list, {"relevance": {str(i): int(grade) for i, grade in enumerate(grades)}})
         gains = 2.0**grades - 1
         ideal = np.sort(gains)[::-1][:2] @ (1 / np.log2([2, 3]))
         X, targets = np.vstack((X, items)), np.concatenate((targets, gains / ideal if ideal else gains))
@@ -213,7 +212,7 @@ def test_any_loss_from_python():
         return abs(z - y[0]) * (1 + y[1])
 
     for bandwidth in (None, 1.0):
-        ours, xs, ys = Finite(decisions, loss, 0.5, bandwidth), [], []
+        ours, xs, ys = AnyLoss(decisions, loss, 0.5, bandwidth), [], []
         assert ours.predict(np.ones(3)).decision == 0
         for _ in range(40):
             x, y = rng.normal(size=3), (int(rng.integers(10)), int(rng.integers(3)))
@@ -228,21 +227,7 @@ def test_any_loss_from_python():
             assert answer.decision == decisions[int(np.argmin(risks))]
             assert answer.margin == pytest.approx(np.partition(risks, 1)[1] - min(risks), abs=1e-8)
     with pytest.raises(ValueError, match="decision"):
-        Finite([], loss)
-
-
-def test_baselines_learn_what_can_be_learned():
-    rng = np.random.default_rng(0)
-    level = rng.uniform(0.2, 0.8, size=(200, 1))
-    marginals = np.hstack((level, level + rng.uniform(-0.2, 0.2, size=(200, 4))))
-    Y = marginals > level - 0.05
-    for measure in (hamming_measure, f_measure):
-        found = Threshold(measure, 1e-3).fit(marginals[:150], Y[:150]).predict(marginals[150:])
-        assert (found != Y[150:]).mean() < 0.5 * ((marginals[150:] > 0.5) != Y[150:]).mean()
-    w = rng.normal(size=6)
-    queries = [(X, (X @ w > 0.5).astype(float)) for X in rng.normal(size=(20, 10, 6))]
-    learned = RankSVM(100.0).fit(queries).w
-    assert learned @ w / np.linalg.norm(learned) / np.linalg.norm(w) > 0.95
+        AnyLoss([], loss)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feedrank.learners.algorithms.quadratic.regression import Regression
+from feedrank.learners.algorithms.quadratic.resolvent import Resolvent
 from feedrank.learners.instances import Matrix, Vector
-from feedrank.learners.quadratic.regression import Regression
-from feedrank.learners.quadratic.resolvent import Resolvent
 
 
 class Direct:
@@ -195,11 +195,11 @@ def test_a_prediction_changes_nothing():
 
 def test_conjugate_gradients_take_few_steps(monkeypatch):
     """The window keeps the condition number near 1: about six products with P, however long the stream."""
-    from feedrank.learners.quadratic import resolvent
+    from feedrank.learners.algorithms.quadratic import resolvent
 
     products = []
-    times = resolvent._times
-    monkeypatch.setattr(resolvent, "_times", lambda A, F: products.append(1) or times(A, F))
+    times = resolvent.times
+    monkeypatch.setattr(resolvent, "times", lambda A, F: products.append(1) or times(A, F))
     ours, rng = Resolvent(), np.random.default_rng(0)
     ours.grow(40)
     for n in range(1, 400):

@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from feedrank.learners.algorithms.predtron import Predtron
 from feedrank.learners.losses import subsets
 from feedrank.learners.losses.rankings import discounts, gains
-from feedrank.learners.surrogates.predtron import Predtron
-from feedrank.learners.tasks.classes import REJECT, Binary, Multiclass, Ordinal, Reject
+from feedrank.learners.model import Round
 from feedrank.learners.tasks.multilabel import ErrorSetSize, Hamming, Multilabel, SubsetZeroOne
-from feedrank.learners.tasks.rankings import AP, NDCG, Precision
+from feedrank.learners.tasks.one_class import REJECT, Binary, Multiclass, Ordinal, Reject
+from feedrank.learners.tasks.permutations import AP, NDCG, Precision
 from feedrank.learners.tasks.searches import merge
 
 score = st.one_of(st.integers(-2, 2).map(float), st.floats(-4, 4, allow_nan=False).map(lambda v: round(v, 3)))
@@ -114,7 +115,7 @@ def test_rankings(small, data):
     k = data.draw(st.integers(1, 7))
     position, exponent = data.draw(positions)
     with pytest.MonkeyPatch.context() as patch:  # 0 lets the merge take lists that the assignment would
-        patch.setattr("feedrank.learners.tasks.rankings.SMALL", small)
+        patch.setattr("feedrank.learners.tasks.permutations.SMALL", small)
         for task in (
             NDCG(None, position, exponent),
             NDCG(k, position, exponent),
@@ -205,7 +206,7 @@ def test_a_zero_score_is_wrong_for_the_error_set_size_only():
     assert ErrorSetSize().loss(ErrorSetSize().decide(np.zeros(3)), y) == 0.0
     assert Hamming().judge(np.zeros(3), y) == 1.0
     # The first step then raises what is relevant and lowers what is not.
-    g = Predtron(ErrorSetSize()).direction(np.zeros(3), y)
+    g = Predtron(ErrorSetSize()).direction(Round(np.zeros(3), y))
     assert (g < 0).tolist() == [True, False, False]
     assert (g > 0).tolist() == [False, True, True]
 

@@ -1,0 +1,134 @@
+"""What an instance may be: text, items in columns, items with a context."""
+
+import numpy as np
+import pytest
+
+from feedrank.learners import InstanceError, build, dump, text
+
+ITEMS = [
+    {"id": "d1", "features": {"bm25": 2.0, "age": 1.0}},
+    {"id": "d2", "features": {"bm25": 0.5, "age": 3.0}},
+]
+COLUMNS = {"ids": ["d1", "d2"], "columns": ["bm25", "age"], "rows": [[2.0, 1], [0.5, 3]]}
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("Cheap, CHEAP pills!", ["cheap", "pills", "cheap cheap", "cheap pills"]),
+        ("", []),
+        ("--- _ ---", []),
+        ("ﬁne Straße", ["fine", "strasse", "fine strasse"]),
+        ("２０２６ x2", ["2026", "x2", "2026 x2"]),
+        ("東京 tower", ["東", "京", "tower", "東 京", "京 tower"]),
+        ("don't e-mail", ["don", "t", "e", "mail", "don t", "t e", "e mail"]),
+    ],
+)
+def test_text_becomes_words_and_pairs_by_the_stated_rule(raw, expected):
+    assert text.tokens(raw) == expected
+
+
+def test_fields_of_a_text_keep_their_names_and_do_not_mix():
+    learner, same = build({"task": "multiclass"}), build({"task": "multiclass"})
+    learner.learn({"text": {"subject": "Cheap pills", "body": "now"}}, {"label": "junk"})
+    words = ["subject:cheap", "subject:pills", "subject:cheap pills", "body:now"]
+    same.learn({"features": words}, {"label": "junk"})
+    assert dump(learner) == dump(same)
+    assert list(learner.features)[1:] == words  # behind the constant
+    assert learner.spec["tokenizer"] == "words-1"
+
+
+@pytest.mark.parametrize(
+    ("instance", "pointer"),
+    [
+        ({"text": 1}, "/text"),
+        ({"text": {"subject": None}}, "/text/subject"),
+        ({"text": {"": "x"}}, "/text"),
+        ({"text": "x", "features": []}, "/text"),
+        ({}, "/features"),
+    ],
+)
+def test_a_wrong_text_is_refused_at_its_place(instance, pointer):
+    with pytest.raises(InstanceError) as caught:
+        build({"task": "multiclass"}).predict(instance)
+    assert caught.value.pointer == pointer
+
+
+def test_columns_are_the_items_they_stand_for():
+    one, two = build({"task": "subset-ranking"}), build({"task": "subset-ranking"})
+    for _ in range(3):
+        one.learn({"items": ITEMS}, {"relevance": {"d2": 1}})
+        two.learn({"items": COLUMNS}, {"relevance": {"d2": 1}})
+    assert dump(one) == dump(two)
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"ids": []}, "/items/ids"),
+        ({"ids": ["d1", "d1"]}, "/items/ids"),
+        ({"ids": ["d1", ""]}, "/items/ids"),
+        ({"columns": ["bm25", "bm25"]}, "/items/columns"),
+        ({"columns": ["bm25", ""]}, "/items/columns"),
+        ({"columns": "ab"}, "/items/columns"),
+        ({"rows": [[1, 2]]}, "/items/rows"),
+        ({"rows": [[1, 2], [1]]}, "/items/rows/1"),
+        ({"rows": [[1, 2], [1, "2"]]}, "/items/rows/1/1"),
+        ({"rows": [[1, 2], [1, float("nan")]]}, "/items/rows/1/1"),
+        ({"rows": [[1, 2], [1, 10**400]]}, "/items/rows/1/1"),
+        ({"more": 1}, "/items/more"),
+    ],
+)
+def test_wrong_columns_are_refused_at_their_place(change, pointer):
+    with pytest.raises(InstanceError) as caught:
+        build({"task": "subset-ranking"}).predict({"items": COLUMNS | change})
+    assert caught.value.pointer == pointer
+
+
+def test_a_context_turns_the_order_of_the_same_items():
+    learner = build({"task": "subset-ranking", "algorithm": "listnet", "context": True, "learning_rate": 0.5})
+    for _ in range(200):
+        learner.learn({"items": COLUMNS, "features": ["new"]}, {"relevance": {"d1": 1}})
+        learner.learn({"items": COLUMNS, "features": ["old"]}, {"relevance": {"d2": 1}})
+    assert learner.predict({"items": ITEMS, "features": ["new"]}).ranking[0][0] == "d1"
+    shown = learner.predict({"items": ITEMS, "features": ["old"]}, explain=True)
+    assert shown.ranking[0][0] == "d2"
+    assert set(shown.contributions[0]) == {"bm25", "age", "old * bm25", "old * age"}
+    with pytest.raises(InstanceError):
+        build({"task": "subset-ranking"}).predict({"items": ITEMS, "features": ["old"]})
+    wrong = [{"id": "a", "features": {"x": 1.0, "c * x": 1.0}}]
+    with pytest.raises(InstanceError):
+        learner.predict({"items": wrong, "features": ["c"]})
+
+
+def test_a_sparse_list_is_crossed_as_a_dense_one():
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(3000)]
+    items = [{"id": f"d{i}", "features": rng.choice(words, 20, replace=False).tolist()} for i in range(40)]
+    sparse = build({"task": "subset-ranking", "algorithm": "slam", "context": True})
+    dense = build({"task": "subset-ranking", "algorithm": "slam", "context": True})
+    truth = {"relevance": {f"d{i}": i % 3 for i in range(40)}}
+    sparse.learn({"items": items, "features": {"c": 2.0}}, truth)
+    every = sorted({word for item in items for word in item["features"]})
+    rows = [[float(word in item["features"]) for word in every] for item in items]
+    columns = {"ids": [item["id"] for item in items], "columns": every, "rows": rows}
+    dense.learn({"items": columns, "features": {"c": 2.0}}, truth)
+    one = sparse.predict({"items": items, "features": {"c": 2.0}}).ranking
+    two = dense.predict({"items": items, "features": {"c": 2.0}}).ranking
+    assert dict(one) == pytest.approx(dict(two))
+
+
+def test_two_equal_events_are_one_of_weight_two_for_the_quadratic_surrogate():
+    for kernel in ({}, {"kernel": "gaussian"}, {"budget": 3}, {"kernel": "gaussian", "budget": 4}):
+        spec = {"task": "multiclass", "algorithm": "quadratic-surrogate", **kernel}
+        twice, heavy = build(spec), build(spec)
+        rng = np.random.default_rng(1)
+        exact = "budget" not in kernel
+        for n in range(12):
+            x, y = {"features": rng.normal(size=3).round(2).tolist()}, {"label": "abc"[n % 3]}
+            heavy.learn(x, y, weight=2)
+            twice.learn(x, y)
+            twice.learn(x, y)
+            if exact:
+                one, two = twice.predict(x).ranking, heavy.predict(x).ranking
+                assert dict(one) == pytest.approx(dict(two), abs=1e-8)
