@@ -3,7 +3,7 @@
 
 ServiceError
   Unauthorized 401   Forbidden 403   NotFound 404   Conflict 409   Gone 410   TooLarge 413   Unprocessable 422
-  StoreUnavailable 503   TimedOut 503   StorageFull 507
+  StoreUnavailable 503 (StateDropped)   TimedOut 503   StorageFull 507
   StoreRefused       at start only: the store cannot be used and was not touched
 """
 
@@ -18,6 +18,7 @@ __all__ = [
     "Gone",
     "NotFound",
     "ServiceError",
+    "StateDropped",
     "StorageFull",
     "StoreRefused",
     "StoreUnavailable",
@@ -110,6 +111,12 @@ class StoreUnavailable(ServiceError):
 
     def __init__(self, detail: str, *, retry_after: int = 1) -> None:
         super().__init__(detail, headers={"Retry-After": str(retry_after)})
+
+
+class StateDropped(StoreUnavailable):
+    """A fault of this process, not of the request: the learner is folded again from its log, and nothing is lost."""
+
+    status, type, title = 503, "state-dropped", "The learner is being rebuilt"
 
 
 class TimedOut(ServiceError):

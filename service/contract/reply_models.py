@@ -32,20 +32,31 @@ class Entry(BaseModel):
     label: str | None = None
     id: str | None = None
     score: float
+    probability: float | None = None
     contributions: dict[str, float] | None = None
 
 
-class Prediction(BaseModel):
-    """The decision and the ranking behind it."""
+class Served(BaseModel):
+    """A decision and the ranking behind it."""
 
     prediction_id: str | None = None
-    learner: str
     version: Count
     ranking: list[Entry]
     label: str | None = None
     labels: list[str] | None = None
+    choice: str | None = Field(None, description="the id of the chosen item")
+    probability: float | None = Field(None, description="with which the choice was drawn")
     abstained: bool | None = None
     margin: float | None = Field(None, description="the gap another decision would have to close")
+    objective: float | None = Field(
+        None, description="quadratic surrogate: the estimated expected loss of the decision"
+    )
+
+
+class Prediction(Served):
+    """The decision of one learner."""
+
+    learner: str
 
 
 class Predictions(BaseModel):
@@ -93,6 +104,11 @@ class Learner(BaseModel):
     bytes: Count
     progress: Progress
     certificate: dict[str, Any] = Field(description="what the theory proves at this moment")
+    experts: list[dict[str, Any]] | None = Field(
+        None, description="`auto`: name, weight and mean loss of each"
+    )
+    drift: dict[str, Any] | None = Field(None, description="what the drift alarm says, where there is one")
+    retracting: list[Count] = Field(description="versions of events whose retraction is not done yet")
 
 
 class Listed(BaseModel):
@@ -128,19 +144,45 @@ class History(BaseModel):
     points: list[Point]
 
 
+class LoggedEvent(BaseModel):
+    """One entry of the log."""
+
+    version: Count
+    at: float = Field(description="seconds since 1970")
+    kind: Literal["feedback", "retraction"]
+    feedback_id: str | None = None
+    prediction_id: str | None = None
+    instance: dict[str, Any] | None = None
+    truth: dict[str, Any] | None = None
+    served: dict[str, Any] | None = None
+    weight: float | None = None
+    retracted: bool | None = Field(None, description="of feedback: whether it was retracted")
+    retracts: Count | None = Field(None, description="of a retraction: the version of the event")
+
+
 class Events(BaseModel):
     """A page of the log."""
 
-    events: list[dict[str, Any]]
+    events: list[LoggedEvent]
     next: int | None = Field(description="`after` of the next page, or null")
+    floor: Count = Field(description="the first version that is still kept")
 
 
 class Retracted(BaseModel):
-    """The withdrawal."""
+    """The retraction."""
 
-    version: Count = Field(description="of the withdrawal")
-    withdrawn: Count = Field(description="of the event")
+    version: Count = Field(description="of the retraction")
+    retracted: Count = Field(description="of the event")
     duplicate: bool
+    state: Literal["done", "pending"] = Field(description="pending while the learner is being folded again")
+
+
+class ClicksSoFar(BaseModel):
+    """The clicks that a prediction has got, and when they are counted."""
+
+    prediction_id: str
+    clicks: list[str]
+    closes_at: float = Field(description="seconds since 1970")
 
 
 class Alias(BaseModel):
@@ -148,6 +190,13 @@ class Alias(BaseModel):
 
     name: str
     learner: str
+
+
+class Aliases(BaseModel):
+    """A page of aliases by name; with a key bound to prefixes, only those it reaches."""
+
+    aliases: list[Alias]
+    next: str | None = Field(description="the cursor of the next page, or null")
 
 
 class Health(BaseModel):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from .spec_schema import spec_schema
 
 Text = Annotated[str, Field(min_length=1)]
 Identity = Annotated[str, Field(min_length=1, max_length=512)]
@@ -15,8 +17,6 @@ Features = Annotated[
     dict[Text, float] | list[Text] | list[float],
     Field(description="`{name: number}`, `[name, ...]` (each 1), or `[number, ...]` (named `0`, `1`, ...)"),
 ]
-Task = Literal["binary", "multiclass", "ordinal", "multilabel", "label-ranking", "subset-ranking"]
-Algorithm = Literal["predtron", "dual-ascent", "slam", "minimax-perceptron", "listnet", "quadratic-surrogate"]
 
 
 def examples(*values: Any) -> ConfigDict:
@@ -24,44 +24,22 @@ def examples(*values: Any) -> ConfigDict:
     return ConfigDict(extra="forbid", json_schema_extra={"examples": list(values)})
 
 
-class Spec(BaseModel):
-    """What a learner is; without `algorithm` it is the task's preset. Which field goes with which: docs/api.md."""
+SPECS = [
+    {"task": "multiclass", "algorithm": "predtron", "labels": ["inbox", "travel"]},
+    {"task": "subset-ranking", "algorithm": "slam", "measure": "ndcg", "cutoff": 10},
+    {"task": "binary", "labels": ["ham", "spam"]},
+]
 
-    model_config = examples(
-        {"task": "multiclass", "algorithm": "predtron", "labels": ["inbox", "travel"]},
-        {"task": "subset-ranking", "algorithm": "slam", "measure": "ndcg", "cutoff": 10},
-        {"task": "binary", "labels": ["ham", "spam"]},
-    )
-    task: Task
-    algorithm: Algorithm | None = None
-    labels: list[Text] | None = None
-    weighting: Literal["none", "idf"] | None = None
-    normalize: Literal["none", "unit", "list"] | None = None
-    bias: bool | None = None
-    loss: str | None = None
-    weights: dict[Text, Positive] | None = None
-    reject_costs: dict[Text, float] | None = None
-    blocks: list[list[Text]] | None = None
-    cutoff: Annotated[int, Field(ge=1)] | None = None
-    variant: Literal["standard", "loss-driven"] | None = None
-    learning_rate: Positive | Literal["theory", "scale-free"] | None = None
-    R: Positive | None = None
-    norm: Literal["l2", "l1", "group"] | None = None
-    position: Literal["linear", "reciprocal", "power"] | None = None
-    exponent: Positive | None = None
-    kernel: Literal["linear", "gaussian", "polynomial"] | None = None
-    bandwidth: Positive | None = None
-    degree: Annotated[int, Field(ge=1)] | None = None
-    budget: Annotated[int, Field(ge=1)] | None = None
-    update: Literal["I", "II", "III"] | None = None
-    complexity: Literal["squared-norm", "entropy"] | None = None
-    C: Positive | None = None
-    gamma: Positive | None = None
-    dimension: Annotated[int, Field(ge=1)] | None = None
-    measure: Literal["ndcg", "ap"] | None = None
-    margin: Positive | None = None
-    regularization: Positive | None = None
-    examination: list[Positive] | None = None
+
+def _describe(schema: dict[str, Any]) -> None:
+    schema.clear()
+    schema.update(spec_schema(), examples=SPECS)
+
+
+class Spec(RootModel[dict[str, Any]]):
+    """What a learner is; described by the registrations of the core, which also read it."""
+
+    model_config = ConfigDict(json_schema_extra=_describe)
 
 
 class Item(BaseModel):
@@ -72,11 +50,21 @@ class Item(BaseModel):
     features: Features
 
 
+class Columns(BaseModel):
+    """Items that have the same features, in columns."""
+
+    model_config = ConfigDict(extra="forbid")
+    ids: Annotated[list[Text], Field(min_length=1)]
+    columns: list[Text]
+    rows: list[list[float]]
+
+
 class Instance(BaseModel):
-    """`features` (one vector) or `items` (a list to rank)."""
+    """`features` or `text` (one vector), or `items` (a list), with `features` of their context."""
 
     features: Features | None = None
-    items: Annotated[list[Item], Field(min_length=1)] | None = None
+    text: Text | dict[Text, str] | None = Field(None, description="raw text, made into words by docs/spec.md")
+    items: Annotated[list[Item], Field(min_length=1)] | Columns | None = None
 
 
 class Options(BaseModel):
@@ -92,6 +80,10 @@ class Options(BaseModel):
 
 class PredictOne(Instance, Options):
     """One instance to decide on."""
+
+    prediction_id: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="an id of the caller: the same request again replies as the first time"
+    )
 
     model_config = examples(
         {"features": {"flight": 1, "boarding": 2}, "top": 3},
@@ -121,6 +113,7 @@ class FeedbackOne(Instance):
     )
     prediction_id: Identity | None = None
     feedback_id: Identity | None = None
+    weight: Annotated[float, Field(gt=0, le=1000)] = Field(1, description="how many times the event counts")
     label: Text | None = None
     labels: list[Text] | None = None
     relevance: dict[Text, Annotated[float, Field(ge=0)]] | None = None
@@ -161,8 +154,16 @@ class StreamLine(RootModel[PredictLine | FeedbackLine]):
     """One line of a stream; a stream of one line is plain JSON."""
 
 
+class ClicksBody(BaseModel):
+    """Items that were clicked, as they come; an empty list opens the window of a list that may get none."""
+
+    model_config = examples({"prediction_id": "0192f3c7a1b2", "clicks": ["d2"]})
+    prediction_id: Identity
+    clicks: list[Text]
+
+
 class RetractBody(BaseModel):
-    """Which event to withdraw: exactly one of the two."""
+    """Which event to retract: exactly one of the two."""
 
     model_config = examples({"feedback_id": "order-17"})
     feedback_id: Identity | None = None

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .store.open import SCHEMES, shown
+from feedrank.service.contract.store_url import SCHEMES, shown, with_password
 
 PREFIX = "FEEDRANK_"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 SUFFIXES = {"k": KIB, "m": MIB, "g": GIB}
+RESERVED = 128  # open files that are not for connections
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -38,10 +39,24 @@ class Settings:
     port: int = setting(8000, "port to listen on; 0 takes a free one", least=0, most=65535)
     store: str = setting(
         "sqlite:feedrank.db",
-        "`sqlite:PATH`, `redis://HOST:PORT/DB`, `redis+cluster://HOST:PORT`; with TLS `rediss`",
+        "`sqlite:PATH`, `redis://HOST:PORT/DB`, `redis+cluster://HOST:PORT`, `redis+sentinel://HOST:PORT/SERVICE/DB`; "
+        "with TLS `rediss`",
     )
+    redis_replicas: int = setting(
+        0, "replicas of Redis that must have a write before it is acknowledged", least=0
+    )
+    redis_wait: float = setting(
+        1.0, "seconds that such a write waits for them before 503", least=0.01, most=4.0
+    )
+    store_password_file: str = setting("", "file with the password of a `redis://` store; empty: none")
     keys_file: str = setting("", "file of hashed keys; empty: no keys, loopback only")
     cors_origins: str = setting("", "comma-separated origins that browsers may call from; empty: none")
+    allowed_hosts: str = setting(
+        "", "comma-separated names that the `Host` of a request may have, with keys; empty: any"
+    )
+    personalizer: str = setting(
+        "", "learner that answers Azure Personalizer's calls at the root; others are at `/at/{learner}`"
+    )
     log_level: str = setting("info", "`debug` (every request), `info` (refusals too), `warning`, `error`")
 
     max_body: int = setting(8 * MIB, "bytes of a request body, and of a stream's line", least=1 * KIB)
@@ -51,21 +66,38 @@ class Settings:
     max_batch: int = setting(10_000, "instances or events of one batch", least=1)
     max_labels: int = setting(100_000, "labels of one learner", least=2)
     max_learner_bytes: int = setting(1 * GIB, "bytes of one learner in memory", least=1 * KIB)
+    max_event_seconds: float = setting(
+        10.0, "seconds of one processor that an event or a prediction may take, as estimated", least=0.001
+    )
+    max_event_bytes: int = setting(
+        1 * GIB,
+        "bytes of memory that an event or a prediction may take meanwhile, as estimated",
+        least=1 * KIB,
+    )
     max_learners: int = setting(100_000, "learners in the store", least=1)
     request_timeout: float = setting(30.0, "seconds a request may take before 503", least=0.05)
+    head_timeout: float = setting(10.0, "seconds in which the head of a request must arrive", least=0.05)
+    body_timeout: float = setting(30.0, "seconds that a body may pause while it arrives", least=0.05)
+    max_connections: int = setting(
+        0, "connections at a time; 0: what the limit of open files leaves, at most 10,000", least=0
+    )
     stop_timeout: float = setting(20.0, "seconds a clean stop may take", least=0.1)
     version_wait: float = setting(5.0, "seconds to wait for `min_version` before 409", least=0.0)
 
     memory: int = setting(2 * GIB, "bytes of learners kept in memory; the least used leave", least=1 * KIB)
     snapshot_every: int = setting(1_000, "events between two snapshots of a learner", least=1)
+    snapshots_kept: int = setting(2, "snapshots of a learner; the older ones make retracting quick", least=1)
     log_retention: int = setting(
         0, "events kept behind the newest snapshot, which is how far retract reaches; 0: all", least=0
     )
     log_retention_age: float = setting(
         0.0, "seconds that events are kept behind the newest snapshot; 0: all", least=0
     )
+    id_retention: int = setting(
+        0, "events of a learner whose ids and first replies are kept, for repeats; 0: all", least=0
+    )
     prediction_ttl: float = setting(
-        7 * 86_400.0, "seconds a remembered prediction waits for feedback", least=1.0
+        7 * 86_400.0, "seconds a remembered prediction waits for feedback", least=0.01
     )
 
     def __post_init__(self) -> None:
@@ -104,6 +136,15 @@ class Settings:
             )
 
     @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(part.strip().lower() for part in self.allowed_hosts.split(",") if part.strip())
+
+    @property
+    def connections(self) -> int:
+        """The bound on connections: files, stores and health checks need some of the open files too."""
+        return self.max_connections or min(10_000, max(16, open_files() - RESERVED))
+
+    @property
     def origins(self) -> tuple[str, ...]:
         return tuple(part.strip() for part in self.cors_origins.split(",") if part.strip())
 
@@ -118,7 +159,27 @@ class Settings:
             elif variable(item.name) in environ:
                 text = environ[variable(item.name)].strip()
                 values[item.name] = read(variable(item.name), text, type(item.default))
-        return cls(**values)
+        try:
+            if values.get("store_password_file"):
+                values["store"] = _add_password(values.get("store", ""), values["store_password_file"])
+            return cls(**values)
+        except SettingsError as error:
+            raise SettingsError(_blame_options(str(error), overrides)) from None
+
+
+def _add_password(store: str, file: str) -> str:
+    try:
+        return with_password(store, Path(file).read_text(encoding="utf-8").strip())
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{variable('store_password_file')}: {error}") from None
+
+
+def _blame_options(message: str, overrides: Mapping[str, Any]) -> str:
+    """The message about a value that came from an option names that option, not the variable it overrides."""
+    for name, value in overrides.items():
+        if value is not None and message.startswith(variable(name)):
+            return message.replace(variable(name), f"--{name}", 1)
+    return message
 
 
 def variable(name: str) -> str:
@@ -136,6 +197,16 @@ def read(name: str, text: str, kind: type) -> Any:
     except ValueError:
         wanted = "a whole number" if kind is int else "a number"
         raise SettingsError(f"{name} must be {wanted}, not {text!r}") from None
+
+
+def open_files() -> int:
+    """How many files this process may have open."""
+    try:
+        import resource  # noqa: PLC0415  (not on Windows)
+    except ModuleNotFoundError:
+        return 2048
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 2**20 if soft == resource.RLIM_INFINITY else soft
 
 
 def is_loopback(host: str) -> bool:

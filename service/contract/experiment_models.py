@@ -1,0 +1,295 @@
+"""What goes into an experiment and comes out, for the API's own description."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from .reply_models import Served
+from .request_models import FeedbackOne, Options, PredictOne
+
+
+class GuardrailDefinition(BaseModel):
+    """A measure that stops the promotion of an arm which may be worse than the first one by more than `limit`."""
+
+    model_config = ConfigDict(extra="forbid")
+    measure: str
+    limit: float = Field(0.0, ge=0, lt=1)
+
+
+class Definition(BaseModel):
+    """Two or more learners against each other."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"arms": ["old", "new"], "method": "split", "measure": "loss"}]},
+    )
+    arms: list[str] = Field(
+        min_length=2, description="learners of one task; the first serves who does not take part"
+    )
+    method: str = Field("split", pattern="^(split|interleave)$")
+    measure: str | None = Field(
+        None,
+        description="`loss`, a loss of the task, `reward`, `clicks@k`, `reciprocal-rank`; it must fit the feedback. "
+        "Left out for lists, the first feedback decides: clicks or grades",
+    )
+    guardrails: list[GuardrailDefinition] = Field(
+        [], max_length=8, description="measures on which an arm must not be worse than the first one"
+    )
+    confidence: float = Field(0.95, gt=0.5, lt=1)
+    weights: dict[str, float] | None = Field(
+        None, description="share of units of each arm; equal if left out"
+    )
+    share: float = Field(1, gt=0, le=1, description="of the units take part")
+    learn: Literal["all", "served"] | list[str] = Field(
+        "all", description="which arms learn from feedback: `all`, the one that `served`, or those named"
+    )
+    shadow: list[str] = Field([], description="learners that predict and learn, but never serve")
+    alias: str | None = Field(None, description="the name that `promote` switches")
+    seed: str | None = Field(None, description="key of the assignment; the experiment's name if left out")
+    count: str = Field(
+        "units",
+        pattern="^(units|rounds)$",
+        description="every unit once (about the population of units), or every round (about this traffic)",
+    )
+    wait: float | None = Field(
+        None, gt=0, le=2_592_000, description="seconds after which a round counts, answered or not"
+    )
+    default: float | None = Field(
+        None, ge=0, le=1, description="what a round without an answer counts; 0 where higher is better"
+    )
+    handover: bool = Field(
+        False, description="interleaved, two arms: the second one takes over as drafted pages prove it better"
+    )
+    behaviour: bool = Field(
+        False, description="adds to items how often they were clicked, for the query and by the unit"
+    )
+
+
+class Asked(PredictOne):
+    """One instance, and the unit it is for."""
+
+    unit: str | None = Field(None, description="who is served: always by the same arm")
+    before: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="of the unit, known before the experiment: its past mean, say; it saves traffic",
+    )
+
+
+class AskedMany(Options):
+    """Many instances, each with its unit."""
+
+    model_config = ConfigDict(extra="forbid")
+    instances: list[Asked] = Field(min_length=1)
+
+
+class AskedBody(RootModel[Asked | AskedMany]):
+    """One instance, or a batch."""
+
+
+class Told(FeedbackOne):
+    """One event; a reward if that is what is measured."""
+
+    unit: str | None = None
+    before: float | None = Field(None, ge=0, le=1)
+    reward: float | None = Field(None, ge=0, le=1)
+
+
+class ToldMany(BaseModel):
+    """Many events, all applied in order or none."""
+
+    model_config = ConfigDict(extra="forbid")
+    events: list[Told] = Field(min_length=1)
+
+
+class ToldBody(RootModel[Told | ToldMany]):
+    """One event, or a batch."""
+
+
+class Clicks(BaseModel):
+    """Names that were clicked on the page of a prediction."""
+
+    model_config = ConfigDict(extra="forbid")
+    prediction_id: str
+    clicks: list[str]
+
+
+class EvaluateBody(BaseModel):
+    """Exactly one of `spec`, `learner` and `policy`."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"spec": {"task": "multiclass"}}]}
+    )
+    spec: dict[str, Any] | None = None
+    learner: str | None = Field(None, description="its spec is replayed from nothing")
+    policy: str | None = Field(
+        None, pattern="^(uniform|first|logged)$", description="where choices were logged"
+    )
+    measure: str | None = Field(None, description="`loss` of the log's own learner if left out")
+    confidence: float = Field(0.95, gt=0.5, lt=1)
+    until: int | None = Field(None, ge=0, description="the last version to go by; the newest if left out")
+
+
+class Evaluated(BaseModel):
+    """Means of the log's own learner and of the other one; intervals hold at every look."""
+
+    model_config = ConfigDict(extra="allow")
+    method: str = Field(description="`replay`: exact; `off-policy`: from logged probabilities")
+    measure: str
+    better: str
+    rounds: int
+    own: dict[str, float | None]
+    other: dict[str, float | None]
+
+
+class Promotion(BaseModel):
+    """Which arm, and under which name."""
+
+    model_config = ConfigDict(extra="forbid")
+    arm: str | None = Field(None, description="the verdict's, if left out")
+    alias: str | None = Field(None, description="the definition's, if left out")
+    override: bool = Field(False, description="promote although a guardrail has not passed")
+
+
+class Difference(BaseModel):
+    """One pair of arms: the running difference of their measures, first minus second, with its interval.
+
+    `units` units count, each by the mean of its first `rounds_per_unit` rounds.
+    """
+
+    arms: list[str]
+    means: list[float | None]
+    difference: float | None
+    lower: float
+    upper: float
+    units: int
+    rounds: int
+    rounds_per_unit: int
+    better: str | None
+
+
+class GuardrailReport(BaseModel):
+    """By how much an arm is better than the first one on a guardrail, at least (`lower`) and at most."""
+
+    measure: str
+    measure_in_words: str
+    arm: str
+    limit: float
+    lower: float
+    upper: float
+    passed: bool = Field(description="`lower` is not below -`limit`: the arm may be promoted")
+    violated: bool = Field(description="`upper` is below -`limit`: it is worse for certain")
+
+
+class HandoverReport(BaseModel):
+    """How far the second arm has taken over, and what proves it."""
+
+    drafted: float = Field(description="share of the pages drafted from both arms")
+    share: float = Field(description="share of the pages of the second arm alone")
+    evidence: float = Field(description="the wealth of a bet that it is better")
+    needed: float = Field(description="wealth at which that is proved")
+    balance: float = Field(description="clicks that drafted pages have won, less those they lost")
+    pages: int
+    proved: bool
+    restarts: int = Field(description="times that it was taken back because it got worse")
+    alarm: str | None = Field(description="why the second arm is held back")
+
+
+class Experiment(BaseModel):
+    """A definition, and what may be said now; intervals and verdict hold at every look."""
+
+    name: str
+    definition: Definition
+    method: str
+    confidence: float
+    status: str
+    promoted: str | None
+    version: int
+    rounds_per_unit: int
+    shadow: dict[str, dict[str, Any]] = Field(description="rounds and mean of each")
+    better: str = Field(description="`lower` or `higher` values")
+    sample_ratio: dict[str, Any] | None = Field(description="whether units are shared out as the weights say")
+    reason: str = Field(description="of the verdict, or why there is none")
+    measure: str | None = Field(description="null until the first feedback decides")
+    measure_in_words: str
+    target: str = Field(description="what the intervals are about")
+    arms: dict[str, dict[str, Any]] = Field(
+        description="units, rounds and mean of each; in a split also rounds served, answered, and delays in seconds"
+    )
+    differences: list[Difference]
+    guardrails: list[GuardrailReport]
+    handover: HandoverReport | None = Field(None, description="where the definition asks for it")
+    waiting: int = Field(description="rounds answered whose time to answer is not over yet")
+    verdict: str = Field(description="an arm, or `undecided`")
+    more_units: int | None = Field(
+        description="that a verdict would take at the present effect; null if there is none"
+    )
+    more_rounds: int | None = Field(description="the same in rounds, at the present number of rounds a unit")
+
+
+class Moment(BaseModel):
+    """The intervals as they were after so many events, in the order of `arms`."""
+
+    events: int
+    differences: list[dict[str, Any]] = Field(description="units, difference, lower and upper of each pair")
+
+
+class Past(BaseModel):
+    """How the confidence sequences narrowed; the last point is now."""
+
+    version: int
+    arms: list[list[str]] = Field(description="the pairs")
+    points: list[Moment]
+
+
+class ExperimentPrediction(Served):
+    """A learner's reply; of a drafted list `learner` is null and every arm has its version."""
+
+    learner: str | None
+    experiment: str
+    versions: dict[str, int] | None = None
+
+
+class ExperimentPredictions(BaseModel):
+    """The replies to a batch, in its order."""
+
+    predictions: list[ExperimentPrediction]
+
+
+class ExperimentOutcome(BaseModel):
+    """A learner's reply, of the arm that served, with what was measured and every arm's own reply."""
+
+    version: int
+    loss: float | None
+    mistake: bool | None
+    updated: bool
+    served_loss: float | None
+    value: float | None
+    credits: dict[str, float] | None
+    arms: dict[str, dict[str, Any]]
+    duplicate: bool
+
+
+class ExperimentOutcomes(BaseModel):
+    """The outcomes of a batch, in its order."""
+
+    results: list[ExperimentOutcome]
+
+
+class ListedExperiment(BaseModel):
+    """An experiment in a list."""
+
+    name: str
+    arms: list[str]
+    method: str
+    measure: str | None
+
+
+class ExperimentPage(BaseModel):
+    """A page of experiments by name; with a key bound to prefixes, only those it reaches."""
+
+    experiments: list[ListedExperiment]
+    next: str | None = Field(description="the cursor of the next page, or null")

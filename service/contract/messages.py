@@ -1,0 +1,347 @@
+"""What goes into a learner, read in one place: requests, the events they become in a log, and prediction ids.
+
+A field that a body may not hold is refused with a pointer to it. An entry of a learner's log holds one event:
+
+    feedback     body {"truth", "instance"?, "served"?, "weight"?, "feedback_id"?, "prediction_id"?}; the record taken
+                 {"instance", "served", "version"} if it answers a prediction, whose `served` the body may overrule
+    retraction   body {"retracts": version, "feedback_id" or "prediction_id"}
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b, blake2s
+from hmac import compare_digest
+from typing import Any, Protocol
+
+import orjson
+
+from feedrank.learners import kernel, truths
+from feedrank.learners.errors import InputError, pointer
+from feedrank.learners.forms import Form
+from feedrank.learners.instances import FeatureVector, ItemList
+
+from .faults import Unprocessable
+from .settings import Settings
+
+JSON = dict[str, Any]
+Line = tuple[str, JSON]  # of a stream: ("predict" or "feedback", its body)
+
+INSTANCE = ("features", "items", "text")
+OPTIONS = ("top", "explain", "loss", "min_margin")
+SHARED = frozenset({*OPTIONS, "remember", "min_version"})
+PREDICT = SHARED.union(INSTANCE, ("prediction_id", "exclude"))
+CLICKS = frozenset({"prediction_id", "clicks"})
+FEEDBACK = frozenset({*INSTANCE, *truths.FIELDS, "served", "weight", "prediction_id", "feedback_id"})
+RETRACT = frozenset({"feedback_id", "prediction_id"})
+LONGEST_ID = 512
+LONGEST_PREDICTION_ID = 200  # of one that the caller chose
+ID_BYTES = 20
+DEFERRED = "deferred:"  # begins the id of a choice that is kept aside: nothing becomes of it by itself
+
+
+# Requests
+
+
+@contextmanager
+def with_pointer(prefix: str = "") -> Iterator[None]:
+    """Errors of the core, and our own, with the pointer that leads to them from the whole body."""
+    try:
+        yield
+    except InputError as error:
+        raise Unprocessable.at(prefix + error.pointer, error.detail) from None
+    except Unprocessable as error:
+        if not prefix:
+            raise
+        raise error.under(prefix) from None
+
+
+def only(request: Any, fields: frozenset[str]) -> Mapping[str, Any]:
+    """An object with no other fields than these."""
+    # A plain dict is seen at once; asking an abstract class takes longer than all else here.
+    if type(request) is not dict and not isinstance(request, Mapping):
+        raise Unprocessable.at("", "must be an object")
+    if request.keys() <= fields:
+        return request
+    strange = [name for name in request if name not in fields]
+    if strange:
+        raise Unprocessable(
+            f"unknown field: {strange[0]}",
+            errors=[{"pointer": pointer(name), "detail": "unknown field"} for name in strange],
+        )
+    return request
+
+
+def instance_of(request: Mapping[str, Any], settings: Settings) -> JSON:
+    """The instance of a request, within the limits of size; the core reads the rest."""
+    instance = {name: request[name] for name in INSTANCE if name in request}
+    _limit(instance.get("features"), settings.max_features, "/features", "features an instance")
+    items = instance.get("items")
+    if items is None:
+        return instance
+    if isinstance(items, Mapping):
+        _limit(items.get("ids"), settings.max_items, "/items/ids", "items a list")
+        _limit(items.get("columns"), settings.max_features, "/items/columns", "features an item")
+    elif isinstance(items, list):
+        _limit(items, settings.max_items, "/items", "items a list")
+        for i, item in enumerate(items):
+            if isinstance(item, Mapping):
+                place = f"/items/{i}/features"
+                _limit(item.get("features"), settings.max_features, place, "features an item")
+    return instance
+
+
+def _limit(value: Any, most: int, place: str, what: str) -> None:
+    if isinstance(value, FeatureVector | list | dict | Mapping) and len(value) > most:
+        raise Unprocessable.at(place, f"at most {most} {what}")
+
+
+def truth_of(request: Mapping[str, Any]) -> JSON:
+    """The fields of a request that are its truth."""
+    return {name: request[name] for name in truths.FIELDS if name in request}
+
+
+def served_of(request: Mapping[str, Any], form: Form) -> JSON | None:
+    """The decision that was shown, if the request says so: `{"label"}`, `{"labels"}` or `{"ranking"}`, by the task."""
+    served = request.get("served")
+    if served is None:
+        return None
+    form.decision.check(served)
+    return dict(served)
+
+
+def flag(request: Mapping[str, Any], name: str, default: bool) -> bool:
+    """A field that is true or false."""
+    value = request.get(name, default)
+    if not isinstance(value, bool):
+        raise Unprocessable.at(pointer(name), "must be true or false")
+    return value
+
+
+def excluded(request: Mapping[str, Any], form: Form) -> list[str]:
+    """The ids that must not be chosen."""
+    value = request.get("exclude", [])
+    if "exclude" in request and not form.chooses:
+        raise Unprocessable.at("/exclude", f"has no meaning for {form.name}: nothing is chosen")
+    if not isinstance(value, list) or not all(isinstance(id, str) for id in value):
+        raise Unprocessable.at("/exclude", "must be a list of ids")
+    return value
+
+
+def whole(request: Mapping[str, Any], name: str) -> int:
+    """A field that counts something; 0 if it is missing."""
+    value = request.get(name, 0)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Unprocessable.at(pointer(name), "must be a whole number of at least 0")
+    return value
+
+
+def id_of(request: Mapping[str, Any], name: str, longest: int = LONGEST_ID) -> str | None:
+    """An id that the caller chose: text, not empty, not too long."""
+    value = request.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not 0 < len(value) <= longest:
+        raise Unprocessable.at(pointer(name), f"must be text of 1 to {longest} characters")
+    if not value.isprintable():
+        raise Unprocessable.at(pointer(name), "must hold printable characters only")
+    return value
+
+
+def batch_of(
+    request: Mapping[str, Any], name: str, most: int, shared: frozenset[str] = frozenset()
+) -> list[Any]:
+    """The list of a batch; fields of `shared` beside it hold for each of its objects that does not say otherwise."""
+    only(request, frozenset({name}) | shared)
+    values = request[name]
+    if not isinstance(values, list) or not values:
+        raise Unprocessable.at(pointer(name), "must be a list of at least one")
+    if len(values) > most:
+        raise Unprocessable.at(pointer(name), f"at most {most} in a batch")
+    common = {field: value for field, value in request.items() if field != name}
+    if not common:
+        return values
+    return [{**common, **value} if isinstance(value, Mapping) else value for value in values]
+
+
+# Events
+
+
+class Logged(Protocol):
+    """What an entry of any store has."""
+
+    @property
+    def body(self) -> bytes: ...
+    @property
+    def taken(self) -> bytes | None: ...
+
+
+@dataclass(slots=True)
+class Event:
+    """One entry of a learner's log.
+
+    `parsed` is the instance as the core has read it, where that was already done; `outcome` what applying it gave here.
+    """
+
+    truth: JSON | None = None
+    instance: JSON | None = None
+    served: JSON | None = None
+    retracts: int = 0
+    feedback_id: str | None = None
+    prediction_id: str | None = None
+    weight: float = 1.0
+    parsed: FeatureVector | ItemList | None = None
+    outcome: JSON | None = None
+    corrected: bool = False
+    """`served` is what its user was shown in the end, not what was predicted: the log must keep it."""
+
+    def show(self, served: JSON | None) -> None:
+        """What was shown instead of the prediction, if anything: a page that was cut, mixed or put in order again."""
+        if served is not None:
+            self.served, self.corrected = served, True
+
+    @property
+    def has_id(self) -> bool:
+        """Whether it can be sent again under an id, so that its outcome must be kept."""
+        return not self.retracts and (self.feedback_id is not None or self.prediction_id is not None)
+
+    @property
+    def size(self) -> int:
+        """What the cost of applying it grows with."""
+        if self.parsed is not None:
+            return size_of(self.parsed)
+        instance = self.instance or {}
+        items = instance.get("items", ())
+        if isinstance(items, Mapping):
+            return len(items["ids"]) * len(items["columns"])
+        listed = sum(len(item["features"]) for item in items)
+        return listed + sum(len(instance.get(name, ())) for name in ("features", "text"))
+
+    def body(self) -> bytes:
+        """As the log keeps it; the instance of a remembered prediction is in the record that the entry takes."""
+        body: JSON = {"retracts": self.retracts} if self.retracts else {"truth": self.truth}
+        if self.instance is not None and self.prediction_id is None:
+            body["instance"] = self.instance
+        if self.served is not None and (self.corrected or "instance" in body):
+            body["served"] = self.served
+        if self.weight != 1.0:
+            body["weight"] = self.weight
+        if self.feedback_id is not None:
+            body["feedback_id"] = self.feedback_id
+        if self.prediction_id is not None:
+            body["prediction_id"] = self.prediction_id
+        return encode(body)
+
+    @classmethod
+    def read(cls, entry: Logged) -> Event:
+        """The event of an entry, as plain JSON."""
+        return cls._of(orjson.loads(entry.body), orjson.loads(entry.taken) if entry.taken is not None else {})
+
+    @classmethod
+    def fold(cls, entry: Logged) -> Event:
+        """The event of an entry, its features as the kernel reads them: to be applied, not to be shown."""
+        return cls._of(loads(entry.body), loads(entry.taken) if entry.taken is not None else {})
+
+    @classmethod
+    def _of(cls, body: Any, record: Any) -> Event:
+        return cls(
+            body.get("truth"),
+            body.get("instance", record.get("instance")),
+            body.get("served", record.get("served")),
+            body.get("retracts", body.get("withdraws", 0)),  # `withdraws`: logs of release 0.1
+            body.get("feedback_id"),
+            body.get("prediction_id"),
+            body.get("weight", 1.0),
+        )
+
+
+def size_of(instance: FeatureVector | ItemList) -> int:
+    """Numbers in an instance."""
+    return len(instance.names) * len(instance.ids) if isinstance(instance, ItemList) else len(instance)
+
+
+def loads(data: bytes) -> Any:
+    """What `orjson.loads` reads, but the kernel reads the members "features" of objects, where it can: without an object
+    for each word. `encode` writes them as they came.
+    """
+    value = kernel.loads(data)
+    return orjson.loads(data) if value is None else value
+
+
+def _as_written(value: Any) -> Any:
+    if isinstance(value, FeatureVector) and value.json is not None:
+        return orjson.Fragment(value.json)
+    raise TypeError(f"{type(value).__name__} has no JSON")
+
+
+def _as_objects(value: Any) -> Any:
+    if not isinstance(value, FeatureVector):
+        raise TypeError(f"{type(value).__name__} has no JSON")
+    return orjson.loads(value.json or b"null")
+
+
+def encode(value: Any) -> bytes:
+    """JSON, or Unprocessable where a value has no JSON that every reader understands alike."""
+    try:
+        return orjson.dumps(value, _as_written)
+    except TypeError as error:  # whole numbers beyond 64 bits, text that is not Unicode
+        raise Unprocessable.at("", f"cannot be kept as JSON: {error}") from None
+
+
+def truth_digest(truth: JSON, weight: float = 1.0) -> str:
+    """Equal for truths that say the same."""
+    try:
+        plain = truths.canonical(truth) if weight == 1.0 else {**truths.canonical(truth), "weight": weight}
+        data = orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, ValueError, AttributeError):
+        raise Unprocessable.at("", "is not a truth") from None
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def request_digest(request: Mapping[str, Any]) -> str:
+    """Equal for equal requests."""
+    try:
+        data = orjson.dumps(request, _as_objects, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        raise Unprocessable.at("", f"cannot be kept as JSON: {error}") from None
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+# Prediction ids: time, chance, and a proof that this learner gave them.
+#
+#     id = hex( milliseconds, 6 bytes | random, 8 bytes | keyed hash of both, 6 bytes )
+#
+# The key is the learner's log name, which never leaves the service: an id that was never given is told from one that has
+# expired without keeping either. Ids sort by time.
+
+
+def new_prediction_id(log: str, now: float) -> str:
+    """A fresh id."""
+    body = int(now * 1000).to_bytes(6, "big") + os.urandom(8)
+    return (body + _proof(log, body)).hex()
+
+
+def predicted_at(log: str, id: str) -> float | None:
+    """When this learner gave the id; None if it never did."""
+    try:
+        data = bytes.fromhex(id) if len(id) == 2 * ID_BYTES else b""
+    except ValueError:
+        return None
+    if data.hex() != id:  # capitals and spaces would be read as well
+        return None
+    if not compare_digest(_proof(log, data[:14]), data[14:]):
+        return None
+    return int.from_bytes(data[:6], "big") / 1000
+
+
+def chance_of(log: str, id: str) -> float:
+    """A number in [0, 1) that belongs to a prediction: it settles what is drawn, and nobody outside can foresee it."""
+    digest = blake2b(id.encode(), digest_size=7, key=log.encode()[:64]).digest()
+    return int.from_bytes(digest, "big") / 2.0**56
+
+
+def _proof(log: str, body: bytes) -> bytes:
+    return blake2s(body, digest_size=6, key=log.encode()[:32]).digest()

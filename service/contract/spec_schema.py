@@ -1,0 +1,55 @@
+"""The JSON Schema of a spec, made from the registrations of the core: what they name is in `/openapi.json`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from feedrank.learners import vocabulary
+
+JSON = dict[str, Any]
+
+
+def spec_schema() -> JSON:
+    """Every field of every task and algorithm, with its type, what it does and where it has a meaning."""
+    reference = vocabulary.reference()
+    fields: dict[str, list[tuple[str, JSON]]] = {}
+    for entry in reference["common"]:
+        fields.setdefault(entry["name"], []).append(("", entry))
+    for algorithm in reference["algorithms"]:
+        for entry in algorithm["parameters"]:
+            fields.setdefault(entry["name"], []).append((algorithm["name"], entry))
+    return {
+        "type": "object",
+        "title": "Spec",
+        "description": "What a learner is; without `algorithm` it is the task's preset. docs/spec.md explains every field.",
+        "required": ["task"],
+        "properties": {
+            "task": _choice(reference["tasks"]),
+            "algorithm": _choice(reference["algorithms"]),
+            **{name: _field(uses) for name, uses in fields.items()},
+        },
+        "additionalProperties": False,
+    }
+
+
+def _choice(entries: list[JSON]) -> JSON:
+    lines = "; ".join(f"`{entry['name']}`: {entry['text']}" for entry in entries)
+    return {"type": "string", "enum": [entry["name"] for entry in entries], "description": lines}
+
+
+def _field(uses: list[tuple[str, JSON]]) -> JSON:
+    """One field as all who take it describe it; equal descriptions are given once."""
+    kinds: dict[str, JSON] = {}
+    texts: dict[str, list[str]] = {}
+    for owner, entry in uses:
+        kinds[json.dumps(entry["schema"], sort_keys=True)] = entry["schema"]
+        texts.setdefault(entry["text"], []).extend([f"`{owner}`"] if owner else [])
+        if entry["default"] is None:
+            kinds['{"type": "null"}'] = {"type": "null"}
+    schemas = list(kinds.values())
+    schema: JSON = dict(schemas[0]) if len(schemas) == 1 else {"anyOf": schemas}
+    schema["description"] = "; ".join(
+        f"{', '.join(owners)}: {text}" if owners else text for text, owners in texts.items()
+    )
+    return schema
