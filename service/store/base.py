@@ -1,30 +1,38 @@
-# ruff: noqa: N818  (a name says what happened; that it is an error, the base says)
 """The Store: logs, snapshots, records and documents. All durability of the service goes through this interface.
 
     log        entries in one order, numbered 1, 2, ... (the version), appended once for each id; the truth
     snapshot   a fold of a log at a version, cached; the newest are kept, what they cover may be trimmed
-    record     a value beside a log that waits to be taken by an entry and expires if it is not
+    record     a value beside a log that waits to be taken by an entry, may fall due, and expires if it is not taken
     document   a small named value with a revision, changed by compare and set
 
-A log is made by its first entry. A dropped log stays closed (in Redis, for thirty days): nothing can be appended to it by
-a process that has not heard of the drop. When a writing method returns, what it wrote survives a kill of this process.
+Each entry has a chain, the checksum of itself and of all entries before it (see checksums.py): two processes that have the
+same (version, chain) have seen the same history. A log is made by its first entry. A dropped log stays closed (in
+Redis, for thirty days): nothing can be appended to it by a process that has not heard of the drop. When a writing
+method returns, what it wrote survives a kill of this process. The signals of a store are in signals.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, StoreSignal, Trimmed
 
 __all__ = [
     "Clash",
     "Closed",
+    "Damaged",
+    "Diverged",
     "Document",
     "Draft",
+    "Due",
     "Entry",
     "Head",
     "Missing",
     "Placed",
+    "Position",
+    "Record",
     "Snapshot",
     "Stale",
     "Store",
@@ -33,59 +41,108 @@ __all__ = [
 ]
 
 
+class Position(NamedTuple):
+    """A version of a log and the chain there."""
+
+    version: int
+    chain: str
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry to append. Known by its `ids`: a draft with an id that is already there is not appended again.
+    """An entry to append. Identified by its `ids`: a draft with an id that is already there is not appended again.
 
-    `digest` tells whether a repeat says the same. `take` names a record that becomes part of the entry. `marks` is the
-    version of an earlier entry that this one withdraws; it needs the log from after `base` on (and the snapshot at
-    `base`, unless that is 0) to be there, and drops the snapshots that know of the withdrawn entry.
+    `digest` tells whether a repeat says the same. `take` names a record that becomes part of the entry; with `expects`
+    it must still have this value (Stale). `retracts` is the version of an earlier entry that this one retracts; it
+    needs the log from after `base` on (and the snapshot at `base`, unless that is 0), and drops the snapshots that
+    contain the retracted entry.
     """
 
     body: bytes
     ids: tuple[str, ...] = ()
     digest: str = ""
     take: str | None = None
-    marks: int = 0
+    expects: bytes | None = None
+    retracts: int = 0
     base: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a draft stands in the log; not `fresh` if it had been there."""
+    """Where a draft is in the log. If it was there before, it is not `fresh` and its chains are empty.
+
+    `previous` is the chain of the entry before: whoever applies its own entry without reading it compares it with its
+    state's.
+    """
 
     version: int
     fresh: bool
+    chain: str = ""
+    previous: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of a log. `taken` is the record it took; `mark` the version of the entry that withdrew it, or 0."""
+    """One entry of a log, checked against its chain.
+
+    `taken` is the record it took; `retracts` the version of the entry that it retracts and `retracted` that of the
+    entry that retracted it, or 0. `at` never goes back within a log, even if the clock does.
+    """
 
     version: int
     at: float
     body: bytes
     taken: bytes | None = None
-    mark: int = 0
+    retracted: int = 0
+    retracts: int = 0
+    chain: str = ""
+    previous: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A log's state: its last version, the first version still kept, the versions that have snapshots."""
+    """A log's state: its last version and the chain there, the first version kept, the versions that have snapshots."""
 
     version: int = 0
     floor: int = 1
     snapshots: tuple[int, ...] = ()
     closed: bool = False
+    chain: str = ""
+
+    @property
+    def position(self) -> Position:
+        return Position(self.version, self.chain)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A fold at `version`; `digest` identifies the state that `data` restores."""
+    """A fold at `version` of the history `chain`; `digest` identifies the state that `data` restores.
+
+    Without a chain it is taken on trust, and starts an empty log at its version (a restored learner).
+    """
 
     version: int
     digest: str
     data: bytes
+    chain: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record to remember. `digest`, not empty, identifies the request it answers; `due` is when `Store.due` shows it."""
+
+    value: bytes
+    digest: str = ""
+    due: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A record that has fallen due."""
+
+    log: str
+    key: str
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,75 +153,63 @@ class Document:
     revision: int
 
 
-class StoreSignal(Exception):
-    """What a store says instead of a result; the caller knows what it means for the request."""
-
-
-class Clash(StoreSignal):
-    """Draft `index` has a known id with another digest; nothing was appended."""
-
-    def __init__(self, index: int) -> None:
-        super().__init__(f"draft {index} repeats a known id with other content")
-        self.index = index
-
-
-class Missing(StoreSignal):
-    """The record that draft `index` wants to take is not there; nothing was appended."""
-
-    def __init__(self, index: int) -> None:
-        super().__init__(f"draft {index} takes a record that is not there")
-        self.index = index
-
-
-class Closed(StoreSignal):
-    """The log was dropped."""
-
-
-class Trimmed(StoreSignal):
-    """The log no longer reaches back to what was asked for."""
-
-
-class Stale(StoreSignal):
-    """The document is not at the expected revision."""
-
-
 class Store(Protocol):
-    """One of the two implementations; both pass tests/service/test_store_laws.py."""
+    """One of the two implementations; both pass tests/service/test_store_laws.py. All that reads may raise Damaged."""
 
-    notices: tuple[str, ...]  # what an operator should know, found when opening
+    notices: tuple[str, ...]  # what an operator should know about this store, from opening it
 
-    async def append(self, log: str, drafts: Sequence[Draft]) -> list[Placed]:
-        """Append all drafts in order, or none: Clash, Missing, Trimmed (marks out of reach), Closed."""
+    async def append(
+        self, log: str, drafts: Sequence[Draft], expected: Position | None = None
+    ) -> list[Placed]:
+        """Append all drafts in order, or none: Clash, Missing, Stale, Trimmed (a retraction out of reach), Closed.
+
+        With `expected`, the writer's own position, nothing is appended to another history: Diverged.
+        """
         ...
 
-    async def read(self, log: str, after: int, limit: int) -> list[Entry]:
-        """The entries after version `after`, at most `limit`. Trimmed if the next one is no longer kept."""
+    async def read(self, log: str, after: int, limit: int, chain: str | None = None) -> list[Entry]:
+        """The entries after version `after`, at most `limit`. Trimmed if the next one is no longer kept.
+
+        With `chain`, the reader's own at `after`: Diverged if the log has another one there, or ends before.
+        """
         ...
 
     async def find(self, log: str, id: str) -> tuple[int, str] | None:
-        """(version, digest) of the entry known by `id`."""
+        """(version, digest) of the entry with this id, unless it was forgotten."""
         ...
 
     async def head(self, log: str) -> Head:
         """State of one log; a log without entries has version 0."""
         ...
 
-    async def versions(self, logs: Sequence[str]) -> list[int]:
-        """Last versions of many logs."""
+    async def positions(self, logs: Sequence[str]) -> list[Position]:
+        """Last versions of many logs, with their chains; (0, "") for a log without entries."""
         ...
 
     async def outcome(self, log: str, version: int) -> bytes | None:
-        """What was saved as the outcome of an entry."""
+        """What was saved as the outcome of an entry, unless it was forgotten."""
+        ...
+
+    async def keep_outcomes(self, log: str, outcomes: Mapping[int, bytes]) -> None:
+        """Save outcomes without a snapshot, by version; the first outcome of an entry stays. Closed."""
         ...
 
     async def save(
-        self, log: str, snapshot: Snapshot, outcomes: Mapping[int, bytes], *, keep: int, floor: int
+        self,
+        log: str,
+        snapshot: Snapshot,
+        outcomes: Mapping[int, bytes],
+        *,
+        keep: int,
+        floor: int,
+        forget: int = 0,
     ) -> str:
         """Save outcomes and then the snapshot; drop all but the newest `keep`, and entries before `floor`.
 
-        Returns the digest held at this version: another than the snapshot's own means that two folds disagree, and
-        nothing was changed. A snapshot beyond the end of an empty log starts the log there (a restored learner). Of a
-        snapshot before the last withdrawal only the outcomes are kept. Entries after the oldest kept snapshot stay.
+        Ids and outcomes of entries up to version `forget` are forgotten, some at each call: an id that comes again
+        later is new. Returns the digest stored at this version: another than the snapshot's own means that two folds
+        disagree, and nothing was changed. Diverged if the log has another chain at this version, or ends before. Of a
+        snapshot before the last retraction only the outcomes are kept. Entries after the oldest kept snapshot stay.
         """
         ...
 
@@ -172,16 +217,43 @@ class Store(Protocol):
         """The snapshot at exactly this version."""
         ...
 
-    async def drop(self, log: str) -> None:
-        """Remove a log with all that belongs to it, and close it."""
+    def parts(self, log: str, version: int) -> AsyncIterator[bytes]:
+        """The data of the snapshot at this version, part by part, each checked; nothing if there is none."""
         ...
 
-    async def remember(self, log: str, records: Mapping[str, bytes], ttl: float) -> None:
-        """Keep records, each under its key, for `ttl` seconds."""
+    async def drop(self, log: str) -> None:
+        """Remove a log with all that belongs to it, and close it. A full store still takes this."""
+        ...
+
+    async def discard(self, kind: str, name: str, revision: int, log: str) -> None:
+        """Remove a document at `revision`, or Stale, and drop its log.
+
+        The log's end is what counts: should this fail or be killed on the way, either nothing has happened or the log is
+        closed (for good, until the document is removed as well), and a document whose log is closed counts as removed.
+        """
+        ...
+
+    async def remember(self, log: str, records: Mapping[str, bytes | Record], ttl: float) -> dict[str, bytes]:
+        """Keep records, each under its key, for `ttl` seconds: all, or none and Clash.
+
+        The first record of a key stays. Returns those that were there before, by key: a repeat has the digest of the
+        first or is a Clash. What an entry has taken since counts, as long as the record would have lived; its value is
+        empty if the entry is no longer kept.
+        """
         ...
 
     async def recall(self, log: str, key: str) -> bytes | None:
-        """A record that is there and has not expired."""
+        """A record that is there, was not taken and has not expired."""
+        ...
+
+    async def amend(
+        self, log: str, key: str, value: bytes, expected: bytes, due: float | None = None
+    ) -> None:
+        """Change a record from the value `expected`, else Stale; Missing(0) if it is gone. `due` stays if None."""
+        ...
+
+    async def due(self, now: float, limit: int) -> list[Due]:
+        """Records that are due at `now` and not taken, earliest first, of all logs; they stay until taken or expired."""
         ...
 
     async def get(self, kind: str, name: str) -> Document | None: ...
@@ -191,15 +263,19 @@ class Store(Protocol):
         ...
 
     async def remove(self, kind: str, name: str, revision: int) -> None:
-        """Remove at `revision`, or Stale."""
+        """Remove at `revision`, or Stale. A full store still takes this."""
         ...
 
-    async def page(self, kind: str, after: str, limit: int) -> list[tuple[str, Document]]:
-        """Documents by name, the first `limit` after the name `after`."""
+    async def page(self, kind: str, after: str, limit: int, prefix: str = "") -> list[tuple[str, Document]]:
+        """Documents by name, the first `limit` after the name `after` among those that begin with `prefix`."""
         ...
 
     async def count(self, kind: str) -> int:
         """How many documents there are."""
+        ...
+
+    async def examine(self, log: str) -> list[str]:
+        """What is damaged among all that is stored for a log, down to each byte; nothing if it is sound."""
         ...
 
     def changes(self) -> AsyncIterator[tuple[str, str, int]]:
@@ -211,7 +287,7 @@ class Store(Protocol):
         ...
 
     async def check(self) -> None:
-        """Write something small; raise StoreUnavailable if that fails."""
+        """Write as much as an event may need; raise StoreUnavailable if that fails."""
         ...
 
     async def close(self) -> None: ...

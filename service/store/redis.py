@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-import struct
+import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from feedrank.service.contract.faults import StoreUnavailable
 
 from . import keys
 from .base import (
     Clash,
     Closed,
+    Damaged,
+    Diverged,
     Document,
     Draft,
+    Due,
     Entry,
     Head,
     Missing,
     Placed,
+    Position,
+    Record,
     Snapshot,
     Stale,
     Trimmed,
 )
+from .checksums import checksum, genesis, seal, unseal
 from .redis_listen import Listener
 from .redis_pipes import Argument, Pipes, Script
+from .redis_read import document, examine, find, load_snapshot, read, read_part
+from .redis_records import is_live, pack, unpack
 
-APPEND, SAVE, DROP, REMEMBER, PUT = map(Script, ("append", "save", "drop", "remember", "put"))
-SCRIPTS = (APPEND, SAVE, DROP, REMEMBER, PUT)
-UNREGISTERED = 3_600_000  # milliseconds that data without its registration stays: long enough for any save
+APPEND, SAVE, OUTCOMES, DROP, REMEMBER, AMEND, DUE, PUT = SCRIPTS = tuple(
+    map(Script, ("append", "save", "outcomes", "drop", "remember", "amend", "due", "put"))
+)
+UNREGISTERED = 3_600_000  # milliseconds that parts without their registration stay: long enough for any save
+PART = 2**20  # bytes of a snapshot in one value
+CLOSED = 30 * 86_400  # seconds that a dropped log stays closed
 
 
 class RedisStore:
@@ -34,6 +48,7 @@ class RedisStore:
     def __init__(self, pipes: Pipes, listener: Listener, notices: tuple[str, ...] = ()) -> None:
         self._pipes = pipes
         self._listener = listener
+        self._touch = "1" if pipes.confirmation.replicas else ""
         self.notices = notices
 
     async def close(self) -> None:
@@ -41,169 +56,284 @@ class RedisStore:
         await self._pipes.close()
 
     async def check(self) -> None:
-        await self._pipes.run(keys.CHECK, "SET", keys.CHECK, f"{time.time()}", "EX", 60)
+        key = keys.CHECK
+        await self._pipes.run(key, "SET", key, f"{time.time()}", "EX", 60, write=True)
+        for info in await self._pipes.info("memory"):
+            if (policy := info.get("maxmemory_policy", "noeviction")) != "noeviction":
+                raise StoreUnavailable(
+                    f"Redis has maxmemory-policy {policy} and may evict data: set noeviction"
+                )
 
     def changes(self) -> AsyncIterator[tuple[str, str, int]]:
         return self._listener.changes()
 
+    async def _script(self, script: Script, names: Sequence[str], arguments: Sequence[Argument]) -> Any:
+        return await self._pipes.run(names[0], *script.call(names, arguments), write=True)
+
     # Logs
 
-    async def append(self, log: str, drafts: Sequence[Draft]) -> list[Placed]:
-        named = [
-            keys.log(log, part) for part in ("meta", "log", "ids", "marks", "snapshots", "records", "expiry")
+    async def append(
+        self, log: str, drafts: Sequence[Draft], expected: Position | None = None
+    ) -> list[Placed]:
+        parts = ("meta", "log", "ids", "order", "retracted", "snapshots", "records", "expiry", "due")
+        arguments: list[Argument] = [
+            log,
+            keys.CHANGES,
+            repr(time.time()),
+            keys.log(log, "part:"),
+            genesis(log),
         ]
-        arguments: list[Argument] = [log, keys.CHANGES, repr(time.time()), keys.log(log, "snapshot:")]
+        arguments += ["", ""] if expected is None else expected
+        arguments.append(self._touch)
         for draft in drafts:
-            arguments += [draft.body, draft.digest, draft.take or "", draft.marks, draft.base]
+            arguments += [draft.body, checksum(draft.body), draft.digest, draft.take or ""]
+            arguments += [
+                "" if draft.expects is None else checksum(draft.expects),
+                draft.retracts,
+                draft.base,
+            ]
             arguments += [len(draft.ids), *draft.ids]
-        said: bytes = await self._pipes.run(named[0], *APPEND.call(named, arguments))
-        return placed(*said.decode().split(" "))
+        reply: bytes = await self._script(APPEND, [keys.log(log, part) for part in parts], arguments)
+        what, *rest = reply.decode().split(" ")
+        if what == "diverged" and expected is not None:
+            raise Diverged(log, expected.version, int(rest[0]))
+        return placements(what, rest)
 
-    async def read(self, log: str, after: int, limit: int) -> list[Entry]:
-        meta, stream, marks = (keys.log(log, part) for part in ("meta", "log", "marks"))
-        floor = int(await self._pipes.run(meta, "HGET", meta, "floor") or 1)
-        found = await self._pipes.run(stream, "XRANGE", stream, f"{after + 1}-0", "+", "COUNT", limit)
-        rows = [(int(id.partition(b"-")[0]), fields) for id, fields in found]
-        # A trim between the two commands shows as a gap.
-        if after + 1 < floor or (rows and rows[0][0] != after + 1):
-            raise Trimmed
-        if not rows:
-            return []
-        withdrawn = await self._pipes.run(marks, "HMGET", marks, *(version for version, _ in rows))
-        return [
-            Entry(version, float(fields[b"a"]), fields[b"b"], fields.get(b"t"), int(mark or 0))
-            for (version, fields), mark in zip(rows, withdrawn, strict=True)
-        ]
+    async def read(self, log: str, after: int, limit: int, chain: str | None = None) -> list[Entry]:
+        return await read(self._pipes, log, after, limit, chain)
 
     async def find(self, log: str, id: str) -> tuple[int, str] | None:
-        name = keys.log(log, "ids")
-        found = await self._pipes.run(name, "HGET", name, id)
-        if found is None:
-            return None
-        version, _, digest = found.partition(b" ")
-        return int(version), digest.decode()
+        return await find(self._pipes, log, id)
 
     async def head(self, log: str) -> Head:
         meta, snapshots = keys.log(log, "meta"), keys.log(log, "snapshots")
-        version, floor, closed = await self._pipes.run(meta, "HMGET", meta, "version", "floor", "closed")
-        found = await self._pipes.run(snapshots, "HKEYS", snapshots)
-        return Head(int(version or 0), int(floor or 1), tuple(sorted(map(int, found))), closed is not None)
+        (version, floor, closed, chain), versions = await self._pipes.many(
+            [
+                (meta, "HMGET", meta, "version", "floor", "closed", "chain"),
+                (snapshots, "HKEYS", snapshots),
+            ]
+        )
+        return Head(
+            int(version or 0),
+            int(floor or 1),
+            tuple(sorted(map(int, versions))),
+            closed is not None,
+            (chain or b"").decode(),
+        )
 
-    async def versions(self, logs: Sequence[str]) -> list[int]:
+    async def positions(self, logs: Sequence[str]) -> list[Position]:
+        if not logs:
+            return []  # a pipeline of no commands has no reply to wait for
         metas = [keys.log(log, "meta") for log in logs]
-        return [
-            int(found or 0) for found in await self._pipes.many([(m, "HGET", m, "version") for m in metas])
-        ]
+        rows = await self._pipes.many([(meta, "HMGET", meta, "version", "chain") for meta in metas])
+        return [Position(int(version or 0), (chain or b"").decode()) for version, chain in rows]
 
     async def outcome(self, log: str, version: int) -> bytes | None:
         name = keys.log(log, "outcomes")
-        found: bytes | None = await self._pipes.run(name, "HGET", name, version)
-        return found
+        row: bytes | None = await self._pipes.run(name, "HGET", name, version)
+        return None if row is None else unseal(row, f"the outcome of entry {version}", version)
+
+    async def keep_outcomes(self, log: str, outcomes: Mapping[int, bytes]) -> None:
+        names = [keys.log(log, part) for part in ("meta", "outcomes")]
+        arguments: list[Argument] = []
+        for version, outcome in outcomes.items():
+            arguments += [version, seal(outcome)]
+        if await self._script(OUTCOMES, names, arguments) == b"closed":
+            raise Closed
 
     # Snapshots
 
     async def save(
-        self, log: str, snapshot: Snapshot, outcomes: Mapping[int, bytes], *, keep: int, floor: int
+        self,
+        log: str,
+        snapshot: Snapshot,
+        outcomes: Mapping[int, bytes],
+        *,
+        keep: int,
+        floor: int,
+        forget: int = 0,
     ) -> str:
-        held = await self._pipes.run(
-            keys.log(log, "snapshots"), "HGET", keys.log(log, "snapshots"), snapshot.version
-        )
-        if held is not None:  # another process was first: no need to send the data
-            return str(held.decode())
-        data = keys.snapshot(log, snapshot.version, snapshot.digest)
-        await self._pipes.alone("SET", data, snapshot.data, "PX", UNREGISTERED)
-        named = [keys.log(log, part) for part in ("meta", "log", "snapshots", "outcomes")]
-        arguments: list[Argument] = [log, keys.CHANGES, snapshot.version, snapshot.digest, keep, floor]
-        arguments.append(keys.log(log, "snapshot:"))
+        stored = await load_snapshot(self._pipes, log, snapshot.version)
+        if stored is not None and stored[0] != snapshot.digest:
+            return stored[0]
+        upload, number, data = secrets.token_hex(8), 0, memoryview(snapshot.data)
+        for start in range(0, 0 if stored else len(data), PART):  # stored: no need to send the data
+            name = keys.part(log, upload, number)
+            await self._pipes.alone(name, "SET", name, seal(data[start : start + PART]), "PX", UNREGISTERED)
+            number += 1
+        names = [keys.log(log, part) for part in ("meta", "log", "snapshots", "outcomes", "ids", "order")]
+        arguments: list[Argument] = [log, keys.CHANGES, snapshot.version, snapshot.digest, snapshot.chain]
+        arguments += [upload, number, keep, floor, forget, keys.log(log, "part:"), genesis(log)]
+        arguments.append(genesis(log, snapshot.version, snapshot.digest))
         for version, outcome in outcomes.items():
-            arguments += [version, outcome]
-        said: bytes = await self._pipes.run(named[0], *SAVE.call([*named, data], arguments))
-        if said == b"closed":
+            arguments += [version, seal(outcome)]
+        what, _, rest = (await self._script(SAVE, names, arguments)).decode().partition(" ")
+        if what == "closed":
             raise Closed
-        return said.decode()
+        if what == "diverged":
+            raise Diverged(log, snapshot.version, int(rest))
+        return str(what)
 
     async def snapshot(self, log: str, version: int) -> Snapshot | None:
-        name = keys.log(log, "snapshots")
-        digest = await self._pipes.run(name, "HGET", name, version)
-        if digest is None:
+        row = await load_snapshot(self._pipes, log, version)
+        if row is None:
             return None
-        data = await self._pipes.alone("GET", keys.snapshot(log, version, digest.decode()))
-        return None if data is None else Snapshot(version, digest.decode(), data)
+        digest, chain, _, count = row
+        parts = [part async for part in self.parts(log, version)]
+        return Snapshot(version, digest, b"".join(parts), chain) if len(parts) == count else None
+
+    async def parts(self, log: str, version: int) -> AsyncIterator[bytes]:
+        _, _, upload, count = await load_snapshot(self._pipes, log, version) or ("", "", "", 0)
+        for number in range(count):
+            part = await read_part(self._pipes, log, upload, number, version)
+            if part is None:
+                return
+            yield part
 
     async def drop(self, log: str) -> None:
-        named = [keys.log(log, part) for part in keys.PARTS]
-        await self._pipes.run(named[0], *DROP.call(named, [log, keys.CHANGES, keys.log(log, "snapshot:")]))
+        await self._drop(log, CLOSED)
+
+    async def _drop(self, log: str, seconds: int) -> None:
+        names = [keys.log(log, part) for part in keys.PARTS]
+        await self._script(DROP, names, [log, keys.CHANGES, keys.log(log, "part:"), seconds])
+
+    async def discard(self, kind: str, name: str, revision: int, log: str) -> None:
+        current = await self.get(kind, name)
+        if current is None or current.revision != revision:
+            raise Stale
+        await self._drop(log, 0)
+        await self.remove(kind, name, revision)
+        meta = keys.log(log, "meta")
+        await self._pipes.run(meta, "EXPIRE", meta, CLOSED)
 
     # Records
 
-    async def remember(self, log: str, records: Mapping[str, bytes], ttl: float) -> None:
-        named = [keys.log(log, "records"), keys.log(log, "expiry")]
+    async def remember(self, log: str, records: Mapping[str, bytes | Record], ttl: float) -> dict[str, bytes]:
         now = time.time()
-        arguments: list[Argument] = [repr(now), int(ttl * 1000) + 1, repr(now + ttl)]
-        packed = struct.pack("<d", now + ttl)
-        for name, value in records.items():
-            arguments += [name, packed + value]
-        await self._pipes.run(named[0], *REMEMBER.call(named, arguments))
+        arguments: list[Argument] = [repr(now), int(ttl * 1000) + 1, repr(now + ttl), self._touch]
+        times = []
+        for name, record in records.items():
+            digest, due = (record.digest, record.due) if isinstance(record, Record) else ("", None)
+            arguments += [name, digest, "" if due is None else repr(due), pack(record, now + ttl)]
+            times += [] if due is None else [due]
+        names = [keys.log(log, part) for part in ("records", "expiry", "due", "log")]
+        what, *rest = await self._script(REMEMBER, names, arguments)
+        if what == b"clash":
+            raise Clash(int(rest[0]))
+        if times:
+            await self._announce(log, min(times))
+        rows = zip(rest[::2], rest[1::2], strict=True)
+        return {name.decode(): unpack(row, name.decode()) for name, row in rows}
+
+    async def _announce(self, log: str, at: float) -> None:
+        """Say that a log has records that fall due; after they are there, so that no sweep can miss them."""
+        await self._pipes.run(keys.DUE, "ZADD", keys.DUE, "LT", repr(at), log, write=True)
 
     async def recall(self, log: str, key: str) -> bytes | None:
         name = keys.log(log, "records")
-        found: bytes | None = await self._pipes.run(name, "HGET", name, key)
-        if found is None or struct.unpack_from("<d", found)[0] <= time.time():
-            return None
-        return found[8:]
+        row: bytes | None = await self._pipes.run(name, "HGET", name, key)
+        return unpack(row, key) if row is not None and is_live(row) else None
+
+    async def amend(
+        self, log: str, key: str, value: bytes, expected: bytes, due: float | None = None
+    ) -> None:
+        names = [keys.log(log, part) for part in ("records", "due")]
+        arguments: list[Argument] = [repr(time.time()), key, checksum(expected), seal(value)]
+        what = await self._script(AMEND, names, [*arguments, "" if due is None else repr(due)])
+        if what == b"missing":
+            raise Missing(0)
+        if what == b"stale":
+            raise Stale
+        if due is not None:
+            await self._announce(log, due)
+
+    async def due(self, now: float, limit: int) -> list[Due]:
+        logs = await self._pipes.run(
+            keys.DUE, "ZRANGEBYSCORE", keys.DUE, "-inf", repr(now), "LIMIT", 0, limit
+        )
+        records: list[Due] = []
+        for log in (name.decode() for name in logs):
+            following, *rest = await self._due(log, now, limit)
+            records += [
+                Due(log, key.decode(), float(at)) for key, at in zip(rest[::2], rest[1::2], strict=True)
+            ]
+            if not rest:
+                # Removed first and looked at again: what is announced meanwhile is either seen here or announced after.
+                await self._pipes.run(keys.DUE, "ZREM", keys.DUE, log)
+                following, *_ = await self._due(log, now, 1)
+                if following:
+                    await self._announce(log, float(following))
+        return sorted(records, key=lambda record: record.at)[:limit]
+
+    async def _due(self, log: str, now: float, limit: int) -> list[bytes]:
+        names = [keys.log(log, part) for part in ("due", "records")]
+        rows: list[bytes] = await self._pipes.run(
+            names[0], *DUE.call(names, [repr(now), repr(time.time()), limit])
+        )
+        return rows
 
     # Documents
 
     async def get(self, kind: str, name: str) -> Document | None:
         values = keys.documents(kind, "values")
-        found = await self._pipes.run(values, "HGET", values, name)
-        return None if found is None else document(found)
+        row = await self._pipes.run(values, "HGET", values, name)
+        return None if row is None else document(kind, name, row)
 
     async def put(self, kind: str, name: str, value: bytes, revision: int) -> int:
-        return await self._change(kind, name, revision, "put", value)
+        return await self._change(kind, name, revision, "put", seal(value))
 
     async def remove(self, kind: str, name: str, revision: int) -> None:
         await self._change(kind, name, revision, "remove", b"")
 
     async def _change(self, kind: str, name: str, revision: int, what: str, value: bytes) -> int:
-        named = [keys.documents(kind, part) for part in ("values", "names", "revision")]
-        arguments: list[Argument] = [name, revision, what, value, keys.CHANGES, kind]
-        fresh = int(await self._pipes.run(named[0], *PUT.call(named, arguments)))
+        names = [keys.documents(kind, part) for part in ("values", "names", "revision")]
+        fresh = int(await self._script(PUT, names, [name, revision, what, value, keys.CHANGES, kind]))
         if fresh == 0:
             raise Stale
         return fresh
 
-    async def page(self, kind: str, after: str, limit: int) -> list[tuple[str, Document]]:
+    async def page(self, kind: str, after: str, limit: int, prefix: str = "") -> list[tuple[str, Document]]:
         names, values = keys.documents(kind, "names"), keys.documents(kind, "values")
-        least = f"({after}" if after else "-"
-        found = await self._pipes.run(names, "ZRANGEBYLEX", names, least, "+", "LIMIT", 0, limit)
-        if not found:
+        least = f"({after}" if after >= prefix and after else f"[{prefix}" if prefix else "-"
+        most = f"({prefix}\U0010ffff" if prefix else "+"
+        page = await self._pipes.run(names, "ZRANGEBYLEX", names, least, most, "LIMIT", 0, limit)
+        if not page:
             return []
-        held = await self._pipes.run(values, "HMGET", values, *found)
-        return [(name.decode(), document(value)) for name, value in zip(found, held, strict=True) if value]
+        rows = await self._pipes.run(values, "HMGET", values, *page)
+        return [
+            (name.decode(), document(kind, name.decode(), row))
+            for name, row in zip(page, rows, strict=True)
+            if row
+        ]
 
     async def count(self, kind: str) -> int:
         values = keys.documents(kind, "values")
         return int(await self._pipes.run(values, "HLEN", values))
 
+    async def examine(self, log: str) -> list[str]:
+        return await examine(self._pipes, log)
 
-def placed(said: str, *rest: str) -> list[Placed]:
+
+def placements(what: str, rest: Sequence[str]) -> list[Placed]:
     """What the script says of an append."""
-    match said:
+    match what:
         case "placed":
-            return [
-                Placed(int(version), fresh == "1")
-                for version, fresh in zip(rest[::2], rest[1::2], strict=True)
-            ]
+            previous, result = rest[0], []
+            for version, fresh, chain in zip(rest[1::3], rest[2::3], rest[3::3], strict=True):
+                if fresh == "1":
+                    result.append(Placed(int(version), True, chain, previous))
+                    previous = chain
+                else:
+                    result.append(Placed(int(version), False))
+            return result
         case "clash":
             raise Clash(int(rest[0]))
         case "missing":
             raise Missing(int(rest[0]))
+        case "stale":
+            raise Stale
         case "trimmed":
             raise Trimmed
+        case "damaged":
+            raise Damaged(0, f"the row of an id of draft {rest[0]} has changed since it was written")
     raise Closed
-
-
-def document(held: bytes) -> Document:
-    revision, _, value = held.partition(b" ")
-    return Document(value, int(revision))

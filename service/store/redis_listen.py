@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from . import keys
-from .redis_pipes import FAILURES
+from .redis_nodes import FAILURES
 
 Change = tuple[str, str, int]
 PAUSE = 0.25  # seconds between attempts to connect again

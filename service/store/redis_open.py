@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from redis.asyncio import Redis, RedisCluster
-from redis.asyncio.cluster import ClusterNode
+from redis.asyncio import Redis
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, ResponseError
 
-from ..errors import StoreRefused
+from feedrank.service.contract.faults import StoreRefused, StoreUnavailable
+from feedrank.service.contract.store_url import HIDDEN, shown
+
 from . import keys
-from .open import HIDDEN, shown
 from .redis import SCRIPTS, RedisStore
 from .redis_listen import Listener
-from .redis_pipes import FAILURES, Pipes
+from .redis_nodes import FAILURES, Address, Cluster, Nodes, OneNode
+from .redis_pipes import Confirmation, Pipes
+from .redis_upgrade import upgrade
 
-LAYOUT = 1
 OLDEST = (6, 2)
+WAITAOF = (7, 2)  # the first that can say what is on the disks of replicas
 TIMEOUT = 5.0
 
 
@@ -31,12 +35,14 @@ def options(url: str) -> dict[str, Any]:
         # No silent second sending: an append whose reply was lost may have run.
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
-        # redis-py before 6 takes the certificate of any host unless told.
+        # redis-py before 6 takes the certificate of any host unless asked to check.
         **({"ssl_check_hostname": True} if url.startswith("rediss") else {}),
     }
 
 
-async def open_redis(url: str) -> RedisStore:
+async def open_redis(
+    url: str, *, read_only: bool = False, replicas: int = 0, replica_wait: float = 1.0
+) -> RedisStore:
     """The store at a `redis` URL of any form; StoreRefused in one line if it cannot be used."""
     name = shown(url)
     if name.endswith(HIDDEN):
@@ -44,49 +50,111 @@ async def open_redis(url: str) -> RedisStore:
             f"cannot read {name}: write / ? # in a password as %2F %3F %23, and @ in an option as %40"
         )
     try:
-        client = cluster(url) if "+cluster:" in url else single(url)
+        nodes = connect(url)
     except (*FAILURES, TypeError, ValueError) as error:  # TypeError: an option that redis-py does not know
         raise StoreRefused(f"cannot use {name}: {line(error)}: check the URL") from None
+    pipes = Pipes(nodes, SCRIPTS, Confirmation(replicas, replica_wait))
     try:
-        await client.initialize()
-        notices = await examine(client, name)
+        notices, version = await examine(pipes, name)
+        pipes.confirmation = Confirmation(replicas, replica_wait, synced=version >= WAITAOF)
+        await prepare(pipes, name, read_only)
+        pipes.read_only = read_only
     except BaseException as error:
-        await client.aclose()
-        if isinstance(error, (*FAILURES, ValueError)):
-            reason = error.__cause__ or error  # Cluster wraps what a node said
-            raise StoreRefused(f"cannot use {name}: {line(reason)}: {hint(reason, url)}") from None
+        await nodes.close()
+        if isinstance(error, (*FAILURES, StoreUnavailable, ValueError)):
+            raise StoreRefused(f"cannot use {name}: {line(error)}: {hint(error, url)}") from None
         raise
 
     async def listen() -> Any:
-        if "+cluster:" not in url:
-            return single(url)
-        await client.initialize()
-        node = client.get_random_node()
-        return single(at(url, f"[{node.host}]:{node.port}" if ":" in node.host else node.name))
+        if not isinstance(nodes, Cluster):
+            return one(url)
+        nodes.invalidate()
+        names = await nodes.names()
+        host, _, port = names[0].rpartition(":")
+        return single(at(url, (host, int(port))))
 
-    return RedisStore(Pipes(client, SCRIPTS), Listener(listen), notices)
+    return RedisStore(pipes, Listener(listen), notices)
+
+
+def connect(url: str) -> Nodes:
+    """The servers that a URL names; nothing is sent to them yet."""
+    if "+cluster:" not in url:
+        return OneNode(one(url))
+    addresses = places(url)
+    single(at(url, addresses[0]))  # a wrong option shows here, not on the first use
+    return Cluster(addresses, lambda address: single(at(url, address)))
+
+
+def one(url: str) -> Any:
+    """A client of the one server that takes writes."""
+    return sentinel(url) if "+sentinel:" in url else single(url)
 
 
 def single(url: str) -> Any:
     """A client of one server."""
     client: Any = Redis.from_url(url, **options(url))
-    client.connection_pool.make_connection()  # a wrong option is told here, not on the first use
+    client.connection_pool.make_connection()  # a wrong option shows here, not on the first use
     return client
 
 
-def cluster(url: str) -> Any:
-    """A client of Redis Cluster; the URL names one or more of its nodes, separated by commas."""
-    servers = [at(url, place) for place in urlsplit(url).netloc.rpartition("@")[2].split(",")]
-    nodes = [ClusterNode(node.hostname or "", node.port or 6379) for node in map(urlsplit, servers)]
-    single(servers[0])  # the listener is a client of one server and must take the same options
-    return RedisCluster.from_url(servers[0], startup_nodes=nodes, **options(url))
+class Watched(Redis):
+    """A client of the primary; with it, the connections to its Sentinels are closed."""
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        await super().aclose(close_connection_pool)
+        pool: Any = self.connection_pool
+        for watcher in pool.sentinel_manager.sentinels:
+            await watcher.aclose()
 
 
-def at(url: str, place: str) -> str:
+def sentinel(url: str) -> Any:
+    """A client of the primary that Sentinel names, asked anew for every connection."""
+    service, _, database = urlsplit(url).path.strip("/").partition("/")
+    if not service:
+        raise ValueError("name the service that Sentinel watches: redis+sentinel://HOST:PORT/SERVICE/DB")
+    query = dict(parse_qsl(urlsplit(url).query))
+    own = {
+        name.removeprefix("sentinel_"): query.pop(name)
+        for name in ("sentinel_username", "sentinel_password")
+        if name in query
+    }
+    address = at(url, places(url)[0], f"/{database or 0}", urlencode(query))
+    settings = {**options(url), **parse_url(address)}
+    for name in ("host", "port"):
+        settings.pop(name, None)
+    kind = settings.pop("connection_class", None)
+    if kind is not None:
+        settings["ssl"] = True
+    shared = {
+        key: value
+        for key, value in settings.items()
+        if key.startswith(("ssl", "socket", "retry", "protocol"))
+    }
+    watchers: Any = Sentinel(places(url), sentinel_kwargs={**shared, **own}, **settings)  # type: ignore[no-untyped-call]
+    return watchers.master_for(unquote(service), redis_class=Watched)
+
+
+def places(url: str) -> list[Address]:
+    """The servers in a URL, separated by commas."""
+    parts = urlsplit(url)
+    hosts = [urlsplit(f"//{place}") for place in parts.netloc.rpartition("@")[2].split(",") if place]
+    fallback = 26379 if "+sentinel:" in url else 6379
+    return [(place.hostname or "localhost", place.port or fallback) for place in hosts] or [
+        ("localhost", fallback)
+    ]
+
+
+def at(url: str, address: Address, path: str | None = None, query: str | None = None) -> str:
     """The URL of one server, with the user, password and options of `url`."""
     parts = urlsplit(url)
     who, sign, _ = parts.netloc.rpartition("@")
-    return parts._replace(scheme=parts.scheme.removesuffix("+cluster"), netloc=who + sign + place).geturl()
+    host = f"[{address[0]}]" if ":" in address[0] else address[0]
+    return parts._replace(
+        scheme=parts.scheme.partition("+")[0],
+        netloc=f"{who}{sign}{host}:{address[1]}",
+        path=parts.path if path is None else path,
+        query=parts.query if query is None else query,
+    ).geturl()
 
 
 def line(error: BaseException) -> str:
@@ -104,16 +172,29 @@ def hint(error: BaseException, url: str) -> str:
     return f"{running}?"
 
 
-async def examine(client: Any, name: str) -> tuple[str, ...]:
-    """Refuse a server that is too old or a newer layout; return what would lose data."""
-    found = await client.info()
-    infos = [found] if "redis_version" in found else list(found.values())
+async def examine(pipes: Pipes, name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Refuse a server that is too old or would evict data; return what else would lose data, and the oldest version."""
     notices: list[str] = []
-    settings = await configured(client)
-    for info in infos:
-        version = str(info["redis_version"])
-        if tuple(map(int, version.split(".")[:2])) < OLDEST:
-            raise StoreRefused(f"{name} is Redis {version}; {OLDEST[0]}.{OLDEST[1]} or later is needed")
+    versions = []
+    for node in await pipes.nodes.names():
+        client = pipes.nodes.client(node)
+        info, settings = await client.info(), await configured(client)
+        version = tuple(map(int, str(info["redis_version"]).split(".")[:2]))
+        versions.append(version)
+        if version < OLDEST:
+            raise StoreRefused(
+                f"{name} is Redis {info['redis_version']}; {OLDEST[0]}.{OLDEST[1]} or later is needed"
+            )
+        policy = info.get("maxmemory_policy", "noeviction")
+        if policy != "noeviction":
+            raise StoreRefused(
+                f"{name} has maxmemory-policy {policy} and would evict data: set maxmemory-policy noeviction"
+            )
+        if info.get("connected_slaves", 0) < pipes.confirmation.replicas:
+            notices.append(
+                f"Redis has {info.get('connected_slaves', 0)} of the {pipes.confirmation.replicas} replicas that must "
+                "confirm: writes are refused until they are there"
+            )
         if not info.get("aof_enabled"):
             lost = "what it has not yet saved" if settings.get("save", "?") else "all"
             notices.append(f"Redis runs without appendonly: {lost} is lost if it stops; set appendonly yes")
@@ -122,21 +203,30 @@ async def examine(client: Any, name: str) -> tuple[str, ...]:
                 "Redis syncs to disk after it has answered: the last second or two is lost if it is killed; "
                 "set appendfsync always to lose nothing"
             )
-        policy = info.get("maxmemory_policy", "noeviction")
-        if policy != "noeviction":
-            notices.append(f"Redis has maxmemory-policy {policy} and may evict data: set it to noeviction")
-    layout = await client.get(keys.FORMAT)
+    return tuple(dict.fromkeys(notices)), min(versions)
+
+
+async def prepare(pipes: Pipes, name: str, read_only: bool) -> None:
+    """Refuse a newer layout, bring an older one up to date, and mark an empty database as ours."""
+    layout = await pipes.run(keys.FORMAT, "GET", keys.FORMAT)
     if layout is None:
-        await client.set(keys.FORMAT, LAYOUT, nx=True)
-    elif int(layout) > LAYOUT:
+        if read_only:
+            raise StoreRefused(f"there is no store at {name}")
+        await pipes.run(keys.FORMAT, "SET", keys.FORMAT, keys.LAYOUT, "NX")
+    elif int(layout) > keys.LAYOUT:
         raise StoreRefused(f"{name} was written by a newer feedrank (layout {int(layout)}): upgrade feedrank")
-    return tuple(dict.fromkeys(notices))
+    elif int(layout) < keys.LAYOUT:
+        if read_only:
+            raise StoreRefused(
+                f"{name} was written by an older feedrank (layout {int(layout)}): start the service once to upgrade it"
+            )
+        await upgrade(pipes)
 
 
 async def configured(client: Any) -> dict[str, str]:
     """How the server writes to disk; empty where it does not tell."""
     try:
-        found: dict[str, Any] = await client.config_get("*")
+        settings: dict[str, str] = await client.config_get("*")
     except ResponseError:  # hosted servers often forbid CONFIG
         return {}
-    return found if "save" in found else dict(next(iter(found.values()), {}))
+    return settings

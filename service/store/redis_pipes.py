@@ -1,25 +1,28 @@
 """Commands to Redis, many on one round trip: what waits for a node goes to it as one pipeline.
 
-Nothing is sent twice by itself: after a lost connection it is not known whether a command ran, and saying so (503) is
-the caller's chance to send the event again under its id.
+Nothing is sent twice by itself: after a lost connection it is not certain whether a command ran, and saying so (503) is
+the caller's chance to send the event again under its id. Where replicas must confirm, one WAIT ends a pipeline that writes.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha1
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from redis.exceptions import NoScriptError, RedisClusterException, RedisError
+from redis.exceptions import MovedError, NoScriptError
 
-from ..errors import StoreUnavailable
-from ..gather import Gather
+from feedrank.service.contract.faults import StoreUnavailable
+
+from .batcher import Batcher
+from .redis_nodes import FAILURES, Nodes
 
 Argument = str | bytes | int | float
-FAILURES = (RedisError, RedisClusterException, OSError)
 MOST = 256  # commands in one pipeline
+BYTES = 8 * 2**20  # in one pipeline, unless it is of a single command
 
 
 class Script:
@@ -33,71 +36,156 @@ class Script:
         return ("EVALSHA", self.hash, len(keys), *keys, *arguments)
 
 
+class Command(NamedTuple):
+    """One command, the key that decides its node, and whether replicas must confirm it."""
+
+    key: str
+    words: tuple[Argument, ...]
+    write: bool
+
+    @property
+    def size(self) -> int:
+        return sum(len(word) for word in self.words if isinstance(word, str | bytes))
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """How many replicas must have a write before it is acknowledged; `synced`: on disk (WAITAOF, from Redis 7.2 on)."""
+
+    replicas: int = 0
+    seconds: float = 1.0
+    synced: bool = False
+
+    def command(self) -> tuple[Argument, ...]:
+        milliseconds = max(1, int(1000 * self.seconds))
+        if self.synced:
+            return ("WAITAOF", 1, self.replicas, milliseconds)
+        return ("WAIT", self.replicas, milliseconds)
+
+    def refusal(self, reply: Any) -> StoreUnavailable | None:
+        """Why a write is not acknowledged, from what the server says."""
+        if isinstance(reply, FAILURES):
+            return unavailable(reply)
+        local, replicas = reply if self.synced else (1, reply)
+        if local >= 1 and replicas >= self.replicas:
+            return None
+        return StoreUnavailable(
+            f"{replicas} of the {self.replicas} replicas asked for have confirmed within {self.seconds:g} s: "
+            "send it again, under the same id"
+        )
+
+
 class Pipes:
-    """One pipeline at a time for each node (a single one without Cluster). `client` is a redis.asyncio client."""
+    """One pipeline at a time for each node."""
 
-    def __init__(self, client: Any, scripts: Sequence[Script]) -> None:
-        self.client = client
-        self._cluster = hasattr(client, "get_node_from_key")
+    def __init__(
+        self, nodes: Nodes, scripts: Sequence[Script], confirmation: Confirmation | None = None
+    ) -> None:
+        self.nodes = nodes
+        self.read_only = False
+        self.confirmation = confirmation or Confirmation()
         self._texts = {script.hash: script.text for script in scripts}
-        self._gather: Gather[tuple[Argument, ...], Any] = Gather(self._send, MOST)
+        self._batcher: Batcher[Command, Any] = Batcher(
+            self._send, MOST, weigh=lambda command: command.size, weight=BYTES
+        )
 
-    async def run(self, key: str, *command: Argument) -> Any:
+    async def run(self, key: str, *words: Argument, write: bool = False) -> Any:
         """The reply to a command on `key`, or StoreUnavailable."""
-        return await self._gather.run(await self._node(key), command)
+        if write and self.read_only:
+            raise StoreUnavailable("the store was opened for reading only")
+        return await self._batcher.run(
+            await self._node(key), Command(key, words, write and self.confirmation.replicas > 0)
+        )
 
     async def many(self, commands: Sequence[tuple[str, *tuple[Argument, ...]]]) -> list[Any]:
         """The replies to commands that do not depend on each other, each preceded by its key."""
-        return list(await asyncio.gather(*(self.run(key, *command) for key, *command in commands)))
+        return list(await asyncio.gather(*(self.run(key, *words) for key, *words in commands)))
 
-    async def alone(self, *command: Argument) -> Any:
+    async def alone(self, key: str, *words: Argument) -> Any:
         """A command on a connection of its own, so that a large value does not hold up small ones."""
+        node = await self._node(key)
+        (reply,) = await self._deliver(node, [Command(key, words, False)])
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    async def info(self, section: str) -> list[dict[str, Any]]:
+        """What every node says of itself."""
         try:
-            return await self.client.execute_command(*command)
+            return [await self.nodes.client(name).info(section) for name in await self.nodes.names()]
         except FAILURES as error:
+            self.nodes.invalidate()
             raise unavailable(error) from None
 
     async def close(self) -> None:
         """Finish what was sent."""
-        await self._gather.close()
-        await self.client.aclose()
+        await self._batcher.close()
+        await self.nodes.close()
 
     async def _node(self, key: str) -> str:
-        if not self._cluster:
-            return ""
         try:
-            await self.client.initialize()
-            node = self.client.get_node_from_key(key)
+            return await self.nodes.name(key)
         except FAILURES as error:
             raise unavailable(error) from None
-        return "" if node is None else str(node.name)
 
-    async def _send(self, node: str, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
+    async def _send(self, node: str, commands: Sequence[Command]) -> list[Any]:
+        return await self._deliver(node, commands)
+
+    async def _deliver(self, node: str, commands: Sequence[Command]) -> list[Any]:
         try:
-            replies = await self._pipeline(commands)
+            replies = await self._pipeline(node, commands)
             # A server that was restarted has forgotten the scripts: the call did not run, so it may be sent in full.
             lost = [i for i, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
             if lost:
-                full = [("EVAL", self._texts[str(commands[i][1])], *commands[i][2:]) for i in lost]
-                for i, reply in zip(lost, await self._pipeline(full), strict=True):
+                full = [
+                    commands[i]._replace(
+                        words=("EVAL", self._texts[str(commands[i].words[1])], *commands[i].words[2:])
+                    )
+                    for i in lost
+                ]
+                for i, reply in zip(lost, await self._pipeline(node, full), strict=True):
                     replies[i] = reply
         except FAILURES as error:
+            self.nodes.invalidate()
             raise unavailable(error) from None
-        return [unavailable(reply) if isinstance(reply, FAILURES) else reply for reply in replies]
+        for i, reply in enumerate(replies):
+            if isinstance(reply, FAILURES):
+                self.nodes.invalidate()
+                replies[i] = await self._elsewhere(commands[i], reply)
+        return replies
 
-    async def _pipeline(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
-        if len(commands) == 1:
+    async def _elsewhere(self, command: Command, reply: Exception) -> Any:
+        """A slot that has moved did not take the command: it goes once to where the slot is now."""
+        if isinstance(reply, MovedError):
             try:
-                return [await self.client.execute_command(*commands[0])]
+                (reply,) = await self._pipeline(await self.nodes.name(command.key), [command])
+            except FAILURES as error:
+                reply = error
+        return unavailable(reply) if isinstance(reply, FAILURES) else reply
+
+    async def _pipeline(self, node: str, commands: Sequence[Command]) -> list[Any]:
+        """One round trip; what was written and not confirmed is refused."""
+        confirmed = any(command.write for command in commands)
+        client = self.nodes.client(node)
+        if len(commands) == 1 and not confirmed:
+            try:
+                return [await client.execute_command(*commands[0].words)]
             except FAILURES as error:
                 return [error]
-        pipeline = self.client.pipeline() if self._cluster else self.client.pipeline(transaction=False)
+        pipeline = client.pipeline(transaction=False)
         for command in commands:
-            pipeline.execute_command(*command)
+            pipeline.execute_command(*command.words)
+        if confirmed:
+            pipeline.execute_command(*self.confirmation.command())
         replies: list[Any] = await pipeline.execute(raise_on_error=False)
+        if confirmed and (refusal := self.confirmation.refusal(replies.pop())) is not None:
+            for i, command in enumerate(commands):
+                if command.write and not isinstance(replies[i], FAILURES):
+                    replies[i] = refusal
         return replies
 
 
 def unavailable(error: Exception) -> StoreUnavailable:
     """What Redis says, as what the caller can do."""
-    return StoreUnavailable(f"Redis did not take or answer it ({error}): send it again, under the same id")
+    reason = str(error).partition(" : <")[0]  # redis-py shows all of its connections to the Sentinels
+    return StoreUnavailable(f"Redis did not take or answer it ({reason}): send it again, under the same id")

@@ -1,67 +1,61 @@
-"""The SQLite file: who may open it, its schema and its migrations. What is refused is refused before it is touched."""
+"""The SQLite file: who may open it and how. What is refused is refused before it is touched."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import sqlite3
 import struct
 from pathlib import Path
+from urllib.parse import quote
 
-from ..errors import StoreRefused
+from feedrank.files import create_private, lock_file
+from feedrank.service.contract.faults import StoreRefused, StoreUnavailable
 
-APPLICATION = 0x66656564  # "feed", in the header of every file of ours
+from .sqlite_schema import APPLICATION, SCHEMA, migrate
+
 MAGIC = b"SQLite format 3\0"
-
-# Entries, snapshots and outcomes are keyed by (log << 32) + version: one clustered tree, in the order of each log.
-MIGRATIONS = (
-    """
-    CREATE TABLE documents (
-        kind TEXT, name TEXT, revision INTEGER NOT NULL, value BLOB NOT NULL, PRIMARY KEY (kind, name)
-    ) WITHOUT ROWID;
-    CREATE TABLE logs (
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version INTEGER NOT NULL DEFAULT 0,
-        floor INTEGER NOT NULL DEFAULT 1, marked INTEGER NOT NULL DEFAULT 0, closed INTEGER NOT NULL DEFAULT 0
-    );
-    CREATE TABLE entries (
-        key INTEGER PRIMARY KEY, at REAL NOT NULL, mark INTEGER NOT NULL DEFAULT 0, body BLOB NOT NULL, taken BLOB
-    );
-    CREATE TABLE ids (
-        log INTEGER, id TEXT, version INTEGER NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (log, id)
-    ) WITHOUT ROWID;
-    CREATE TABLE outcomes (key INTEGER PRIMARY KEY, value BLOB NOT NULL);
-    CREATE TABLE snapshots (key INTEGER PRIMARY KEY, digest TEXT NOT NULL, data BLOB NOT NULL);
-    CREATE TABLE records (
-        log TEXT, key TEXT, expires REAL NOT NULL, value BLOB NOT NULL, PRIMARY KEY (log, key)
-    ) WITHOUT ROWID;
-    CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-    INSERT INTO counters VALUES ('revision', 0), ('check', 0);
-    """,
-    "CREATE INDEX records_by_expiry ON records (expires);",
-)
-SCHEMA = len(MIGRATIONS)
 
 
 def lock(path: Path) -> int:
     """Take the file for this process, or say who has it. The lock dies with the process."""
     try:
-        handle = os.open(f"{path}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        create_private(f"{path}-lock")
+        handle = os.open(f"{path}-lock", os.O_RDWR)
     except OSError as error:
         raise StoreRefused(f"cannot write beside {path}: {error.strerror}") from None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(handle)
     except OSError:
-        owner = os.pread(handle, 20, 0).decode(errors="replace").strip() or "unknown"
-        os.close(handle)
-        raise StoreRefused(
-            f"{path} is in use by process {owner}: one process a file; stop it, or use a redis:// store for many"
-        ) from None
+        raise StoreRefused(in_use(path, handle)) from None
     mine = str(os.getpid()).encode()
     with contextlib.suppress(OSError):  # on a full disk the lock holds all the same; the name is a courtesy
-        os.pwrite(handle, mine, 0)
+        os.write(handle, mine)
         os.ftruncate(handle, len(mine))
     return handle
+
+
+def share(path: Path) -> int | None:
+    """Keep the file from being opened for writing while it is read; None where no lock lies beside it."""
+    try:
+        handle = os.open(f"{path}-lock", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        lock_file(handle, shared=True)
+    except OSError:
+        raise StoreRefused(in_use(path, handle)) from None
+    return handle
+
+
+def in_use(path: Path, handle: int) -> str:
+    """Who has the lock; gives up the handle."""
+    owner = os.read(handle, 20).decode(errors="replace").strip() or "unknown"
+    os.close(handle)
+    return (
+        f"{path} is in use by process {owner}: only one process may open this file; "
+        "stop it, or use a redis:// store for many"
+    )
 
 
 def inspect(path: Path) -> None:
@@ -117,11 +111,17 @@ def prepare(path: Path) -> sqlite3.Connection:
     inspect(path)
     connection: sqlite3.Connection | None = None
     try:
+        with contextlib.suppress(OSError):  # SQLite says better what is wrong
+            create_private(path)
         connection = connect(path, write=True)
-        migrate(path, connection)
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        refuse_newer(path, version)
+        migrate(connection, version)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'check'")
+        # What a save that was killed has left behind.
+        connection.execute("DELETE FROM parts WHERE key >> 20 NOT IN (SELECT upload FROM snapshots)")
         connection.execute("COMMIT")
     except BaseException as error:
         if connection is not None:
@@ -130,6 +130,58 @@ def prepare(path: Path) -> sqlite3.Connection:
             raise StoreRefused(reason(path, error)) from None
         raise
     return connection
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """A connection that changes nothing, not even beside the file: for backups, also on a disk that cannot be written."""
+    if not path.exists():
+        raise StoreRefused(f"there is no store at {path}")
+    inspect(path)
+    address = f"file:{quote(str(path.absolute()))}"
+    wal = Path(f"{path}-wal")
+    # Without a write-ahead log nothing is missing from the file itself, and SQLite need not make its index beside it.
+    mode = "mode=ro" if wal.exists() and wal.stat().st_size else "mode=ro&immutable=1"
+    try:
+        connection = sqlite3.connect(
+            f"{address}?{mode}", uri=True, isolation_level=None, check_same_thread=False
+        )
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise StoreRefused(
+            f"cannot read {path}: {error}; if its folder cannot be written, copy the file and its -wal elsewhere"
+        ) from None
+    if version < SCHEMA:
+        connection.close()
+        raise StoreRefused(
+            f"{path} was written by an older feedrank (schema {version}): start the service on a copy once to upgrade it"
+        )
+    return connection
+
+
+class Identity:
+    """Which files were opened, to notice that they were deleted or replaced underneath."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._files = {name: identity(name) for name in (path, Path(f"{path}-wal"))}
+
+    def verify(self) -> None:
+        """Raise StoreUnavailable unless the paths still lead to the files that are open."""
+        for name, opened in self._files.items():
+            if opened is not None and identity(name) != opened:
+                raise StoreUnavailable(
+                    f"{name} was deleted or replaced while in use, and what is written goes nowhere: "
+                    "put it back, or stop the service and restore a backup"
+                )
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of what is at a path."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def reason(path: Path, error: sqlite3.DatabaseError) -> str:
@@ -144,14 +196,3 @@ def reason(path: Path, error: sqlite3.DatabaseError) -> str:
 def is_full(error: sqlite3.Error) -> bool:
     """Whether the disk has no room left: for the database and its log, or for the index of the log in shared memory."""
     return getattr(error, "sqlite_errorname", "") in {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
-
-
-def migrate(path: Path, connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date, each step in one transaction."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    refuse_newer(path, version)
-    for step in range(version, SCHEMA):
-        connection.executescript(
-            f"BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION}; {MIGRATIONS[step]};"
-            f"PRAGMA user_version = {step + 1}; COMMIT;"
-        )

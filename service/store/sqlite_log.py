@@ -1,174 +1,238 @@
-"""What the one writer of a SQLite file does inside its transaction: each function checks first and writes then."""
+"""Logs in SQLite: what the writer does inside its transaction, first checking, then writing; and reading."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from .base import Clash, Closed, Draft, Missing, Placed, Snapshot, Stale, Trimmed
+from .base import (
+    Clash,
+    Closed,
+    Damaged,
+    Diverged,
+    Draft,
+    Entry,
+    Head,
+    Missing,
+    Placed,
+    Position,
+    Stale,
+    Trimmed,
+)
+from .checksums import check_entries, checksum, genesis, id_check, link
+from .sqlite_values import load_record, take_record
+
+
+class Log(NamedTuple):
+    """A row of `logs`; a log that is not there has id 0."""
+
+    id: int
+    version: int
+    floor: int
+    retracted: int
+    closed: int
+    chain: str
+    root: str
+    at: float
+    forgotten: int
 
 
 def key(log: int, version: int) -> int:
-    """Where an entry stands in the one tree of all logs."""
+    """Where an entry is in the one tree of all logs."""
     return (log << 32) + version
 
 
-def append(db: sqlite3.Connection, log: str, drafts: Sequence[Draft], now: float) -> list[Placed]:
+def load_log(db: sqlite3.Connection, name: str) -> Log:
+    row = db.execute(
+        "SELECT id, version, floor, retracted, closed, chain, root, at, forgotten FROM logs WHERE name = ?",
+        (name,),
+    ).fetchone()
+    start = genesis(name) if row is None or not row[6] else row[6]
+    if row is None:
+        return Log(0, 0, 1, 0, 0, start, start, 0.0, 0)
+    return Log(*row)._replace(chain=row[5] or start, root=start)
+
+
+def head(db: sqlite3.Connection, name: str) -> Head:
+    row = db.execute("SELECT id, version, floor, closed, chain FROM logs WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        return Head()
+    number, version, floor, closed, chain = row
+    rows = db.execute(
+        "SELECT key - ? FROM snapshots WHERE key > ? AND key < ? ORDER BY key",
+        (key(number, 0), key(number, 0), key(number + 1, 0)),
+    )
+    return Head(version, floor, tuple(v for (v,) in rows), bool(closed), chain if version else "")
+
+
+def create_log(db: sqlite3.Connection, name: str) -> int:
+    start = genesis(name)
+    inserted = db.execute("INSERT INTO logs (name, chain, root) VALUES (?, ?, ?)", (name, start, start))
+    return inserted.lastrowid or 0
+
+
+def chain_at(db: sqlite3.Connection, log: Log, version: int) -> str | None:
+    """The chain at a version; None where the log does not reach, or no longer."""
+    if version == log.version:
+        return log.chain
+    if version == log.floor - 1:
+        return log.root
+    if not log.floor <= version < log.version:
+        return None
+    row = db.execute("SELECT chain FROM entries WHERE key = ?", (key(log.id, version),)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def compare(db: sqlite3.Connection, name: str, log: Log, position: Position) -> None:
+    """Diverged unless the log has this chain at this version, as far as it can tell."""
+    if position.version > log.version or (
+        position.version >= log.floor - 1 and chain_at(db, log, position.version) != position.chain
+    ):
+        raise Diverged(name, position.version, log.version)
+
+
+def append(
+    db: sqlite3.Connection, name: str, drafts: Sequence[Draft], expected: Position | None, now: float
+) -> list[Placed]:
     """All drafts, each once, or none."""
-    row = db.execute("SELECT id, version, floor, closed FROM logs WHERE name = ?", (log,)).fetchone()
-    number, version, floor, closed = row or (None, 0, 1, 0)
-    if closed:
+    log = load_log(db, name)
+    if log.closed:
         raise Closed
-    last = version
-    met: dict[str, tuple[int, str]] = {}
-    placed: list[Placed] = []
+    if expected is not None:
+        compare(db, name, log, expected)
+    at = max(now, log.at)
+    last, chain = log.version, log.chain
+    new: dict[str, tuple[int, str]] = {}
+    placements: list[Placed] = []
     taken: dict[int, bytes] = {}
     for index, draft in enumerate(drafts):
-        known = None
-        for id in draft.ids:
-            held = met.get(id) or (find(db, number, id) if number is not None else None)
-            if held is not None and (held[1] != draft.digest or (known or held)[0] != held[0]):
-                raise Clash(index)
-            known = known or held
-        if known is not None:
-            placed.append(Placed(known[0], False))
+        seen = earlier(db, log.id, draft, new, index)
+        if seen:
+            placements.append(Placed(seen, False))
             continue
+        record = None
         if draft.take is not None:
-            taken[index] = record(db, log, draft.take, now, index)
-        if draft.marks and (number is None or not reaches(db, number, floor, draft.base)):
+            record = load_record(db, name, draft.take, now)
+            if record is None:
+                raise Missing(index)
+            if draft.expects is not None and record != draft.expects:
+                raise Stale
+            taken[index] = record
+        if draft.retracts and not reaches(db, log, draft.base):
             raise Trimmed
         last += 1
-        placed.append(Placed(last, True))
-        met.update(dict.fromkeys(draft.ids, (last, draft.digest)))
-    if last == version:
-        return placed
-    if number is None:
-        number = db.execute("INSERT INTO logs (name) VALUES (?)", (log,)).lastrowid or 0
-    marked = 0
-    for index, (draft, place) in enumerate(zip(drafts, placed, strict=True)):
-        if not place.fresh:
+        taken_sum = None if record is None else checksum(record)
+        following = link(chain, last, at, checksum(draft.body), taken_sum, draft.retracts)
+        placements.append(Placed(last, True, following, chain))
+        chain = following
+        new.update(dict.fromkeys(draft.ids, (last, draft.digest)))
+    if last == log.version:
+        return placements
+    number = log.id or create_log(db, name)
+    retracted = 0
+    for index, (draft, place) in enumerate(zip(drafts, placements, strict=True)):
+        if place.fresh:
+            write(db, number, place, at, draft, taken.get(index))
+            if draft.take is not None:
+                take_record(db, name, draft.take, place.version)
+            if draft.retracts:
+                retracted = place.version
+                retract(db, number, draft.retracts, place.version)
+    db.execute(
+        "UPDATE logs SET version = ?, chain = ?, at = ?, retracted = max(retracted, ?) WHERE id = ?",
+        (last, chain, at, retracted, number),
+    )
+    return placements
+
+
+def earlier(
+    db: sqlite3.Connection, log: int, draft: Draft, new: dict[str, tuple[int, str]], index: int
+) -> int:
+    """The version at which a draft is already there, else 0; Clash if it says something else."""
+    version = 0
+    for id in draft.ids:
+        seen = new.get(id) or (find(db, log, id) if log else None)
+        if seen is None:
             continue
-        db.execute(
-            "INSERT INTO entries (key, at, body, taken) VALUES (?, ?, ?, ?)",
-            (key(number, place.version), now, draft.body, taken.get(index)),
-        )
-        for id in draft.ids:
-            db.execute("INSERT INTO ids VALUES (?, ?, ?, ?)", (number, id, place.version, draft.digest))
-        if draft.take is not None:
-            db.execute("DELETE FROM records WHERE log = ? AND key = ?", (log, draft.take))
-        if draft.marks:
-            marked = place.version
-            withdrawn = key(number, draft.marks)
-            db.execute("UPDATE entries SET mark = ? WHERE key = ?", (marked, withdrawn))
-            db.execute("DELETE FROM snapshots WHERE key >= ? AND key < ?", (withdrawn, key(number + 1, 0)))
-    db.execute("UPDATE logs SET version = ?, marked = max(marked, ?) WHERE id = ?", (last, marked, number))
-    return placed
+        if seen[1] != draft.digest or version not in (0, seen[0]):
+            raise Clash(index)
+        version = seen[0]
+    return version
+
+
+def write(
+    db: sqlite3.Connection, log: int, place: Placed, at: float, draft: Draft, taken: bytes | None
+) -> None:
+    db.execute(
+        "INSERT INTO entries (key, at, body, taken, retracts, chain) VALUES (?, ?, ?, ?, ?, ?)",
+        (key(log, place.version), at, draft.body, taken, draft.retracts, place.chain),
+    )
+    for id in draft.ids:
+        guard = id_check(id, place.version, draft.digest)
+        db.execute("INSERT INTO ids VALUES (?, ?, ?, ?, ?)", (log, id, place.version, draft.digest, guard))
+
+
+def retract(db: sqlite3.Connection, log: int, version: int, by: int) -> None:
+    """Let an entry be retracted by a later one, and drop the snapshots that contain it."""
+    db.execute("UPDATE entries SET retracted = ? WHERE key = ?", (by, key(log, version)))
+    drop_snapshots(db, key(log, version), key(log + 1, 0))
+
+
+def drop_snapshots(db: sqlite3.Connection, low: int, high: int) -> None:
+    """Those from key `low` on, before `high`, with their parts."""
+    for (upload,) in db.execute(
+        "SELECT upload FROM snapshots WHERE key >= ? AND key < ?", (low, high)
+    ).fetchall():
+        db.execute("DELETE FROM parts WHERE key >= ? AND key < ?", (upload << 20, (upload + 1) << 20))
+    db.execute("DELETE FROM snapshots WHERE key >= ? AND key < ?", (low, high))
 
 
 def find(db: sqlite3.Connection, log: int, id: str) -> tuple[int, str] | None:
-    row: tuple[int, str] | None = db.execute(
-        "SELECT version, digest FROM ids WHERE log = ? AND id = ?", (log, id)
-    ).fetchone()
-    return row
-
-
-def record(db: sqlite3.Connection, log: str, name: str, now: float, index: int) -> bytes:
-    row = db.execute(
-        "SELECT value FROM records WHERE log = ? AND key = ? AND expires > ?", (log, name, now)
-    ).fetchone()
+    row = db.execute("SELECT version, digest, guard FROM ids WHERE log = ? AND id = ?", (log, id)).fetchone()
     if row is None:
-        raise Missing(index)
-    return bytes(row[0])
+        return None
+    version, digest, guard = row
+    if id_check(id, version, digest) != guard:
+        raise Damaged(0, f"the row of the id {id!r} has changed since it was written")
+    return int(version), str(digest)
 
 
-def reaches(db: sqlite3.Connection, log: int, floor: int, base: int) -> bool:
+def reaches(db: sqlite3.Connection, log: Log, base: int) -> bool:
     """Whether the log can be folded again from `base` on."""
-    held = db.execute("SELECT 1 FROM snapshots WHERE key = ?", (key(log, base),)).fetchone()
-    return floor <= base + 1 and (base == 0 or held is not None)
+    row = db.execute("SELECT 1 FROM snapshots WHERE key = ?", (key(log.id, base),)).fetchone()
+    return log.id > 0 and log.floor <= base + 1 and (base == 0 or row is not None)
 
 
-def save(
-    db: sqlite3.Connection, log: str, snapshot: Snapshot, outcomes: Mapping[int, bytes], keep: int, floor: int
-) -> str:
-    """Outcomes and snapshot in one transaction, then what retention lets go."""
-    row = db.execute("SELECT id, version, floor, marked, closed FROM logs WHERE name = ?", (log,)).fetchone()
-    number, version, first, marked, closed = row or (None, 0, 1, 0, 0)
-    if closed:
-        raise Closed
-    if number is None:
-        number = db.execute("INSERT INTO logs (name) VALUES (?)", (log,)).lastrowid or 0
-    place = key(number, snapshot.version)
-    held = db.execute("SELECT digest FROM snapshots WHERE key = ?", (place,)).fetchone()
-    if held is not None and held[0] != snapshot.digest:
-        return str(held[0])
-    db.executemany(
-        "INSERT OR IGNORE INTO outcomes VALUES (?, ?)",
-        [(key(number, v), data) for v, data in outcomes.items()],
-    )
-    if snapshot.version < marked:
-        return snapshot.digest
-    if held is None:
-        db.execute("INSERT INTO snapshots VALUES (?, ?, ?)", (place, snapshot.digest, snapshot.data))
-    if version == 0 and snapshot.version > 0:
-        version, first = snapshot.version, snapshot.version + 1
-        db.execute("UPDATE logs SET version = ?, floor = ? WHERE id = ?", (version, first, number))
-    prune(db, number, first, keep, floor)
-    return snapshot.digest
-
-
-def prune(db: sqlite3.Connection, log: int, first: int, keep: int, floor: int) -> None:
-    """Keep the newest snapshots, and the entries from `floor` or from the oldest kept snapshot on."""
-    low, high = key(log, 0), key(log + 1, 0)
-    kept = db.execute(
-        "SELECT key FROM snapshots WHERE key > ? AND key < ? ORDER BY key DESC LIMIT ?", (low, high, keep)
+def read(db: sqlite3.Connection, name: str, after: int, limit: int, chain: str | None) -> list[Entry]:
+    """Entries after a version, each checked against the one before it."""
+    log = load_log(db, name)
+    if log.closed:
+        return []
+    if after + 1 < log.floor:
+        raise Trimmed
+    if chain is not None:
+        compare(db, name, log, Position(after, chain))
+    previous = chain_at(db, log, after)
+    rows = db.execute(
+        "SELECT key - ?, at, body, taken, retracted, retracts, chain FROM entries WHERE key > ? AND key < ?"
+        " ORDER BY key LIMIT ?",
+        (key(log.id, 0), key(log.id, after), key(log.id + 1, 0), limit),
     ).fetchall()
-    oldest = kept[-1][0]
-    db.execute("DELETE FROM snapshots WHERE key > ? AND key < ?", (low, oldest))
-    floor = min(floor, oldest - low + 1)
-    if floor > first:
-        db.execute("DELETE FROM entries WHERE key > ? AND key < ?", (low, key(log, floor)))
-        db.execute("UPDATE logs SET floor = ? WHERE id = ?", (floor, log))
+    entries = check_entries([Entry(*row) for row in rows], after, previous)
+    if entries and log.retracted:
+        for entry in entries:
+            check_retraction(db, log, entry)
+    return entries
 
 
-def drop(db: sqlite3.Connection, log: str) -> None:
-    """Remove everything of a log and leave it closed for good."""
-    db.execute("INSERT OR IGNORE INTO logs (name) VALUES (?)", (log,))
-    (number,) = db.execute("SELECT id FROM logs WHERE name = ?", (log,)).fetchone()
-    low, high = key(number, 0), key(number + 1, 0)
-    for table in ("entries", "outcomes", "snapshots"):
-        db.execute(f"DELETE FROM {table} WHERE key >= ? AND key < ?", (low, high))  # noqa: S608
-    db.execute("DELETE FROM ids WHERE log = ?", (number,))
-    db.execute("DELETE FROM records WHERE log = ?", (log,))
-    db.execute("UPDATE logs SET closed = 1, version = 0, floor = 1, marked = 0 WHERE id = ?", (number,))
-
-
-def expect(db: sqlite3.Connection, kind: str, name: str, revision: int) -> None:
-    """A document is at this revision, or at none if that is 0."""
-    row = db.execute("SELECT revision FROM documents WHERE kind = ? AND name = ?", (kind, name)).fetchone()
-    if (row[0] if row else 0) != revision:
-        raise Stale
-
-
-def put(db: sqlite3.Connection, kind: str, name: str, value: bytes, revision: int) -> int:
-    expect(db, kind, name, revision)
-    fresh = count(db, "revision", 1)
-    if revision == 0:
-        count(db, f"documents:{kind}", 1)
-    db.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)", (kind, name, fresh, value))
-    return fresh
-
-
-def remove(db: sqlite3.Connection, kind: str, name: str, revision: int) -> None:
-    expect(db, kind, name, revision)
-    count(db, f"documents:{kind}", -1)
-    db.execute("DELETE FROM documents WHERE kind = ? AND name = ?", (kind, name))
-
-
-def count(db: sqlite3.Connection, name: str, by: int) -> int:
-    """Move a counter and give its new value."""
-    (value,) = db.execute(
-        "INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + excluded.value"
-        " RETURNING value",
-        (name, by),
-    ).fetchone()
-    return int(value)
+def check_retraction(db: sqlite3.Connection, log: Log, entry: Entry) -> None:
+    """A retraction is written at both of its entries; each must name the other."""
+    for column, other in (("retracts", entry.retracted), ("retracted", entry.retracts)):
+        if not other or other < log.floor:
+            continue
+        row = db.execute(f"SELECT {column} FROM entries WHERE key = ?", (key(log.id, other),)).fetchone()  # noqa: S608
+        if row is None or (row[0] != entry.version and column == "retracts") or row[0] == 0:
+            raise Damaged(
+                entry.version, f"the retraction at entry {entry.version} does not fit entry {other}"
+            )

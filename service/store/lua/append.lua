@@ -1,75 +1,129 @@
 -- Append drafts to a log: all of them, each once, taking the records they name, or none.
--- KEYS: meta, log, ids, marks, snapshots, records, expiry
--- ARGV: log, channel, time, prefix of data keys, then for each draft:
---       body, digest, record or "", marks, base, number of ids, ids...
--- Replies "placed VERSION FRESH ...", "clash INDEX", "missing INDEX", "trimmed" or "closed".
-local meta, log, ids, marks, snapshots, records, expiry = unpack(KEYS)
+-- KEYS: meta, log, ids, order, retracted, snapshots, records, expiry, due
+-- ARGV: log, channel, time, prefix of part keys, chain of an empty log, version and chain that the writer expects or "",
+--       1 to write in any case, then for each draft:
+--       body, its checksum, digest, record or "", checksum that the record must have or "", retracts, base, number of ids, ids...
+-- Replies "placed CHAIN VERSION FRESH CHAIN ...", "clash INDEX", "missing INDEX", "stale", "trimmed", "diverged VERSION",
+--         "damaged INDEX" (the row of an id), "closed".
+local meta, log, ids, order, retracted, snapshots, records, expiry, due = unpack(KEYS)
 local now = tonumber(ARGV[3])
-local held = redis.call('HMGET', meta, 'version', 'floor', 'closed')
-local version, floor, closed = tonumber(held[1] or 0), tonumber(held[2] or 1), held[3]
+local state = redis.call('HMGET', meta, 'version', 'floor', 'closed', 'chain', 'root', 'at')
+local version, floor, closed = tonumber(state[1] or 0), tonumber(state[2] or 1), state[3]
+local chain, root = state[4] or ARGV[5], state[5] or ARGV[5]
 if closed then return 'closed' end
 
--- First examine all: the drafts that are new, and where each stands.
-local last, at, index = version, 5, 0
-local fresh, places, met = {}, {}, {}
-while at <= #ARGV do
-  local final = at + 5 + tonumber(ARGV[at + 5])
-  local draft = {at = at, final = final, digest = ARGV[at + 1], take = ARGV[at + 2], marks = tonumber(ARGV[at + 3])}
-  local known
-  for i = at + 6, final do
-    local found = met[ARGV[i]] or redis.call('HGET', ids, ARGV[i])
-    if found then
-      local where, digest = string.match(found, '^(%d+) (.*)$')
-      if digest ~= draft.digest or (known and known ~= where) then return 'clash ' .. index end
-      known = where
+if ARGV[6] ~= '' then
+  local expected, there = tonumber(ARGV[6]), nil
+  if expected == version then there = chain
+  elseif expected == floor - 1 then there = root
+  elseif expected < floor then there = ARGV[7]
+  elseif expected < version then
+    local entry = redis.call('XRANGE', log, expected .. '-0', expected .. '-0')[1]
+    for i = 1, entry and #entry[2] or 0, 2 do
+      if entry[2][i] == 'c' then there = entry[2][i + 1] end
     end
   end
-  if known then
-    places[#places + 1] = known .. ' 0'
+  if there ~= ARGV[7] then return 'diverged ' .. version end
+end
+
+-- A time never goes back within a log, whatever the clocks of its writers do.
+local time = ARGV[3]
+if state[6] and tonumber(state[6]) > now then time = state[6] end
+
+local function guard(id, where, digest)
+  return string.sub(redis.sha1hex(id .. ' ' .. where .. ' ' .. digest), 1, 8)
+end
+
+-- First examine all: the drafts that are new, and where each goes.
+local last, first, at, index = version, chain, 9, 0
+local fresh, places, new = {}, {}, {}
+while at <= #ARGV do
+  local final = at + 7 + tonumber(ARGV[at + 7])
+  local draft = {at = at, final = final, digest = ARGV[at + 2], take = ARGV[at + 3], retracts = tonumber(ARGV[at + 5])}
+  local seen
+  for i = at + 8, final do
+    local row = new[ARGV[i]] or redis.call('HGET', ids, ARGV[i])
+    if row then
+      local where, check, digest = string.match(row, '^(%d+) (%x+) (.*)$')
+      if not where or check ~= guard(ARGV[i], where, digest) then return 'damaged ' .. index end
+      if digest ~= draft.digest or (seen and seen ~= where) then return 'clash ' .. index end
+      seen = where
+    end
+  end
+  if seen then
+    places[#places + 1] = seen .. ' 0 -'
   else
+    local sum = '-'
     if draft.take ~= '' then
       local record = redis.call('HGET', records, draft.take)
-      if not record or struct.unpack('<d', record) <= now then return 'missing ' .. index end
-      draft.taken = string.sub(record, 9)
+      if not record then return 'missing ' .. index end
+      local expires, taken, size = struct.unpack('<dI4B', record)
+      if expires <= now or taken > 0 then return 'missing ' .. index end
+      draft.expires, draft.request = expires, string.sub(record, 14, 13 + size)
+      sum = string.sub(record, 14 + size, 45 + size)
+      draft.taken = string.sub(record, 46 + size)
+      if ARGV[at + 4] ~= '' and ARGV[at + 4] ~= sum then return 'stale' end
     end
-    if draft.marks > 0 then
-      local base = tonumber(ARGV[at + 4])
+    if draft.retracts > 0 then
+      local base = tonumber(ARGV[at + 6])
       if floor > base + 1 or (base > 0 and redis.call('HEXISTS', snapshots, base) == 0) then return 'trimmed' end
     end
     last = last + 1
     draft.version = last
-    for i = at + 6, final do met[ARGV[i]] = last .. ' ' .. draft.digest end
+    chain = redis.sha1hex(table.concat({chain, last, time, ARGV[at + 1], sum, ARGV[at + 5]}, ' '))
+    draft.chain = chain
+    for i = at + 8, final do
+      new[ARGV[i]] = last .. ' ' .. guard(ARGV[i], last, draft.digest) .. ' ' .. draft.digest
+    end
     fresh[#fresh + 1] = draft
-    places[#places + 1] = last .. ' 1'
+    places[#places + 1] = last .. ' 1 ' .. chain
   end
   at, index = final + 1, index + 1
 end
 
 -- Then write: from here on nothing is refused.
 for _, draft in ipairs(fresh) do
+  local fields = {'b', ARGV[draft.at], 'a', time, 'c', draft.chain}
   if draft.taken then
-    redis.call('XADD', log, draft.version .. '-0', 'b', ARGV[draft.at], 'a', ARGV[3], 't', draft.taken)
-    redis.call('HDEL', records, draft.take)
-    redis.call('ZREM', expiry, draft.take)
-  else
-    redis.call('XADD', log, draft.version .. '-0', 'b', ARGV[draft.at], 'a', ARGV[3])
+    fields[#fields + 1] = 't'
+    fields[#fields + 1] = draft.taken
+    redis.call('ZREM', due, draft.take)
+    if draft.request == '' then
+      redis.call('HDEL', records, draft.take)
+      redis.call('ZREM', expiry, draft.take)
+    else -- that it was there is kept for repeats, until it would have expired
+      redis.call('HSET', records, draft.take,
+        struct.pack('<dI4B', draft.expires, draft.version, #draft.request) .. draft.request .. string.rep('0', 32))
+    end
   end
-  for i = draft.at + 6, draft.final do
-    redis.call('HSET', ids, ARGV[i], draft.version .. ' ' .. draft.digest)
+  if draft.retracts > 0 then
+    fields[#fields + 1] = 'r'
+    fields[#fields + 1] = draft.retracts
   end
-  if draft.marks > 0 then
-    redis.call('HSET', marks, draft.marks, draft.version)
-    redis.call('HSET', meta, 'marked', draft.version)
+  redis.call('XADD', log, draft.version .. '-0', unpack(fields))
+  local names = {}
+  for i = draft.at + 8, draft.final do
+    redis.call('HSET', ids, ARGV[i], new[ARGV[i]])
+    names[#names + 1] = 'i'
+    names[#names + 1] = ARGV[i]
+  end
+  if #names > 0 then redis.call('XADD', order, draft.version .. '-0', unpack(names)) end
+  if draft.retracts > 0 then
+    redis.call('HSET', retracted, draft.retracts, draft.version)
+    redis.call('HSET', meta, 'retracted', draft.version)
     for _, old in ipairs(redis.call('HKEYS', snapshots)) do
-      if tonumber(old) >= draft.marks then
-        redis.call('DEL', ARGV[4] .. old .. ':' .. redis.call('HGET', snapshots, old))
+      if tonumber(old) >= draft.retracts then
+        local upload, parts = string.match(redis.call('HGET', snapshots, old), '(%S+) (%d+)$')
+        for i = 0, tonumber(parts) - 1 do redis.call('UNLINK', ARGV[4] .. upload .. ':' .. i) end
         redis.call('HDEL', snapshots, old)
       end
     end
   end
 end
 if last > version then
-  redis.call('HSET', meta, 'version', last)
+  redis.call('HSET', meta, 'version', last, 'chain', chain, 'at', time, 'root', root)
   redis.call('PUBLISH', ARGV[2], 'log ' .. ARGV[1] .. ' ' .. last)
+elseif ARGV[8] == '1' then
+  redis.call('HSET', meta, 'version', last) -- what replicas must confirm needs a write of this connection
 end
-return 'placed ' .. table.concat(places, ' ')
+return 'placed ' .. first .. ' ' .. table.concat(places, ' ')

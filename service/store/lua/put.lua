@@ -1,10 +1,11 @@
--- Write a document over the revision that is expected (0: none is there), or remove it.
+-- Write a document over the revision that is expected (0: none is there), or remove it, which a full server takes as well.
 -- KEYS: values, names, revision      ARGV: name, expected revision, "put" or "remove", value, channel, kind
-local held = redis.call('HGET', KEYS[1], ARGV[1])
-local revision = held and string.match(held, '^(%d+) ') or '0'
+local row = redis.call('HGET', KEYS[1], ARGV[1])
+local revision = row and string.match(row, '^(%d+) ') or '0'
 if revision ~= ARGV[2] then return 0 end
-local fresh = redis.call('INCR', KEYS[3])
+local fresh = 1
 if ARGV[3] == 'put' then
+  fresh = redis.call('INCR', KEYS[3])
   redis.call('HSET', KEYS[1], ARGV[1], fresh .. ' ' .. ARGV[4])
   redis.call('ZADD', KEYS[2], 0, ARGV[1])
 else

@@ -1,17 +1,44 @@
--- Keep records until they expire; each call also clears some that have.
--- KEYS: records, expiry      ARGV: time, their life in milliseconds, expiry, then for each: key, value with its expiry
-local records, expiry = unpack(KEYS)
-for i = 4, #ARGV, 2 do
-  redis.call('HSET', records, ARGV[i], ARGV[i + 1])
+-- Keep records until they expire, the first of each key, all or none; each call also clears some that have expired.
+-- KEYS: records, expiry, due, log
+-- ARGV: time, their life in milliseconds, expiry, 1 to write in any case, then for each: key, digest, due time or "", record
+-- Replies {"kept", key, first record or the one that an entry took, ...} or {"clash", index}.
+local records, expiry, due, log = unpack(KEYS)
+local now = tonumber(ARGV[1])
+local first, fresh = {'kept'}, {}
+for i = 5, #ARGV, 4 do
+  local row = redis.call('HGET', records, ARGV[i])
+  local expires, taken, size
+  if row then expires, taken, size = struct.unpack('<dI4B', row) end
+  if row and expires > now then
+    if string.sub(row, 14, 13 + size) ~= ARGV[i + 1] then return {'clash', (i - 5) / 4} end
+    if taken > 0 then
+      local entry = redis.call('XRANGE', log, taken .. '-0', taken .. '-0')[1]
+      row = string.sub(row, 1, 45 + size)
+      for j = 1, entry and #entry[2] or 0, 2 do
+        if entry[2][j] == 't' then row = row .. entry[2][j + 1] end
+      end
+    end
+    first[#first + 1] = ARGV[i]
+    first[#first + 1] = row
+  else
+    fresh[#fresh + 1] = i
+  end
+end
+for _, i in ipairs(fresh) do
+  redis.call('HSET', records, ARGV[i], ARGV[i + 3])
   redis.call('ZADD', expiry, ARGV[3], ARGV[i])
+  if ARGV[i + 2] ~= '' then redis.call('ZADD', due, ARGV[i + 2], ARGV[i]) end
 end
 local old = redis.call('ZRANGEBYSCORE', expiry, '-inf', ARGV[1], 'LIMIT', 0, #ARGV)
 for _, key in ipairs(old) do
   redis.call('HDEL', records, key)
   redis.call('ZREM', expiry, key)
+  redis.call('ZREM', due, key)
 end
-if redis.call('PTTL', records) < tonumber(ARGV[2]) then
-  redis.call('PEXPIRE', records, ARGV[2])
-  redis.call('PEXPIRE', expiry, ARGV[2])
+local life = redis.call('PTTL', records)
+if #fresh > 0 and life < tonumber(ARGV[2]) then
+  for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[2]) end
+elseif ARGV[4] == '1' and life > 0 then
+  redis.call('PEXPIRE', records, life) -- what replicas must confirm needs a write of this connection
 end
-return 1
+return first

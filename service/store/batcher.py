@@ -1,4 +1,4 @@
-"""Gathering: while one call is on its way, what else is asked for the same key waits and then goes in one call."""
+"""Batching: while one call is on its way, what else is asked for the same key waits and then goes in one call."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-MOST = 64  # items in one call
+ITEMS = 64  # in one call
+WEIGHT = 4 * 2**20  # of one call, where items have a weight (bytes, say)
 TURNS = 2  # of the loop, before a call is made: requests that are ready now share it
 
 
-class Gather(Generic[Item, Result]):
-    """`call(key, items)` gives a result or an exception for each item, in order; what it raises itself, all get."""
+class Batcher(Generic[Item, Result]):
+    """`call(key, items)` gives a result or an exception for each item, in order; what it raises itself, all get.
+
+    A batch has at most `items` items and, unless it is a single one, at most `weight` by `weigh`.
+    """
 
     def __init__(
         self,
         call: Callable[[str, Sequence[Item]], Awaitable[Sequence[Result | Exception]]],
-        most: int = MOST,
+        items: int = ITEMS,
+        *,
+        weigh: Callable[[Item], int] = lambda _: 0,
+        weight: int = WEIGHT,
     ) -> None:
-        self._call, self._most = call, most
+        self._call, self._items, self._weigh, self._weight = call, items, weigh, weight
         self._waiting: dict[str, list[tuple[Item, asyncio.Future[Result]]]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -38,13 +45,23 @@ class Gather(Generic[Item, Result]):
         while self._tasks:
             await asyncio.wait(self._tasks.values())
 
+    def _fitting(self, waiting: Sequence[tuple[Item, asyncio.Future[Result]]]) -> int:
+        """How many of those that wait go into the next call."""
+        total = 0
+        for count, (item, _) in enumerate(waiting[: self._items]):
+            total += self._weigh(item)
+            if count and total > self._weight:
+                return count
+        return min(len(waiting), self._items)
+
     async def _drain(self, key: str) -> None:
         try:
             while True:
                 for _ in range(TURNS):
                     await asyncio.sleep(0)
                 waiting = self._waiting.pop(key)
-                batch, rest = waiting[: self._most], waiting[self._most :]
+                count = self._fitting(waiting)
+                batch, rest = waiting[:count], waiting[count:]
                 if rest:
                     self._waiting[key] = rest
                 results: Sequence[Result | Exception]

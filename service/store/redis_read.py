@@ -1,0 +1,191 @@
+"""Reading from Redis, everything checked against its checksum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import keys
+from .base import Damaged, Diverged, Document, Entry, Trimmed
+from .checksums import check_entries, genesis, id_check, unseal
+from .redis_pipes import Pipes
+from .redis_records import is_live, unpack
+
+PAGE = 500
+STATE = ("version", "floor", "root", "chain", "retracted", "closed")
+ENDS = (STATE.index("floor"), STATE.index("closed"))
+
+
+def entry(id: bytes, fields: dict[bytes, bytes], retracted: bytes | None = None) -> Entry:
+    return Entry(
+        int(id.partition(b"-")[0]),
+        float(fields.get(b"a", b"nan")),
+        fields.get(b"b", b""),
+        fields.get(b"t"),
+        int(retracted or 0),
+        int(fields.get(b"r", 0)),
+        fields.get(b"c", b"").decode(errors="replace"),
+    )
+
+
+async def read(pipes: Pipes, log: str, after: int, limit: int, chain: str | None) -> list[Entry]:
+    """Entries after a version, with the one at it for its chain, on one round trip (two where something was retracted).
+
+    The commands of a reading are not one transaction: what is dropped or trimmed between them looks like another history
+    or like damage. So a reading that fails counts only if neither has happened meanwhile.
+    """
+    meta, stream = keys.log(log, "meta"), keys.log(log, "log")
+    while True:
+        state, rows = await pipes.many(
+            [
+                (meta, "HMGET", meta, *STATE),
+                (stream, "XRANGE", stream, f"{max(after, 0)}-0", "+", "COUNT", limit + 1),
+            ]
+        )
+        try:
+            return await interpret(pipes, log, after, limit, chain, state, rows)
+        except (Damaged, Diverged):
+            again = await pipes.run(meta, "HMGET", meta, *STATE)
+            if [again[i] for i in ENDS] == [state[i] for i in ENDS]:
+                raise
+
+
+async def interpret(
+    pipes: Pipes,
+    log: str,
+    after: int,
+    limit: int,
+    chain: str | None,
+    state: Sequence[bytes | None],
+    rows: Sequence[tuple[bytes, dict[bytes, bytes]]],
+) -> list[Entry]:
+    """The entries of one reading, checked."""
+    version, floor, retracted = int(state[0] or 0), int(state[1] or 1), int(state[4] or 0)
+    root, head = ((value or genesis(log).encode()).decode() for value in state[2:4])
+    if state[5] is not None:
+        return []
+    if after + 1 < floor:
+        raise Trimmed
+    entries = [entry(*row) for row in rows]
+    previous = head if after == version else None
+    if entries and entries[0].version == after:
+        previous = entries.pop(0).chain
+    elif after == floor - 1:
+        previous = root
+    if chain is not None and (after > version or previous != chain):
+        raise Diverged(log, after, version)
+    if entries and previous is None:  # a trim since the state was read shows as a gap
+        raise Trimmed
+    checked = check_entries(entries[:limit], after, previous)
+    return await retractions(pipes, log, floor, checked) if retracted and checked else checked
+
+
+async def retractions(pipes: Pipes, log: str, floor: int, entries: Sequence[Entry]) -> list[Entry]:
+    """The entries with what retracted them. A retraction is written at both of its entries; each must name the other."""
+    table, stream = keys.log(log, "retracted"), keys.log(log, "log")
+    marks = await pipes.run(table, "HMGET", table, *(entry.version for entry in entries))
+    result = []
+    for one, mark in zip(entries, marks, strict=True):
+        by = int(mark or 0)
+        if by:
+            rows = await pipes.run(stream, "XRANGE", stream, f"{by}-0", f"{by}-0")
+            if not rows or entry(*rows[0]).retracts != one.version:
+                raise Damaged(one.version, f"the retraction at entry {one.version} does not fit entry {by}")
+        if one.retracts >= floor and not await pipes.run(table, "HGET", table, one.retracts):
+            raise Damaged(
+                one.version, f"the retraction at entry {one.version} does not fit entry {one.retracts}"
+            )
+        result.append(
+            Entry(one.version, one.at, one.body, one.taken, by, one.retracts, one.chain, one.previous)
+        )
+    return result
+
+
+async def find(pipes: Pipes, log: str, id: str) -> tuple[int, str] | None:
+    name = keys.log(log, "ids")
+    row: bytes | None = await pipes.run(name, "HGET", name, id)
+    return None if row is None else check_id(id, row)
+
+
+def check_id(id: str, row: bytes) -> tuple[int, str]:
+    version, check, digest = (*row.decode(errors="replace").split(" ", 2), "", "")[:3]
+    if not version.isdecimal() or id_check(id, int(version), digest) != check:
+        raise Damaged(0, f"the row of the id {id!r} has changed since it was written")
+    return int(version), digest
+
+
+async def load_snapshot(pipes: Pipes, log: str, version: int) -> tuple[str, str, str, int] | None:
+    """(digest, chain, upload, number of parts)."""
+    name = keys.log(log, "snapshots")
+    row: bytes | None = await pipes.run(name, "HGET", name, version)
+    if row is None:
+        return None
+    digest, chain, upload, parts = row.decode().split(" ")
+    return digest, chain, upload, int(parts)
+
+
+async def read_part(pipes: Pipes, log: str, upload: str, number: int, version: int) -> bytes | None:
+    """One part; None if the snapshot was dropped meanwhile."""
+    name = keys.part(log, upload, number)
+    row: bytes | None = await pipes.alone(name, "GET", name)
+    return None if row is None else unseal(row, f"the snapshot at version {version}")
+
+
+def document(kind: str, name: str, row: bytes) -> Document:
+    revision, _, value = row.partition(b" ")
+    return Document(unseal(value, f"the document {kind}/{name}"), int(revision))
+
+
+async def examine(pipes: Pipes, log: str) -> list[str]:
+    """One line for each thing that has changed since it was written."""
+    problems: list[str] = []
+    meta = keys.log(log, "meta")
+    version, floor, chain = await pipes.run(meta, "HMGET", meta, "version", "floor", "chain")
+    after, last = int(floor or 1) - 1, b""
+    try:
+        while page := await read(pipes, log, after, PAGE, None):
+            after, last = page[-1].version, page[-1].chain.encode()
+        if after != int(version or 0):
+            problems.append(f"the log ends at version {after} and should at {int(version or 0)}")
+        elif last and last != chain:
+            problems.append(f"the chain at version {after} has changed since it was written")
+    except (Damaged, Trimmed) as damage:
+        problems.append(str(damage) or "the log does not reach back to its first entry")
+    snapshots = keys.log(log, "snapshots")
+    for at in sorted(map(int, await pipes.run(snapshots, "HKEYS", snapshots))):
+        problems += await examine_snapshot(pipes, log, at)
+    for part, check in (("outcomes", check_outcome), ("records", check_record), ("ids", check_id_row)):
+        name, cursor = keys.log(log, part), 0
+        while True:
+            cursor, rows = await pipes.run(name, "HSCAN", name, cursor, "COUNT", PAGE)
+            for field, row in rows.items():
+                try:
+                    check(field.decode(errors="replace"), row)
+                except Damaged as damage:
+                    problems.append(str(damage))
+            if not int(cursor):
+                break
+    return problems
+
+
+async def examine_snapshot(pipes: Pipes, log: str, version: int) -> list[str]:
+    try:
+        row = await load_snapshot(pipes, log, version)
+        for number in range(row[3] if row else 0):
+            if row and await read_part(pipes, log, row[2], number, version) is None:
+                return [f"part {number} of the snapshot at version {version} is missing"]
+    except (Damaged, ValueError) as damage:
+        return [str(damage)]
+    return []
+
+
+def check_outcome(version: str, row: bytes) -> None:
+    unseal(row, f"the outcome of entry {version}")
+
+
+def check_record(name: str, row: bytes) -> None:
+    if is_live(row):
+        unpack(row, name)
+
+
+def check_id_row(id: str, row: bytes) -> None:
+    check_id(id, row)

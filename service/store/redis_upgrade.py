@@ -1,0 +1,148 @@
+"""Bringing layout 1, which had no chains and no checksums, up to date. All other processes must be stopped meanwhile.
+
+Each log is upgraded by itself: its entries are written to a second stream with their chain, which then takes the place
+of the first. A log whose state has a chain is done, so that an upgrade that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from feedrank.service.contract.faults import StoreUnavailable
+
+from . import keys
+from .checksums import checksum, genesis, id_check, link, seal
+from .redis_pipes import Argument, Pipes
+
+PAGE = 500
+LOCKED = 60  # seconds that the right to upgrade is kept without a sign of life
+
+
+async def upgrade(pipes: Pipes) -> None:
+    """All logs and documents, by one process at a time; others wait until it is done."""
+    while not await pipes.run(keys.UPGRADE, "SET", keys.UPGRADE, 1, "NX", "EX", LOCKED):
+        await asyncio.sleep(0.1)
+    try:
+        if int(await pipes.run(keys.FORMAT, "GET", keys.FORMAT)) >= keys.LAYOUT:
+            return
+        for node in await pipes.nodes.names():
+            client = pipes.nodes.client(node)
+            async for name in client.scan_iter(match=keys.METAS, count=PAGE):
+                await upgrade_log(pipes, keys.name_of(name.decode()))
+                await pipes.run(keys.UPGRADE, "EXPIRE", keys.UPGRADE, LOCKED)
+            async for name in client.scan_iter(match=keys.KINDS, count=PAGE):
+                await reseal(pipes, name.decode(), keep=b" ")
+        await pipes.run(keys.FORMAT, "SET", keys.FORMAT, keys.LAYOUT, write=True)
+    finally:
+        await pipes.run(keys.UPGRADE, "DEL", keys.UPGRADE)
+
+
+async def upgrade_log(pipes: Pipes, log: str) -> None:
+    meta, stream, fresh = (keys.log(log, part) for part in ("meta", "log", "upgrade"))
+    floor, marked, closed, chain = await pipes.run(meta, "HMGET", meta, "floor", "marked", "closed", "chain")
+    if closed is not None or chain is not None:
+        return
+    old_marks, retracted = keys.log(log, "marks"), keys.log(log, "retracted")
+    marks = {
+        int(version): int(by) for version, by in (await pipes.run(old_marks, "HGETALL", old_marks)).items()
+    }
+    retracts = {by: version for version, by in marks.items()}
+    after = int(floor or 1) - 1
+    root = chain = genesis(log, after)
+    chains = {after: root}
+    latest = 0.0
+    await pipes.run(fresh, "DEL", fresh)
+    while rows := await pipes.run(stream, "XRANGE", stream, f"({after}-0", "+", "COUNT", PAGE):
+        for id, fields in rows:
+            after = int(id.partition(b"-")[0])
+            body, taken, at = fields[b"b"], fields.get(b"t"), float(fields[b"a"])
+            latest = max(latest, at)
+            taken_sum = None if taken is None else checksum(taken)
+            chain = link(chain, after, at, checksum(body), taken_sum, retracts.get(after, 0))
+            chains[after] = chain
+            words: list[Argument] = ["b", body, "a", repr(at), "c", chain]
+            words += [] if taken is None else ["t", taken]
+            words += ["r", retracts[after]] if after in retracts else []
+            await pipes.run(fresh, "XADD", fresh, f"{after}-0", *words)
+    await upgrade_ids(pipes, log)
+    await reseal(pipes, keys.log(log, "outcomes"))
+    await upgrade_records(pipes, log)
+    await upgrade_snapshots(pipes, log, chains)
+    if marks:
+        await pipes.run(retracted, "HSET", retracted, *(word for pair in marks.items() for word in pair))
+    await pipes.run(old_marks, "DEL", old_marks)
+    if await pipes.run(fresh, "EXISTS", fresh):
+        await pipes.run(fresh, "RENAME", fresh, stream)
+    state: list[Argument] = ["chain", chain, "root", root, "at", repr(latest), "retracted", int(marked or 0)]
+    await pipes.run(meta, "HSET", meta, *state, write=True)
+
+
+async def scan(pipes: Pipes, name: str) -> list[tuple[bytes, bytes]]:
+    """All fields of a hash, read before any is changed."""
+    cursor, fields = 0, {}
+    while True:
+        cursor, rows = await pipes.run(name, "HSCAN", name, cursor, "COUNT", PAGE)
+        fields.update(rows)
+        if not int(cursor):
+            return list(fields.items())
+
+
+async def rewrite(pipes: Pipes, name: str, field: Any, value: Argument) -> None:
+    await pipes.run(name, "HSET", name, field, value)
+
+
+async def upgrade_ids(pipes: Pipes, log: str) -> None:
+    name, order = keys.log(log, "ids"), keys.log(log, "order")
+    ids: dict[int, list[bytes]] = {}
+    for id, row in await scan(pipes, name):
+        version, digest = row.decode().split(" ", 1)
+        number = int(version)
+        ids.setdefault(number, []).append(id)
+        check = id_check(id.decode(), number, digest)
+        if not digest.startswith(
+            f"{id_check(id.decode(), number, digest[9:])} "
+        ):  # unless it was done before
+            await rewrite(pipes, name, id, f"{number} {check} {digest}")
+    await pipes.run(order, "DEL", order)
+    for number in sorted(ids):
+        words = [word for id in ids[number] for word in (b"i", id)]
+        await pipes.run(order, "XADD", order, f"{number}-0", *words)
+
+
+async def reseal(pipes: Pipes, name: str, keep: bytes = b"") -> None:
+    """Give each value of a hash its checksum, after what stands before `keep` in it."""
+    for field, row in await scan(pipes, name):
+        head, sign, value = row.partition(keep) if keep else (b"", b"", row)
+        if value[:32] != checksum(value[32:]).encode():
+            await rewrite(pipes, name, field, head + sign + seal(value))
+
+
+async def upgrade_records(pipes: Pipes, log: str) -> None:
+    name = keys.log(log, "records")
+    for field, row in await scan(pipes, name):
+        value = row[8:]
+        if value[5:37] != checksum(value[37:]).encode():
+            await rewrite(pipes, name, field, row[:8] + bytes(5) + seal(value))
+
+
+async def upgrade_snapshots(pipes: Pipes, log: str, chains: dict[int, str]) -> None:
+    name = keys.log(log, "snapshots")
+    for field, row in await scan(pipes, name):
+        digest, *done = row.decode().split(" ")
+        if done:
+            continue
+        old = keys.log(log, f"snapshot:{int(field)}:{digest}")
+        data = await pipes.alone(old, "GET", old)
+        if data is None:
+            await pipes.run(name, "HDEL", name, field)
+            continue
+        part = keys.part(log, f"upgraded{int(field)}", 0)
+        try:
+            await pipes.alone(part, "SET", part, seal(data))
+        except StoreUnavailable:  # too large for one value by now: the log can be folded without it
+            await pipes.run(name, "HDEL", name, field)
+            continue
+        chain = chains.get(int(field), chains[min(chains)])
+        await rewrite(pipes, name, field, f"{digest} {chain} upgraded{int(field)} 1")
+        await pipes.run(old, "DEL", old)

@@ -1,0 +1,167 @@
+"""Snapshots in SQLite: parts first, each in a transaction that others can share, then the row that names them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+
+from .base import Closed, Position, Snapshot
+from .checksums import genesis, seal, unseal
+from .sqlite_log import Log, chain_at, compare, create_log, drop_snapshots, key, load_log
+from .sqlite_values import count
+
+PART = (
+    4 * 2**20
+)  # bytes; one transaction of the writer, so that what else is to be written need not wait for the whole
+FORGET = 5_000  # versions whose ids and outcomes are forgotten at a save, so that none takes long
+
+
+def begin(db: sqlite3.Connection, name: str, snapshot: Snapshot) -> tuple[int, str]:
+    """(number of the upload, "") if the data is wanted; (0, digest) if a snapshot is there at this version."""
+    log = check(db, name, snapshot)
+    digest = stored_digest(db, log, snapshot.version)
+    return (0, digest) if digest is not None else (count(db, "upload", 1), "")
+
+
+def write_part(db: sqlite3.Connection, upload: int, number: int, data: memoryview) -> None:
+    db.execute("INSERT INTO parts VALUES (?, ?)", ((upload << 20) + number, seal(data)))
+
+
+def abandon(db: sqlite3.Connection, upload: int) -> None:
+    """Remove the parts of an upload that will not be finished."""
+    db.execute("DELETE FROM parts WHERE key >= ? AND key < ?", (upload << 20, (upload + 1) << 20))
+
+
+def check(db: sqlite3.Connection, name: str, snapshot: Snapshot) -> Log:
+    """The log, if it takes this snapshot: it is open and has the same history."""
+    log = load_log(db, name)
+    if log.closed:
+        raise Closed
+    if snapshot.chain:
+        compare(db, name, log, Position(snapshot.version, snapshot.chain))
+    return log
+
+
+def stored_digest(db: sqlite3.Connection, log: Log, version: int) -> str | None:
+    row = db.execute("SELECT digest FROM snapshots WHERE key = ?", (key(log.id, version),)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def save(
+    db: sqlite3.Connection,
+    name: str,
+    snapshot: Snapshot,
+    outcomes: Mapping[int, bytes],
+    upload: tuple[int, int],
+    keep: int,
+    floor: int,
+    forget: int,
+) -> str:
+    """Outcomes and the snapshot of an upload (its number and parts), in one transaction with what retention lets go."""
+    log = check(db, name, snapshot)
+    if not log.id:
+        log = log._replace(id=create_log(db, name))
+    digest = stored_digest(db, log, snapshot.version)
+    if digest not in (None, snapshot.digest):
+        abandon(db, upload[0])
+        return str(digest)
+    write_outcomes(db, log, outcomes)
+    forget_ids(db, log, forget)
+    if digest is not None or snapshot.version < log.retracted:
+        abandon(db, upload[0])
+        if snapshot.version < log.retracted:
+            return snapshot.digest
+    else:
+        if log.version == 0 and snapshot.version > 0:
+            log = start(db, name, log, snapshot)
+        chain = chain_at(db, log, snapshot.version)
+        db.execute(
+            "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?)",
+            (key(log.id, snapshot.version), snapshot.digest, chain or "", *upload),
+        )
+    prune(db, log, keep, floor)
+    return snapshot.digest
+
+
+def keep_outcomes(db: sqlite3.Connection, name: str, outcomes: Mapping[int, bytes]) -> None:
+    log = load_log(db, name)
+    if log.closed:
+        raise Closed
+    if log.id:
+        write_outcomes(db, log, outcomes)
+
+
+def write_outcomes(db: sqlite3.Connection, log: Log, outcomes: Mapping[int, bytes]) -> None:
+    """Keep the first outcome of each entry, unless it was to be forgotten."""
+    db.executemany(
+        "INSERT OR IGNORE INTO outcomes VALUES (?, ?)",
+        [(key(log.id, version), seal(data)) for version, data in outcomes.items() if version > log.forgotten],
+    )
+
+
+def start(db: sqlite3.Connection, name: str, log: Log, snapshot: Snapshot) -> Log:
+    """An empty log begins after a snapshot."""
+    chain = genesis(name, snapshot.version, snapshot.digest)
+    db.execute(
+        "UPDATE logs SET version = ?, floor = ?, chain = ?, root = ? WHERE id = ?",
+        (snapshot.version, snapshot.version + 1, chain, chain, log.id),
+    )
+    return log._replace(version=snapshot.version, floor=snapshot.version + 1, chain=chain, root=chain)
+
+
+def prune(db: sqlite3.Connection, log: Log, keep: int, floor: int) -> None:
+    """Keep the newest snapshots, and the entries from `floor` or from the oldest kept snapshot on."""
+    low, high = key(log.id, 0), key(log.id + 1, 0)
+    kept = db.execute(
+        "SELECT key FROM snapshots WHERE key > ? AND key < ? ORDER BY key DESC LIMIT ?", (low, high, keep)
+    ).fetchall()
+    oldest = kept[-1][0]
+    drop_snapshots(db, low, oldest)
+    floor = min(floor, oldest - low + 1)
+    if floor > log.floor:
+        root = chain_at(db, log, floor - 1)
+        db.execute("DELETE FROM entries WHERE key > ? AND key < ?", (low, key(log.id, floor)))
+        db.execute("UPDATE logs SET floor = ?, root = ? WHERE id = ?", (floor, root, log.id))
+
+
+def forget_ids(db: sqlite3.Connection, log: Log, forget: int) -> None:
+    """Let go of ids and outcomes up to a version, some at a time."""
+    upto = min(forget, log.version, log.forgotten + FORGET)
+    if upto <= log.forgotten:
+        return
+    db.execute("DELETE FROM ids WHERE log = ? AND version <= ?", (log.id, upto))
+    db.execute("DELETE FROM outcomes WHERE key > ? AND key <= ?", (key(log.id, 0), key(log.id, upto)))
+    db.execute("UPDATE logs SET forgotten = ? WHERE id = ?", (upto, log.id))
+
+
+def drop(db: sqlite3.Connection, name: str) -> None:
+    """Remove everything of a log and leave it closed for good."""
+    db.execute("INSERT OR IGNORE INTO logs (name) VALUES (?)", (name,))
+    (number,) = db.execute("SELECT id FROM logs WHERE name = ?", (name,)).fetchone()
+    low, high = key(number, 0), key(number + 1, 0)
+    drop_snapshots(db, low, high)
+    db.execute("DELETE FROM entries WHERE key >= ? AND key < ?", (low, high))
+    db.execute("DELETE FROM outcomes WHERE key >= ? AND key < ?", (low, high))
+    db.execute("DELETE FROM ids WHERE log = ?", (number,))
+    db.execute("DELETE FROM records WHERE log = ?", (name,))
+    db.execute(
+        "UPDATE logs SET closed = 1, version = 0, floor = 1, retracted = 0, chain = '', root = '', forgotten = 0"
+        " WHERE id = ?",
+        (number,),
+    )
+
+
+def find_snapshot(db: sqlite3.Connection, name: str, version: int) -> tuple[str, str, int, int] | None:
+    """(digest, chain, upload, number of parts)."""
+    row: tuple[str, str, int, int] | None = db.execute(
+        "SELECT digest, chain, upload, parts FROM snapshots"
+        " WHERE key = (SELECT (id << 32) + ? FROM logs WHERE name = ?)",
+        (version, name),
+    ).fetchone()
+    return row
+
+
+def read_part(db: sqlite3.Connection, upload: int, number: int, version: int) -> bytes | None:
+    """One part; None if the snapshot was dropped meanwhile."""
+    row = db.execute("SELECT data FROM parts WHERE key = ?", ((upload << 20) + number,)).fetchone()
+    return None if row is None else unseal(row[0], f"the snapshot at version {version}")
