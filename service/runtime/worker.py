@@ -1,20 +1,27 @@
 """Where CPU work runs: on the event loop if it is short, since a thread costs more, else in a thread.
 
-How long it will take is learned from the processor time it took, in proportion to the size of the instance. Time by the
-clock would count waiting for other threads and processes, and a busy machine would send short work to threads.
+How long it will take is learned from the time it took, in proportion to the size of the instance; the first of its kind,
+and what the core expects to be long whatever was measured before, by the estimate of the core. What is short by the
+clock is short; what is not may have waited for other threads and processes: then the processor's time decides, which can
+cost more to ask for than a short piece of work takes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TypeVar
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 SHORT = 0.002  # seconds that the loop may be held
 FIRST = 2e-7  # seconds for each feature, before anything was measured
+SURE = 5  # an estimate of so many times `SHORT` is believed against what smaller pieces took
+DOUBTS = 8  # pieces of work timed by the processor after one that took long by the clock
+AGAIN = 0.5  # seconds after which a task that goes on is cancelled once more
 TURN = 0.002  # seconds of short work after which others get their turn
 
 
@@ -26,11 +33,15 @@ class Worker:
         self._lock = asyncio.Lock()
         self._rates: dict[str, float] = {}
         self._held = 0.0
+        self._doubts = 0
 
-    async def run(self, kind: str, size: int, work: Callable[[], T]) -> T:
-        """The result of `work`; `kind` names what is alike in cost, `size` what it grows with."""
+    async def run(self, kind: str, size: int, work: Callable[[], T], expected: float = 0.0) -> T:
+        """The result of `work`; `kind` names what is alike in cost, `size` what it grows with.
+
+        `expected` is an estimate of its seconds, on the safe side: it decides alone until something was measured.
+        """
         rate = self._rates.get(kind, FIRST)
-        if rate * size > SHORT:
+        if rate * size > SHORT or expected > (SURE if kind in self._rates else 1) * SHORT:
             async with self._lock:
                 running = asyncio.get_running_loop().run_in_executor(self._executor, timed, work)
                 result, took = await finished(running)
@@ -45,7 +56,17 @@ class Worker:
         return self._now(kind, size, rate, work)
 
     def _now(self, kind: str, size: int, rate: float, work: Callable[[], T]) -> T:
-        result, took = timed(work)
+        if self._doubts:
+            self._doubts -= 1
+            result, took = timed(work)
+        else:
+            start = time.perf_counter()
+            result = work()
+            took = time.perf_counter() - start
+            if took > SHORT:  # long, or the machine was busy: the next ones are timed by the processor
+                self._doubts = DOUBTS
+                self._held += took
+                return result
         self._held += took
         self._learn(kind, size, rate, took)
         return result
@@ -74,3 +95,12 @@ async def finished(running: asyncio.Future[T]) -> T:
     if cancelled is not None:
         raise cancelled
     return running.result()
+
+
+async def stopped(task: asyncio.Task[None]) -> None:
+    """Cancel a task until it has ended: code that waits for a socket may lose one cancellation (redis-py does, seldom)."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=AGAIN)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("something in the background failed", exc_info=error)

@@ -1,0 +1,134 @@
+"""Saving a state: its snapshot and the outcomes up to it, and letting go of what retention lets go of."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import orjson
+
+from feedrank.service.contract.faults import StoreUnavailable
+from feedrank.service.contract.settings import Settings
+from feedrank.service.store import Closed, Diverged, Snapshot, Store, Trimmed
+
+from .folding import JSON, Counts, FoldState
+from .worker import Worker
+
+log = logging.getLogger(__name__)
+
+
+class Clock:
+    """The time of day, min(clock, clock at the start + steady seconds since): one set ahead makes no event old.
+
+    One set back makes all of them younger, and so does a machine that sleeps: events are then kept longer. The clock is
+    trusted once, when the process starts.
+    """
+
+    def __init__(
+        self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wall, self._steady = wall, steady
+        self._start = wall() - steady()
+
+    def now(self) -> float:
+        return min(self._wall(), self._start + self._steady())
+
+
+CLOCK = Clock()
+
+
+class Saveable(Protocol):
+    """What a saver needs to know of a follower."""
+
+    log: str
+    title: str
+    chain: str
+    saved: int
+    known: int
+    order: asyncio.Lock
+    worker: Worker
+    unsettled: dict[int, int]
+    outcomes: dict[int, JSON]
+
+    @property
+    def state(self) -> FoldState: ...
+    async def diverged(self, why: object) -> None: ...
+    async def forward(self, to: int) -> None: ...
+
+
+class Saver:
+    """Saves one follower, one snapshot at a time, in the background."""
+
+    def __init__(self, store: Store, settings: Settings, counts: Counts) -> None:
+        self._store, self._settings, self._counts = store, settings, counts
+        self._saving: asyncio.Task[None] | None = None
+
+    async def checkpoint(self, follower: Saveable) -> None:
+        """Dump now and save, unless the save before is still on its way. A state that is to be rebuilt is not saved."""
+        if follower.unsettled or (self._saving is not None and not self._saving.done()):
+            return
+        state, version, chain = follower.state, follower.state.version, follower.chain
+        digest, data = await follower.worker.run("dump", state.nbytes, state.dump)
+        self._saving = asyncio.create_task(self._save(follower, Snapshot(version, digest, data, chain)))
+
+    async def settle(self) -> None:
+        """Until no save is on its way."""
+        if self._saving is not None:
+            await self._saving
+
+    async def _save(self, follower: Saveable, snapshot: Snapshot) -> None:
+        key, version = follower.log, snapshot.version
+        outcomes = {at: orjson.dumps(done) for at, done in follower.outcomes.items() if at <= version}
+        why: object = f"it differs from the snapshot at version {version}"
+        digest = ""
+        try:
+            floor = await self._floor(key, version)
+            kept, ids = self._settings.snapshots_kept, self._settings.id_retention
+            forget = version - ids if ids else 0
+            digest = await self._store.save(key, snapshot, outcomes, keep=kept, floor=floor, forget=forget)
+        except Closed:
+            return
+        except StoreUnavailable as error:
+            self._counts.store_errors += 1
+            log.warning("snapshot of %s at %d was not saved: %s", follower.title, version, error)
+            return
+        except Diverged as error:
+            why = error
+        if digest != snapshot.digest:
+            async with follower.order:
+                await follower.diverged(why)
+                await follower.forward(follower.known)
+            return
+        self._counts.snapshots += 1
+        follower.saved = max(follower.saved, version)
+        for at in outcomes:
+            follower.outcomes.pop(at, None)
+
+    async def _floor(self, key: str, version: int) -> int:
+        """The first entry that retention keeps."""
+        floor = 1
+        if events := self._settings.log_retention:
+            floor = max(floor, version - events + 1)
+        if age := self._settings.log_retention_age:
+            floor = max(floor, await first_since(self._store, key, CLOCK.now() - age, version))
+        return floor
+
+
+async def first_since(store: Store, log: str, when: float, version: int) -> int:
+    """The first kept entry that is not older than `when`: times grow with versions, so halving finds it."""
+    low, high = (await store.head(log)).floor, version + 1
+    while low < high:
+        middle = (low + high) // 2
+        try:
+            entries = await store.read(log, middle - 1, 1)
+        except Trimmed:  # another process let it go meanwhile
+            low = middle + 1
+            continue
+        if entries and entries[0].at < when:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,0 +1,87 @@
+"""What a log folds to: the parts that a follower needs to know of a state and of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from feedrank.service.store import Entry
+
+JSON = dict[str, Any]
+SMALL = 64  # events that are cheaper to apply again than to save
+NOTHING: JSON = {"loss": 0.0, "mistake": False, "updated": False, "served_loss": None}
+
+
+class FoldEvent(Protocol):
+    """One entry of a log, read."""
+
+    outcome: JSON | None
+
+    @property
+    def retracts(self) -> int: ...
+    @property
+    def has_id(self) -> bool: ...
+    @property
+    def size(self) -> int: ...
+
+
+class FoldState(Protocol):
+    """What a log folds to: the same entries give the same state, bit for bit."""
+
+    version: int
+    skipped: int
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def apply(self, version: int, event: Any) -> JSON:
+        """Take in the event at `version`; its outcome. What it refuses has no effect and counts as skipped."""
+        ...
+
+    def seconds(self, event: Any) -> float:
+        """What it will take to apply the event, roughly and on the safe side."""
+        ...
+
+    def dump(self) -> tuple[str, bytes]:
+        """Digest and bytes."""
+        ...
+
+
+S = TypeVar("S", bound=FoldState)
+E = TypeVar("E", bound=FoldEvent)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe(Generic[S, E]):
+    """How a log is folded: the state before the first entry, a state out of a snapshot, an event out of an entry."""
+
+    fresh: Callable[[], S]
+    load: Callable[[bytes, str], S]
+    read: Callable[[Entry], E]
+
+
+class Pending(NamedTuple, Generic[E]):
+    """An event at hand that was not applied yet. `chain` is that of its entry, `previous` that of the one before."""
+
+    event: E
+    retracted: int = 0  # by the entry at this version
+    chain: str = ""
+    previous: str = ""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What happened, for metrics; `faults` is what an operator must look at, by log."""
+
+    faults: dict[str, str] = field(default_factory=dict)
+    divergences: int = 0
+    accidents: int = 0
+    snapshots: int = 0
+    skipped_events: int = 0
+    store_errors: int = 0
+    predictions: int = 0
+    feedback: int = 0
+    duplicates: int = 0
+    mistakes: int = 0
+    loss_total: float = 0.0

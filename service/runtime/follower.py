@@ -1,0 +1,342 @@
+"""A log becomes a state, and the state is kept up with its log: learners, experiments, replays and checks alike.
+
+    advance     apply the log up to a version, each entry once, in order
+    retraction  fold again without the retracted entry (see rebuilding.py)
+    checkpoint  save the state and the outcomes up to it; a replica that disagrees at the same version folds again
+    accident    what is no refusal of the state (memory, a lost connection, a cancelled call) drops the state: it is folded
+                again from the log, and whoever asked gets 503
+
+Entries that are retracted are skipped when they are read. That is sound because a retraction drops every snapshot that
+contains the retracted entry: what is folded from a snapshot never has to give an entry back.
+
+Outcomes of events with ids are kept in memory from one snapshot to the next and saved with it. After a crash, the events
+behind the snapshot are applied again and give the same outcomes again: a repeat always gets the first reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Generic
+
+import orjson
+
+from feedrank.learners.errors import SnapshotError
+from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, StateDropped, StoreUnavailable
+from feedrank.service.contract.settings import Settings
+from feedrank.service.store import Damaged, Diverged, Position, Store, Trimmed
+
+from .checkpoints import Saver
+from .folding import JSON, NOTHING, SMALL, Counts, E, Pending, Recipe, S
+from .rebuilding import Rebuilder, first_outcome
+from .worker import Worker
+
+log = logging.getLogger(__name__)
+PAGE = 256  # entries read at once
+WRITTEN = 4_096  # bytes of snapshot that an event may cost: very large states are saved less often
+# Raised by a defect, not by an accident: the same entry raises the same on every replica.
+DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
+class Follower(Generic[S, E]):
+    """The state of one log. `known` is the newest version of the log that was heard of."""
+
+    def __init__(
+        self,
+        log: str,
+        title: str,
+        recipe: Recipe[S, E],
+        store: Store,
+        worker: Worker,
+        settings: Settings,
+        counts: Counts,
+        *,
+        saves: bool = True,
+    ) -> None:
+        self.log, self.title, self.recipe, self.worker = log, title, recipe, worker
+        self._store, self._settings, self._counts, self._saves = store, settings, counts, saves
+        self.saver = Saver(store, settings, counts)
+        self.state, self.chain = recipe.fresh(), ""
+        self.loaded = self.following = False
+        self.known = self.saved = self.appending = 0
+        self.pending: dict[int, Pending[E]] = {}  # by version
+        self.outcomes: dict[int, JSON] = {}
+        # Retractions that the state does not honour yet -> what they retract.
+        self.unsettled: dict[int, int] = {}
+        self.order = asyncio.Lock()
+        self.settled: set[int] = set()  # retractions still to come whose entries were never applied
+        self._horizon: int | None = None
+        self._failures: dict[int, int] = {}
+        self._moved = asyncio.Event()
+        self._loading: asyncio.Task[None] | None = None
+        self.rebuilder = Rebuilder()
+
+    @property
+    def version(self) -> int:
+        return self.state.version
+
+    @property
+    def position(self) -> Position | None:
+        """Where it is in which history; None before it has seen any."""
+        return Position(self.version, self.chain) if self.chain else None
+
+    # Loading
+
+    async def ready(self) -> None:
+        """Load, once however many wait for it; it goes on if they give up."""
+        if self.loaded:
+            return
+        if self._loading is None or self._loading.done():
+            self._loading = asyncio.create_task(self.advance(0))
+        await asyncio.shield(self._loading)
+
+    async def _load(self, before: int | None = None) -> None:
+        """Start from the newest snapshot that can be read (before a version), or from nothing."""
+        head = await self._store.head(self.log)
+        if head.closed:
+            raise NotFound(f"there is no {self.title}")
+        self.known = max(self.known, head.version)
+        self.pending.clear()
+        self.unsettled = {}
+        self.settled.clear()
+        for version in sorted(head.snapshots, reverse=True):
+            if head.floor > version + 1:
+                break
+            if (before is None or version < before) and await self._restore(version):
+                return
+        if head.floor > 1:
+            if before is not None:
+                raise Trimmed
+            raise StoreUnavailable(
+                f"no snapshot of {self.title} can be read and its log starts at version {head.floor}"
+            )
+        self.state, self.chain, self.saved = self.recipe.fresh(), "", 0
+
+    async def _restore(self, version: int) -> bool:
+        """Take up the snapshot at this version; False if it cannot be read."""
+        try:
+            stored = await self._store.snapshot(self.log, version)
+            if stored is None:
+                return False
+            self.state = await asyncio.to_thread(self.recipe.load, stored.data, stored.digest)
+        except (SnapshotError, Damaged) as error:
+            log.error("snapshot of %s at %d is passed over: %s", self.title, version, error)
+            return False
+        self.chain, self.saved = stored.chain, version
+        return True
+
+    async def rewind(self, until: int | None = None) -> None:
+        """Start as early as the log allows: from nothing, or from the oldest snapshot of a trimmed log.
+
+        With `until`, retractions after that version are not known yet.
+        """
+        head = await self._store.head(self.log)
+        self._horizon = until
+        await self._load(before=1 if head.floor == 1 else min(head.snapshots, default=0) + 1)
+        self.loaded = True
+
+    def drop(self) -> None:
+        """Give up the state: it is folded again from the log when it is next needed."""
+        self.loaded = False
+        self.pending.clear()
+
+    # Following the log
+
+    async def advance(self, to: int) -> None:
+        """Apply the log up to `to`, from what is at hand or else from the store."""
+        if not self.loaded or self.version < to:
+            async with self.order:
+                await self.forward(to)
+
+    async def forward(self, to: int) -> None:
+        """The same for one who has `order`."""
+        self.known = max(self.known, to)
+        loading = not self.loaded
+        if loading:
+            await self._load()
+        # Whoever loads was registered before it read how far the log goes: what it heard meanwhile is in `known`.
+        while self.version < (self.known if loading else to):
+            try:
+                await self._step(self.version + 1)
+            except Trimmed:
+                await self._skip_ahead()
+            except Diverged as error:
+                await self.diverged(error)
+                to = min(to, self.known)
+            except Damaged as error:
+                self._counts.faults[self.log] = f"the log of {self.title} is damaged: {error}"
+                raise StoreUnavailable(self._counts.faults[self.log]) from None
+            self._signal()
+        self.loaded = True
+
+    async def _step(self, version: int) -> None:
+        """Take in the next entry, or read some."""
+        entry = self.pending.pop(version, None)
+        if entry is None:
+            await self._read()
+            return
+        if self.chain and entry.previous and entry.previous != self.chain:
+            raise Diverged(self.log, version - 1, version)
+        if entry.event.retracts:
+            await self._retract(version, entry.event.retracts)
+        elif entry.retracted:
+            self.settled.add(entry.retracted)
+            self.state.version = version
+        else:
+            await self._apply(version, entry.event)
+        if self.version == version:  # else it could not be applied, and the state was loaded again
+            self.chain = entry.chain
+            every = max(self._settings.snapshot_every, self.state.nbytes // WRITTEN)
+            if self._saves and version % every == 0:
+                await self.saver.checkpoint(self)
+
+    async def diverged(self, why: object) -> None:
+        """The log has another history than this state: say so, and fold it from the log as it is. Needs `order`."""
+        before = self.version
+        self._counts.divergences += 1
+        log.error("%s dropped its state: %s", self.title, why)
+        self.drop()
+        self.known = 0
+        await self._load()
+        if self.known < before:
+            self._counts.faults[self.log] = (
+                f"the log of {self.title} went back from version {before} to {self.known}: was the store restored, flushed "
+                "or failed over? Start again to accept it"
+            )
+            log.error(self._counts.faults[self.log])
+
+    def _signal(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def _read(self) -> None:
+        entries = await self._store.read(self.log, self.version, PAGE, self.chain or None)
+        if not entries:
+            raise await self.lacking(f"the log of {self.title} ends before version {self.known}")
+        if entries[0].version != self.version + 1:
+            raise StoreUnavailable(
+                f"the log of {self.title} jumps from version {self.version} to {entries[0].version}"
+            )
+        for entry in entries:
+            late = self._horizon is not None and entry.retracted > self._horizon
+            self.pending.setdefault(
+                entry.version,
+                Pending(self.recipe.read(entry), 0 if late else entry.retracted, entry.chain, entry.previous),
+            )
+
+    async def _apply(self, version: int, event: E) -> None:
+        state, skipped = self.state, self.state.skipped
+        if self._failures.get(version, 0) > 1:
+            log.error("event %d of %s fails whenever it is applied and is skipped", version, self.title)
+            state.version, state.skipped, outcome = version, skipped + 1, NOTHING
+        else:
+            try:
+                outcome = await self.worker.run(
+                    "learn", event.size, lambda: state.apply(version, event), state.seconds(event)
+                )
+            except BaseException as error:
+                # The state may be half changed: only the log can say what it was.
+                self.drop()
+                if not isinstance(error, DEFECTS):
+                    self._counts.accidents += 1
+                    log.exception("%s dropped its state at event %d", self.title, version)
+                    if not isinstance(error, Exception):
+                        raise
+                    raise StateDropped(f"{self.title} is being rebuilt: send it again") from error
+                self._failures[version] = self._failures.get(version, 0) + 1
+                log.exception("event %d of %s could not be applied", version, self.title)
+                await self._load()
+                return
+        self._counts.skipped_events += state.skipped - skipped
+        if self.settled:
+            return  # what is retracted later was left out already: its first reply was given by other weights
+        event.outcome = outcome
+        # While an append is on its way, an event may be applied from the log before its own request gets to it.
+        if event.has_id or self.appending:
+            self.outcomes[version] = outcome
+
+    async def _skip_ahead(self) -> None:
+        """The log no longer reaches back to where this state is: go on from the newest snapshot."""
+        before = self.version
+        await self._load()
+        if self.version <= before:
+            raise StoreUnavailable(f"the log of {self.title} has a gap after version {before}")
+
+    async def wait(self, version: int) -> None:
+        """Until `version` is applied: what the log has is applied now, what it has not is waited for, bounded."""
+        deadline = time.monotonic() + self._settings.version_wait
+        while self.version < version or any(at <= version for at in self.unsettled):
+            moved = self._moved
+            ((head, _),) = await self._store.positions([self.log])
+            if head > self.version:
+                # Once begun it is finished, even if the one who waits has gone.
+                await asyncio.shield(asyncio.create_task(self.advance(min(head, version))))
+                continue
+            left = deadline - time.monotonic()
+            if left <= 0:
+                # The log is the truth, so nobody is ahead of it: the request is early or wrong, the service is not late.
+                raise Conflict(
+                    f"{self.title} is at version {self.version}, and version {version} has not come within "
+                    f"{self._settings.version_wait:g} s",
+                    headers={"Retry-After": "1"},
+                )
+            try:
+                await asyncio.wait_for(moved.wait(), min(left, 0.1))
+            except TimeoutError:
+                continue
+
+    async def outcome(self, version: int) -> JSON:
+        """The first outcome of the event at `version`."""
+        # What was saved wins: after a restart, what is in memory was folded without events that were retracted since.
+        saved = await self._store.outcome(self.log, version)
+        outcome: JSON | None = self.outcomes.get(version) if saved is None else orjson.loads(saved)
+        if outcome is None:
+            outcome = await first_outcome(self, version)
+        return outcome
+
+    async def lacking(self, what: str) -> ServiceError:
+        """Why something is not in the store: the log was dropped, or it should be there."""
+        closed = (await self._store.head(self.log)).closed
+        return NotFound(f"there is no {self.title}") if closed else StoreUnavailable(what)
+
+    def twin(self, horizon: int | None = None) -> Follower[S, E]:
+        """A second follower of the same log, for a moment: it saves nothing. See `rewind` for the horizon."""
+        twin = Follower(
+            self.log, self.title, self.recipe, self._store, self.worker, self._settings, Counts(), saves=False
+        )
+        twin._horizon = horizon
+        return twin
+
+    async def start(self, before: int) -> None:
+        """Load the newest snapshot before a version, or nothing; Trimmed if the log does not reach back to it."""
+        await self._load(before)
+        self.loaded = True
+
+    async def _retract(self, version: int, retracted: int) -> None:
+        """Become what the state would be without an earlier entry."""
+        if version in self.settled:
+            self.settled.discard(version)
+            self.state.version = version
+            return
+        self.unsettled[version] = retracted
+        if not self._saves:  # a twin: the one that it is folded for decides when to fold again
+            self.state.version = version
+        elif not await self.rebuilder.now(self, version):
+            self.state.version = version
+            self.rebuilder.later(self)
+
+    def adopt(self, twin: Follower[S, E]) -> None:
+        """Go on with the state of a twin at the same version."""
+        self.state, self.chain, self.unsettled = twin.state, twin.chain, twin.unsettled
+        self.settled |= twin.settled
+        self._signal()
+
+    async def close(self, least: int = SMALL) -> None:
+        """Save if at least so many events would have to be applied again, and wait for it."""
+        await self.rebuilder.close()
+        await self.saver.settle()
+        async with self.order:
+            if self.loaded and self.version - self.saved >= least:
+                await self.saver.checkpoint(self)
+        await self.saver.settle()

@@ -1,0 +1,259 @@
+"""The Host: every call of the contract on learners, on plain JSON values, over any Store.
+
+All methods raise `service.errors` and nothing else on purpose. A name may be an alias wherever a learner is read,
+asked or taught; the reply carries the learner's own name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from heapq import nlargest
+from typing import Any
+
+from feedrank import learners
+from feedrank.learners import costs
+from feedrank.learners.errors import SnapshotError
+from feedrank.learners.strongest import strongest
+from feedrank.service.contract.faults import Conflict, Gone, StorageFull, StoreUnavailable, Unprocessable
+from feedrank.service.contract.messages import JSON, Event, with_pointer
+from feedrank.service.contract.naming import check_limit, every_name
+from feedrank.service.contract.settings import Settings
+from feedrank.service.store import Entry, Snapshot, Store, Trimmed, open_store
+
+from .catalogue import Catalogue
+from .folding import Counts
+from .learner_state import MOST_POINTS, LearnerState, affordable
+from .memory import Memory
+from .predictor import Predictor
+from .retractor import Retractor
+from .series import Series
+from .sweeper import Sweeper
+from .writer import Writer
+
+
+class Host:
+    """Learners by name. Open with `async with Host.open(url, settings) as host`.
+
+    `predict(name, request)`, `feedback(name, request, key)`, `clicks(name, request)` and `retract(name, request)` are the
+    calls of a round, `lines(name, lines)` many of the first two.
+    """
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self.store = store
+        self.settings = settings
+        self.notices = store.notices
+        self._counts = Counts()
+        self._catalogue = Catalogue(store, settings.max_learners)
+        self._memory = Memory(store, self._catalogue, settings, self._counts)
+        self._predictor = Predictor(store, self._memory, settings, self._counts)
+        self._writer = Writer(store, self._memory, self._predictor, settings, self._counts)
+        self.predict, self.feedback, self.lines = self._predictor, self._writer, self._writer.lines
+        self.retract = Retractor(store, self._memory, self._writer)
+        self.sweeper = Sweeper(store, self._memory, self._writer, settings)
+        self.clicks = self.sweeper.clicks
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str, settings: Settings | None = None) -> AsyncIterator[Host]:
+        """Open the store at `url` and host its learners; on leaving, snapshots are written and the store is closed.
+
+        Raises StoreRefused when the store cannot be used at all; its `detail` is the one line to print. `notices` is
+        what an operator should be warned of.
+        """
+        settings = settings or Settings()
+        store = await open_store(url, replicas=settings.redis_replicas, replica_wait=settings.redis_wait)
+        host = cls(store, settings)
+        try:
+            yield host
+        finally:
+            try:
+                await host.sweeper.close()
+                await host._predictor.close()
+                await host._writer.close()
+                await host._memory.close()
+            finally:
+                await store.close()
+
+    # Learners
+
+    async def create(self, name: str, spec: Mapping[str, Any]) -> tuple[JSON, bool]:
+        """Make a learner: (info, True); (info, False) if it is there with an equal spec; Conflict if with another."""
+        with with_pointer():
+            built = learners.build(spec)
+            full = built.spec
+            affordable(costs.of_labels(built), self.settings)
+        if len(full.get("labels", ())) > self.settings.max_labels:
+            raise Unprocessable.at("/labels", f"at most {self.settings.max_labels} labels a learner")
+        entry, fresh = await self._catalogue.create(name, full)
+        if not fresh and entry.spec != full:
+            raise Conflict(f"there is a learner {name!r} with another spec, and a spec never changes")
+        return await self.info(name), fresh
+
+    async def info(self, name: str) -> JSON:
+        """Spec, version, labels, features, bytes, progress, certificate; the events that are still being retracted."""
+        async with self._memory.use(name) as learner:
+            description = await learner.worker.run("describe", 1, learner.state.learner.describe)
+            pending = sorted(learner.unsettled.values())
+            return {"name": learner.entry.name, **description, "retracting": pending}
+
+    async def spec(self, name: str) -> JSON:
+        """The full spec of a learner."""
+        return (await self._catalogue.resolve(name)).spec
+
+    async def activate(self, name: str, deferred: str, id: str) -> None:
+        """Let a prediction that was kept aside stand under its id from now on; NotFound if there is none."""
+        await self._predictor.activate(name, deferred, id)
+
+    async def list(
+        self, limit: int = 100, cursor: str | None = None, reaches: Callable[[str], bool] = every_name
+    ) -> JSON:
+        """`{"learners": [{"name", "task", "algorithm", "version"}], "next"}` in order of name."""
+        check_limit(limit)
+        page, following = await self._catalogue.page(cursor, limit, reaches)
+        positions = await self.store.positions([entry.log for entry in page])
+        shown = [
+            {
+                "name": entry.name,
+                "task": entry.spec["task"],
+                "algorithm": entry.spec["algorithm"],
+                "version": position.version,
+            }
+            for entry, position in zip(page, positions, strict=True)
+        ]
+        return {"learners": shown, "next": following}
+
+    async def delete(self, name: str) -> None:
+        """Remove a learner (or only the alias, if `name` is one) and all that belongs to it."""
+        key = await self._catalogue.delete(name)
+        if key is not None:
+            self._memory.forget(key)
+
+    async def alias(self, name: str, learner: str) -> JSON:
+        """Let `name` stand for `learner` from now on: `{"name", "learner"}`; Conflict if `name` is a learner."""
+        await self._catalogue.alias(name, learner)
+        return {"name": name, "learner": learner}
+
+    async def aliases(
+        self, limit: int = 100, cursor: str | None = None, reaches: Callable[[str], bool] = every_name
+    ) -> JSON:
+        """`{"aliases": [{"name", "learner"}], "next"}` in order of name."""
+        check_limit(limit)
+        page, following = await self._catalogue.aliases(cursor, limit, reaches)
+        return {"aliases": [{"name": one.name, "learner": one.learner} for one in page], "next": following}
+
+    # Reading
+
+    async def events(self, name: str, after: int = 0, limit: int = 100) -> JSON:
+        """`{"events": [...], "next": version to read after, or null}`, from the first one kept after `after`."""
+        check_limit(limit)
+        if after < 0:
+            raise Unprocessable.at("/after", "must be at least 0")
+        log = (await self._catalogue.resolve(name)).log
+        head = await self.store.head(log)
+        after = max(after, head.floor - 1)
+        try:
+            # Beyond its end a log is not asked: no store has numbers as large as a request can.
+            entries = await self.store.read(log, after, limit) if after < head.version else []
+        except Trimmed:
+            raise Gone("these events have just been trimmed: read again") from None
+        more = entries and entries[-1].version < head.version
+        shown = [audit(entry) for entry in entries]
+        return {"events": shown, "next": entries[-1].version if more else None, "floor": head.floor}
+
+    async def history(self, name: str, points: int = MOST_POINTS) -> JSON:
+        """`{"version", "progress", "points": [{"rounds", "cumulative_loss", "mean_loss", "window_loss"}, ...]}`."""
+        async with self._memory.use(name) as learner:
+            state = learner.state
+            progress = state.learner.progress.to_json()
+            return {"version": state.version, "progress": progress, "points": state.history(points)}
+
+    async def labels(self, name: str, limit: int = 100) -> JSON:
+        """`{"version", "total", "labels": [{"label", "events", "mistakes"}, ...]}`, the most frequent ones first."""
+        async with self._memory.use(name) as learner:
+            names, counts = list(learner.state.learner.labels), learner.state.labels
+            chosen = nlargest(limit, names, key=lambda label: counts.get(label, (0, 0))[0])
+            shown = [
+                {"label": label, "events": events, "mistakes": mistakes}
+                for label in chosen
+                for events, mistakes in (counts.get(label, (0, 0)),)
+            ]
+            return {"version": learner.version, "total": len(names), "labels": shown}
+
+    async def weights(self, name: str, label: str | None, limit: int = 20) -> JSON:
+        """`{"version", "label", "features": [{"feature", "weight"}, ...]}`, the strongest first, for or against."""
+        async with self._memory.use(name) as learner:
+            core = learner.state.learner
+
+            def look() -> JSON:
+                with with_pointer():
+                    pairs = strongest(core, label, limit)
+                features = [{"feature": feature, "weight": weight} for feature, weight in pairs]
+                return {"version": core.version, "label": label, "features": features}
+
+            return await learner.worker.run("weights", learner.state.nbytes, look)
+
+    async def export(self, name: str) -> bytes:
+        """The whole learner as one portable file: what `feedrank.learners.load` reads."""
+        async with self._memory.use(name) as learner:
+            core = learner.state.learner
+            return await learner.worker.run("dump", learner.state.nbytes, lambda: learners.dump(core))
+
+    async def restore(self, name: str, data: bytes) -> JSON:
+        """Make a learner of such a file: its info; Conflict if the name is taken, Unprocessable if damaged."""
+        try:
+            learner = await asyncio.to_thread(learners.load, data)  # a large one takes long to check
+        except SnapshotError as error:
+            raise Unprocessable.at("", str(error)) from None
+        if learner.nbytes() > self.settings.max_learner_bytes:
+            raise StorageFull(f"a learner may take {self.settings.max_learner_bytes} bytes of memory at most")
+        entry, fresh = await self._catalogue.create(name, learner.spec, active=False)
+        if not fresh:
+            raise Conflict(f"there is a learner {name!r}: restore under another name, or delete it first")
+        if learner.version:
+            curve: Series[float] = Series(MOST_POINTS)
+            if learner.progress.rounds:
+                curve.add(learner.progress.rounds, learner.progress.cumulative_loss)
+            digest, image = LearnerState(learner, curve).dump()
+            await self.store.save(entry.log, Snapshot(learner.version, digest, image), {}, keep=1, floor=1)
+        await self._catalogue.activate(entry)
+        return await self.info(name)
+
+    # Operating
+
+    async def ready(self) -> None:
+        """Return if the store takes writes now and no log needs an operator, else raise StoreUnavailable."""
+        await self.store.check()
+        for fault in self._counts.faults.values():
+            raise StoreUnavailable(fault)
+
+    def stats(self) -> dict[str, float]:
+        """For metrics: loaded_learners, loaded_bytes, log_lag, and what `Counts` counts."""
+        return {
+            "loaded_learners": len(self._memory),
+            "loaded_bytes": self._memory.bytes,
+            "log_lag": self._memory.lag,
+            **{name: count for name, count in asdict(self._counts).items() if name != "faults"},
+            "log_faults": len(self._counts.faults),
+        }
+
+
+def audit(entry: Entry) -> JSON:
+    """An entry as `GET .../events` shows it."""
+    event = Event.read(entry)
+    shown: JSON = {
+        "version": entry.version,
+        "at": entry.at,
+        "kind": "retraction" if event.retracts else "feedback",
+    }
+    for name in ("feedback_id", "prediction_id", "instance", "truth", "served", "weight"):
+        value = getattr(event, name)
+        if value is not None and (name, value) != ("weight", 1.0):
+            shown[name] = value
+    if event.retracts:
+        shown["retracts"] = event.retracts
+    else:
+        shown["retracted"] = entry.retracted > 0
+    return shown

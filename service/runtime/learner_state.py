@@ -1,0 +1,245 @@
+"""A learner in memory: the fold of its log, which is a learner, its learning curve, and how often each label was true.
+
+Pure: the same events give the same fold, bit for bit. As a snapshot:
+
+    b"FEEDFOLD" | format u32 | length u32 | {"curve", "skipped", "labels"} as JSON | the learner's own bytes
+
+Its digest is the SHA-256 of the JSON and of the learner's digest, and is checked on loading.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from feedrank import learners
+from feedrank.learners import costs, truths
+from feedrank.learners.errors import InputError, SnapshotError
+from feedrank.learners.instances import FeatureVector, ItemList
+from feedrank.learners.learner import Learner
+from feedrank.service.contract.faults import StorageFull, Unprocessable
+from feedrank.service.contract.messages import Event
+from feedrank.service.contract.settings import Settings
+from feedrank.service.store import Store
+
+from .catalogue import CatalogEntry
+from .folding import JSON, NOTHING, Counts, Recipe
+from .follower import Follower
+from .series import Series
+from .worker import Worker
+
+log = logging.getLogger(__name__)
+MAGIC, FORMAT = b"FEEDFOLD", 1
+START = struct.Struct("<8sII")
+MOST_POINTS = 512
+NAME = 160  # bytes of a name and its place in the index
+ROUGH = 16_384  # bytes of names and weights below which what is around them would spoil the guess
+GROWN = 1.25  # from so much more than were counted on, bytes are counted again instead of guessed
+
+
+def affordable(cost: costs.Cost, settings: Settings) -> None:
+    """Refuse what would take too long, or too much memory, by the estimate of the core."""
+    if cost.seconds > settings.max_event_seconds:
+        raise Unprocessable.at(
+            "",
+            f"this would take {cost.seconds:.3g} s of a processor, above the limit of "
+            f"{settings.max_event_seconds:g} s (max_event_seconds): send fewer items, labels or features",
+        )
+    if cost.bytes > settings.max_event_bytes:
+        raise Unprocessable.at(
+            "",
+            f"this would take {cost.bytes} bytes of memory, above the limit of "
+            f"{settings.max_event_bytes} (max_event_bytes): send fewer items, labels or features",
+        )
+
+
+class LearnerState:
+    """A learner at a version of its log. `skipped` counts events that could not be applied.
+
+    `labels` holds for each label [events in which it was true, mistakes among them]; `nbytes` is the memory taken, roughly.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        curve: Series[float] | None = None,
+        skipped: int = 0,
+        labels: dict[str, list[int]] | None = None,
+    ) -> None:
+        self.learner = learner
+        self.curve: Series[float] = curve or Series(MOST_POINTS)
+        self.skipped = skipped
+        self.labels = labels or {}
+        self._weigh()
+
+    def cost(self, event: Event) -> costs.Cost:
+        """The estimate of the core, of an event that was read just now or one out of the log."""
+        labels = truths.named(event.truth) if event.truth else ()
+        if event.parsed is not None:
+            return costs.of(self.learner, event.parsed, labels)
+        items = (event.instance or {}).get("items", ())
+        count = len(items["ids"]) if isinstance(items, Mapping) else len(items)
+        return costs.of_size(self.learner, count, -(-event.size // max(1, count)), labels)
+
+    def seconds(self, event: Event) -> float:
+        """See `FoldState`."""
+        return self.cost(event).seconds
+
+    @property
+    def version(self) -> int:
+        return self.learner.version
+
+    @version.setter
+    def version(self, version: int) -> None:
+        self.learner.version = version
+
+    def apply(self, version: int, event: Event) -> JSON:
+        """Learn from the event at `version`; its outcome as in the contract's reply.
+
+        Events are checked before they are logged. Should one be refused all the same, it counts as an event without effect,
+        on every replica alike: a log that can be written must be one that can be folded.
+        """
+        learner = self.learner
+        features, names = len(learner.features), len(learner.labels)
+        try:
+            done = learner.learn(
+                event.parsed or event.instance, event.truth, served=event.served, weight=event.weight
+            )
+        except InputError:
+            log.exception("event %d is refused and skipped", version)
+            self.skipped += 1
+            learner.version = version
+            return NOTHING
+        learner.version = version
+        self.curve.add(learner.progress.rounds, learner.progress.cumulative_loss)
+        if not learner.form.items and event.truth:
+            for name in truths.relevant(event.truth):
+                counts = self.labels.setdefault(name, [0, 0])
+                counts[0] += 1
+                counts[1] += done.mistake
+        if len(learner.features) > features or len(learner.labels) > names:
+            self.nbytes -= self.growth(features - len(learner.features), names - len(learner.labels))
+            if self.nbytes > GROWN * self._weighed:
+                self._weigh()
+        return {
+            "loss": done.loss,
+            "mistake": done.mistake,
+            "updated": done.updated,
+            "served_loss": done.served_loss,
+        }
+
+    def _weigh(self) -> None:
+        """Count the bytes, and learn how they go with the names."""
+        self.nbytes = self._weighed = self.learner.nbytes()
+        self._scale = 1.0
+        guess = -self.growth(-len(self.learner.features), -len(self.learner.labels))
+        if guess > ROUGH:
+            self._scale = max(1.0, self.nbytes / guess)
+
+    def growth(self, features: int, labels: int) -> int:
+        """Bytes that so many new features and labels add, roughly: their weights and their names."""
+        learner = self.learner
+        rows, columns = len(learner.features), 1 if learner.form.items else len(learner.labels)
+        added = 0 if learner.form.items else labels
+        cells = (rows + features) * (columns + added) - rows * columns
+        return int(self._scale * (8 * cells + NAME * (features + labels)))
+
+    def history(self, most: int = MOST_POINTS) -> list[JSON]:
+        """The curve in at most `most` points, each with the mean so far and that of the window since the point before."""
+        done = self.learner.progress
+        points: list[JSON] = []
+        before, lost = 0, 0.0
+        for rounds, total in self.curve.until(done.rounds, done.cumulative_loss, most):
+            points.append(
+                {
+                    "rounds": rounds,
+                    "cumulative_loss": total,
+                    "mean_loss": total / rounds,
+                    "window_loss": (total - lost) / (rounds - before),
+                }
+            )
+            before, lost = rounds, total
+        return points
+
+    def dump(self) -> tuple[str, bytes]:
+        """Digest and bytes."""
+        head = orjson.dumps({"curve": self.curve.dump(), "skipped": self.skipped, "labels": self.labels})
+        learner = learners.dump(self.learner)
+        return digest(head, learner), START.pack(MAGIC, FORMAT, len(head)) + head + learner
+
+    @classmethod
+    def load(cls, data: bytes, expected: str | None = None) -> LearnerState:
+        """The state that was dumped; SnapshotError with the reason if the bytes are not one, or another than expected."""
+        if len(data) < START.size or data[:8] != MAGIC:
+            raise SnapshotError("these bytes are not a snapshot of the service")
+        _, version, length = START.unpack_from(data)
+        if version > FORMAT:
+            raise SnapshotError(f"the snapshot has format {version}, newer than {FORMAT}: upgrade feedrank")
+        head, learner = data[START.size : START.size + length], data[START.size + length :]
+        if expected is not None and digest(head, learner) != expected:
+            raise SnapshotError("the snapshot is damaged: its digest does not fit")
+        try:
+            rest = orjson.loads(head)
+            stride, points = rest["curve"]
+            totals = [(int(rounds), float(total)) for rounds, total in points]
+            labels = {str(name): [int(count) for count in counts] for name, counts in rest["labels"].items()}
+            skipped = int(rest["skipped"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SnapshotError(f"the snapshot cannot be read: {error}") from error
+        return cls(learners.load(learner), Series.load(MOST_POINTS, stride, totals), skipped, labels)
+
+
+def digest(head: bytes, learner: bytes) -> str:
+    return sha256(head + learner[-32:]).hexdigest()
+
+
+def recipe(spec: JSON) -> Recipe[LearnerState, Event]:
+    """How the log of a learner with this spec is folded."""
+    return Recipe(lambda: LearnerState(learners.build(spec)), LearnerState.load, Event.fold)
+
+
+class LoadedLearner(Follower[LearnerState, Event]):
+    """A learner that is kept up with its log. `users` counts the requests that have it; `counted` its share of memory."""
+
+    def __init__(
+        self, entry: CatalogEntry, store: Store, worker: Worker, settings: Settings, counts: Counts
+    ) -> None:
+        super().__init__(
+            entry.log, f"learner {entry.name!r}", recipe(entry.spec), store, worker, settings, counts
+        )
+        self.entry = entry
+        self.users = self.counted = 0
+
+    def check_growth(self, events: Sequence[Event]) -> None:
+        """Refuse what would grow the learner beyond its limits; names are only counted where one is near."""
+        learner, taken, settings = self.state.learner, self.state.nbytes, self._settings
+        labels: set[str] = set()
+        if not learner.form.items:
+            labels.update(name for event in events if event.truth for name in truths.named(event.truth))
+        features = sum(_names(event.parsed) for event in events if event.parsed is not None)
+        if (
+            len(learner.labels) + len(labels) <= settings.max_labels
+            and taken + self.state.growth(features, len(labels)) <= settings.max_learner_bytes
+        ):
+            return
+        labels.difference_update(learner.labels)
+        if len(learner.labels) + len(labels) > settings.max_labels:
+            raise Unprocessable.at("", f"a learner has at most {settings.max_labels} labels")
+        new: set[Any] = set()
+        for event in events:
+            if event.parsed is not None:
+                new.update(name for name in event.parsed.names if name not in learner.features)
+        if (new or labels) and taken + self.state.growth(len(new), len(labels)) > settings.max_learner_bytes:
+            raise StorageFull(
+                f"{self.entry.name!r} takes {taken} bytes of memory and may not grow beyond "
+                f"{settings.max_learner_bytes}; feedback on known features and labels is still taken"
+            )
+
+
+def _names(instance: FeatureVector | ItemList) -> int:
+    return len(instance.names) if isinstance(instance, ItemList) else len(instance)

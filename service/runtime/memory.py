@@ -1,0 +1,209 @@
+"""The learners in memory: loaded on first use, kept up with what other processes write, the least recently used let go."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from feedrank.service.contract.faults import NotFound, ServiceError
+from feedrank.service.contract.settings import Settings
+from feedrank.service.store import Diverged, Store
+
+from .catalogue import KIND, CatalogEntry, Catalogue
+from .folding import Counts
+from .learner_state import LoadedLearner
+from .worker import Worker, stopped
+
+log = logging.getLogger(__name__)
+OVERHEAD = 16_384  # bytes of an empty learner with all that stands around it
+THREADS = 4
+
+
+class Use:
+    """A learner that is being used. A class, because a generator would cost as much as all else on the way to it."""
+
+    __slots__ = ("_learner", "_memory", "_name")
+
+    def __init__(self, memory: Memory, name: str) -> None:
+        self._memory, self._name = memory, name
+
+    async def __aenter__(self) -> LoadedLearner:
+        self._learner = await self._memory.take(self._name)
+        return self._learner
+
+    async def __aexit__(self, *_: object) -> None:
+        self._memory.leave(self._learner)
+
+
+class Memory:
+    """Loaded learners by their log, the most recently used last.
+
+    A learner is here before its log is read: what is written meanwhile is heard of. No log is here twice, and who has one
+    counts as a user from the same moment on, so that it is not let go.
+    """
+
+    def __init__(self, store: Store, catalogue: Catalogue, settings: Settings, counts: Counts) -> None:
+        self._store, self._catalogue, self._settings, self._counts = store, catalogue, settings, counts
+        self._learners: OrderedDict[str, LoadedLearner] = OrderedDict()
+        self._background: set[asyncio.Task[Any]] = set()
+        self.executor = ThreadPoolExecutor(THREADS, "feedrank-work")
+        self.bytes = 0
+        self._listener = asyncio.create_task(self._listen())
+
+    def __len__(self) -> int:
+        return len(self._learners)
+
+    @property
+    def lag(self) -> int:
+        """Events that are known to be in logs and not yet applied here."""
+        return sum(learner.known - learner.version for learner in self._learners.values())
+
+    def use(self, name: str) -> Use:
+        """`async with memory.use(name) as learner`: the learner of a name or alias, in memory while it is used."""
+        return Use(self, name)
+
+    async def take(self, name: str) -> LoadedLearner:
+        """See `use`."""
+        entry = self._catalogue.live.get(name) or await self._catalogue.resolve(name)
+        learner = self._learners.get(entry.log) or self._register(entry)
+        learner.users += 1
+        if not learner.loaded:
+            try:
+                await learner.ready()
+            except BaseException as error:
+                self.leave(learner)
+                if isinstance(error, NotFound):
+                    self.gone(learner)
+                raise
+        return learner
+
+    def leave(self, learner: LoadedLearner) -> None:
+        """See `use`."""
+        learner.users -= 1
+        if self._learners.get(learner.log) is not learner:
+            return
+        if learner.loaded:
+            self._learners.move_to_end(learner.log)
+            self._weigh(learner)
+        elif not learner.users:
+            self.forget(learner.log)
+
+    def _register(self, entry: CatalogEntry) -> LoadedLearner:
+        learner = LoadedLearner(entry, self._store, Worker(self.executor), self._settings, self._counts)
+        self._learners[entry.log] = learner
+        return learner
+
+    def _weigh(self, learner: LoadedLearner) -> None:
+        """Bring the sum up to date and let the least recently used go while it is above the cap."""
+        taken = learner.state.nbytes + OVERHEAD
+        self.bytes += taken - learner.counted
+        learner.counted = taken
+        if self.bytes <= self._settings.memory:
+            return
+        for key in list(self._learners):
+            old = self._learners[key]
+            if old is not learner and not old.users and not old.unsettled:
+                self.forget(key)
+                self.spawn(old.close())
+            if self.bytes <= self._settings.memory:
+                return
+
+    def forget(self, key: str) -> None:
+        """Let a learner go without saving it."""
+        learner = self._learners.pop(key, None)
+        if learner is not None:
+            self.bytes -= learner.counted
+
+    def gone(self, learner: LoadedLearner) -> None:
+        """Its log was dropped: read anew what its name stands for."""
+        self.forget(learner.log)
+        self._catalogue.forget(learner.entry.name)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run in the background; `close` waits for it."""
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    # What other processes write
+
+    async def _listen(self) -> None:
+        async for kind, name, version in self._store.changes():
+            if kind == "log":
+                self._heard(name, version)
+            elif kind == "document":
+                what, _, which = name.partition("/")
+                if what == KIND:
+                    self._catalogue.forget(which)
+            elif kind == "lost":
+                self._catalogue.invalidate_all()
+                self.spawn(self._look_again())
+
+    def _heard(self, key: str, version: int) -> None:
+        learner = self._learners.get(key)
+        if learner is None:
+            return
+        if version == 0:
+            self.gone(learner)
+        elif version > learner.known:
+            learner.known = version
+            self.keep_up(learner)
+
+    def keep_up(self, learner: LoadedLearner) -> None:
+        """Follow what was heard of, unless somebody is about to: who appends applies all before it by itself."""
+        behind = learner.version < learner.known
+        if behind and learner.loaded and not learner.appending and not learner.following:
+            self.spawn(self._follow(learner))
+
+    async def _follow(self, learner: LoadedLearner) -> None:
+        learner.following = True
+        try:
+            while learner.version < learner.known:
+                await learner.advance(learner.known)
+        except ServiceError as error:
+            self._counts.store_errors += 1
+            log.warning("%s could not follow its log: %s", learner.title, error)
+        finally:
+            learner.following = False
+
+    async def _look_again(self) -> None:
+        """Look at every log: messages may have been missed, and it may have another history now."""
+        keys = list(self._learners)
+        try:
+            positions = await self._store.positions(keys)
+            for key, position in zip(keys, positions, strict=True):
+                learner = self._learners.get(key)
+                if learner is not None and position.version > learner.version:
+                    self._heard(key, position.version)
+                elif learner is not None and learner.loaded:
+                    async with learner.order:
+                        await self._compare(learner)
+        except ServiceError as error:
+            log.warning("logs could not be looked at: %s", error)
+
+    async def _compare(self, learner: LoadedLearner) -> None:
+        """A log that is not ahead of its state: was it dropped, or has it another history?"""
+        if (await self._store.head(learner.log)).closed:
+            self.gone(learner)
+            return
+        try:
+            await self._store.read(learner.log, learner.version, 1, learner.chain or None)
+        except Diverged as error:
+            await learner.diverged(error)
+            await learner.forward(learner.known)
+
+    async def close(self) -> None:
+        """Save what is in memory and wait for all that runs."""
+        await stopped(self._listener)
+        for learner in self._learners.values():
+            self.spawn(learner.close(least=1))
+        while self._background:
+            for result in await asyncio.gather(*self._background, return_exceptions=True):
+                if isinstance(result, BaseException):
+                    log.error("something in the background failed", exc_info=result)
+        self._learners.clear()
+        self.executor.shutdown()

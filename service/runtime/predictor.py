@@ -1,0 +1,193 @@
+"""Predicting: read, decide, remember, reply."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from feedrank.learners import costs, reading
+from feedrank.learners.results import Prediction
+from feedrank.service.contract.faults import (
+    Conflict,
+    Gone,
+    NotFound,
+    StateDropped,
+    StoreUnavailable,
+    Unprocessable,
+)
+from feedrank.service.contract.messages import (
+    DEFERRED,
+    JSON,
+    LONGEST_PREDICTION_ID,
+    OPTIONS,
+    PREDICT,
+    SHARED,
+    batch_of,
+    chance_of,
+    encode,
+    excluded,
+    flag,
+    id_of,
+    instance_of,
+    new_prediction_id,
+    only,
+    request_digest,
+    size_of,
+    whole,
+    with_pointer,
+)
+from feedrank.service.contract.settings import Settings
+from feedrank.service.store import Clash, Record, Store
+from feedrank.service.store.batcher import Batcher
+
+from .folding import Counts
+from .learner_state import LoadedLearner, affordable
+from .memory import Memory
+
+
+class Remembered(NamedTuple):
+    """A prediction to be remembered, and the reply that waits for it."""
+
+    reply: JSON
+    record: Record
+
+
+Records = dict[str, Remembered]
+
+
+class Predictor:
+    """Called with a name and a request of the contract.
+
+    It keeps nothing of the request alive while it waits for the store; nor should who calls it.
+    """
+
+    def __init__(self, store: Store, memory: Memory, settings: Settings, counts: Counts) -> None:
+        self._store, self._memory, self._settings, self._counts = store, memory, settings, counts
+        self._records: Batcher[dict[str, Record], None] = Batcher(self._remember)
+
+    async def close(self) -> None:
+        """Finish what was begun."""
+        await self._records.close()
+
+    async def __call__(self, name: str, request: Mapping[str, Any]) -> JSON:
+        """Decide on one instance, or on each of `{"instances": [...]}`."""
+        async with self._memory.use(name) as learner:
+            records: Records = {}
+            if isinstance(request, Mapping) and "instances" in request:
+                batch = batch_of(request, "instances", self._settings.max_batch, SHARED)
+                replies = [
+                    await self.one(learner, one, records, f"/instances/{i}") for i, one in enumerate(batch)
+                ]
+                reply: JSON = {"predictions": replies}
+            else:
+                reply = await self.one(learner, request, records, "")
+            # Hundreds of small parts each, kept by all who wait, would fill the processor's cache.
+            del request
+            await self.keep(learner, records)
+            return reply
+
+    async def keep(self, learner: LoadedLearner, records: Records) -> None:
+        """Have the store remember these predictions; a reply to a request that came before becomes the first reply."""
+        chosen = {id: one for id, one in records.items() if one.record.digest}
+        if chosen:
+            await self._keep_chosen(learner, chosen)
+        if len(chosen) < len(records):
+            rest = {id: one.record for id, one in records.items() if id not in chosen}
+            await self._records.run(learner.log, rest)
+
+    async def _keep_chosen(self, learner: LoadedLearner, chosen: Records) -> None:
+        """Predictions under ids of the caller, all or none."""
+        by_id = {id: one.record for id, one in chosen.items()}
+        try:
+            first = await self._store.remember(learner.log, by_id, self._settings.prediction_ttl)
+        except Clash as clash:
+            id = list(chosen)[clash.index]
+            raise Conflict(f"the prediction_id {id!r} was used for another request") from None
+        for id, stored in first.items():
+            if not stored:
+                raise Gone(f"the prediction {id!r} is no longer kept")
+            chosen[id].reply.clear()
+            chosen[id].reply.update(orjson.loads(stored)["reply"])
+
+    async def _remember(self, log: str, waiting: Sequence[dict[str, Record]]) -> list[None]:
+        """One write for all that waits for one learner."""
+        records = {id: record for each in waiting for id, record in each.items()}
+        try:
+            await self._store.remember(log, records, self._settings.prediction_ttl)
+        except StoreUnavailable:
+            self._counts.store_errors += 1
+            raise
+        return [None] * len(waiting)
+
+    async def one(self, learner: LoadedLearner, request: Any, records: Records, where: str) -> JSON:
+        """The reply; if it is to be remembered, its record joins `records`."""
+        with with_pointer(where):
+            only(request, PREDICT)
+            instance = instance_of(request, self._settings)
+            parsed = reading.instance(learner.state.learner.spec, instance)
+            remember = flag(request, "remember", True)
+            flag(request, "explain", False)
+            id = id_of(request, "prediction_id", LONGEST_PREDICTION_ID)
+            if id is not None and (not remember or id in records):
+                raise Unprocessable.at("/prediction_id", "needs `remember`, and stands for one instance")
+            if least := whole(request, "min_version"):
+                await learner.wait(least)
+            options = {option: request[option] for option in OPTIONS if option in request}
+            chosen_by_caller = id is not None
+            form = learner.state.learner.form
+            if id is None:
+                id = new_prediction_id(learner.log, time.time()) if remember or form.chooses else ""
+            exclude = excluded(request, form)
+            if form.chooses:
+                options |= {"exclude": exclude, "chance": chance_of(learner.log, id)}
+
+            def decide() -> tuple[int, Prediction]:
+                if not learner.loaded:
+                    raise StateDropped(f"{learner.title} is being rebuilt: send it again")
+                core = learner.state.learner
+                return core.version, core.predict(parsed, **options)
+
+            cost = costs.of(learner.state.learner, parsed)
+            affordable(cost, self._settings)
+            version, prediction = await learner.worker.run("predict", size_of(parsed), decide, cost.seconds)
+            self._counts.predictions += 1
+            reply: JSON = {"learner": learner.entry.name, "version": version, **prediction.to_json()}
+            if not remember:
+                return reply
+            record: JSON = {"instance": instance, "served": prediction.served(), "version": version}
+            digest = ""
+            due = None if id.startswith(DEFERRED) else self._default_reward(learner, record)
+            if chosen_by_caller:
+                digest = request_digest(request)
+                reply = {"prediction_id": id, **reply}
+                record |= {"at": time.time(), "reply": reply}
+            data = encode(record)
+        reply = {"prediction_id": id, **reply}
+        records[id] = Remembered(reply, Record(data, digest, due))
+        return reply
+
+    async def activate(self, name: str, deferred: str, id: str) -> None:
+        """Remember a record under another id, as if it had been predicted now; the first one under it stays."""
+        async with self._memory.use(name) as learner:
+            stored = await self._store.recall(learner.log, deferred)
+            if stored is None:
+                raise NotFound(f"{learner.entry.name!r} keeps no prediction {deferred!r}")
+            record = orjson.loads(stored)
+            record["at"] = time.time()
+            due = self._default_reward(learner, record)
+            kept = Record(encode(record), request_digest({"activated": deferred}), due)
+            await self._store.remember(learner.log, {id: kept}, self._settings.prediction_ttl)
+
+    def _default_reward(self, learner: LoadedLearner, record: JSON) -> float | None:
+        """When a choice without a reward gets the default one, which then joins its record; None if there is none."""
+        spec = learner.state.learner.spec
+        if spec.get("default_reward") is None:
+            return None
+        record |= {
+            "owner": ["learner", learner.entry.name],
+            "truth": {"reward": spec["default_reward"]},
+        }
+        return time.time() + min(float(spec["wait"]), self._settings.prediction_ttl - 1.0)

@@ -1,0 +1,91 @@
+"""Second folds of a log: without what was retracted, or as it was before something was retracted.
+
+A retraction folds again from the last snapshot before the retracted entry. Where that is short, it is done at once; where
+it is long, in the background, while the state goes on as it was: all retractions that wait are left out in one fold, those
+that come too late for it in the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from feedrank.service.contract.faults import ServiceError
+from feedrank.service.store import StoreSignal, Trimmed
+
+from .folding import JSON, SMALL, E, S
+from .worker import stopped
+
+if TYPE_CHECKING:
+    from .follower import Follower
+
+log = logging.getLogger(__name__)
+LONG = 4_096  # events that are folded again in the background
+TURN = 256  # events of a long fold between two looks at how far the log has come
+
+
+class Rebuilder:
+    """Folds one follower again without what was retracted."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    async def now(self, follower: Follower[S, E], version: int) -> bool:
+        """Fold again up to the retraction at `version`; False if that would take long."""
+        twin = await without_retracted(follower)
+        if version - twin.version > LONG:
+            return False
+        await twin.advance(version)
+        await take_over(follower, twin)
+        return True
+
+    def later(self, follower: Follower[S, E]) -> None:
+        """Do it in the background, unless it is being done."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._rebuild(follower))
+
+    async def close(self) -> None:
+        """Give up what is being folded: the log has all that is needed to begin again."""
+        if self._task is not None:
+            await stopped(self._task)
+
+    async def _rebuild(self, follower: Follower[S, E]) -> None:
+        try:
+            while follower.unsettled:
+                twin = await without_retracted(follower)
+                while twin.version < follower.version - SMALL:
+                    await twin.advance(min(follower.version, twin.version + TURN))
+                async with follower.order:
+                    await twin.forward(follower.version)
+                    await take_over(follower, twin)
+        except (ServiceError, StoreSignal) as error:
+            log.warning("%s could not be rebuilt and is loaded again: %s", follower.title, error)
+            follower.drop()
+
+
+async def without_retracted(follower: Follower[S, E]) -> Follower[S, E]:
+    """A second state of the same log, before everything that is to be left out."""
+    twin = follower.twin()
+    await twin.start(before=min(follower.unsettled.values()))
+    return twin
+
+
+async def take_over(follower: Follower[S, E], twin: Follower[S, E]) -> None:
+    """Let the follower go on with the twin's state; needs its `order`."""
+    far = twin.version - twin.saved >= SMALL
+    follower.adopt(twin)
+    if far:  # the snapshots since then are gone
+        await follower.saver.checkpoint(follower)
+
+
+async def first_outcome(follower: Follower[S, E], version: int) -> JSON:
+    """What no replica has saved, folded as it was the first time: without the retractions that came after it."""
+    twin = follower.twin(horizon=version)
+    twin.appending = 1
+    try:
+        await twin.start(before=version)
+        await twin.advance(version)
+        return twin.outcomes[version]
+    except (Trimmed, KeyError):
+        raise await follower.lacking(f"the outcome of event {version} is not at hand") from None

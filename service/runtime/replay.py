@@ -1,0 +1,194 @@
+"""Folding logs again, offline: `replay` under a learner's own spec or another, `verify` against what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from feedrank import learners
+from feedrank.learners.errors import InputError, SnapshotError
+from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessable
+from feedrank.service.contract.messages import JSON, Event
+from feedrank.service.contract.settings import Settings
+from feedrank.service.store import Store, Trimmed
+
+from .catalogue import CatalogEntry, Catalogue
+from .folding import NOTHING, Counts, Recipe
+from .follower import PAGE, Follower
+from .learner_state import LearnerState, recipe
+from .worker import Worker
+
+Progress = Callable[[int, int], None]
+LearnerFollower = Follower[LearnerState, Event]
+
+
+@dataclass(slots=True)
+class Replay:
+    """What a replay gave: the events from `first` to `last`, as the learner learned them and as the other would have."""
+
+    name: str
+    first: int
+    last: int
+    own: LearnerState
+    other: LearnerState | None = None
+    refused: int = 0  # events that the other spec cannot learn from (another task's truth, say)
+
+
+@dataclass(slots=True)
+class Report:
+    """What `verify` says of one learner; sound if there are no `problems`."""
+
+    name: str
+    version: int
+    problems: list[str] = field(default_factory=list)
+    snapshots: int = 0
+
+
+class TrialState(LearnerState):
+    """A learner of another spec: what it cannot learn from, it leaves out."""
+
+    refused = 0
+
+    def apply(self, version: int, event: Event) -> JSON:
+        try:
+            self.learner.check(event.instance, event.truth)
+        except InputError:
+            self.refused += 1
+            self.version = version
+            return NOTHING
+        return super().apply(version, event)
+
+
+def quiet(done: int, total: int) -> None:
+    """A progress that shows nothing."""
+
+
+@asynccontextmanager
+async def following(
+    store: Store, entry: CatalogEntry, how: Recipe[LearnerState, Event]
+) -> AsyncIterator[LearnerFollower]:
+    """A follower that saves nothing."""
+    executor = ThreadPoolExecutor(1, "feedrank-replay")
+    try:
+        yield Follower(
+            entry.log,
+            f"learner {entry.name!r}",
+            how,
+            store,
+            Worker(executor),
+            Settings(),
+            Counts(),
+            saves=False,
+        )
+    finally:
+        executor.shutdown()
+
+
+async def replay(
+    store: Store,
+    name: str,
+    *,
+    spec: Mapping[str, Any] | None = None,
+    until: int | None = None,
+    progress: Progress = quiet,
+) -> Replay:
+    """Rebuild a learner from its log, up to a version, beside one of another spec that learns from the same events.
+
+    Retracted events are left out. Where the log was trimmed, the learner starts from the snapshot before its first entry
+    and the other from nothing.
+    """
+    entry = await Catalogue(store, 0).resolve(name)
+    head = await store.head(entry.log)
+    last = head.version if until is None else min(until, head.version)
+    if head.floor > 1 and last < min(head.snapshots, default=last + 1):
+        raise NotFound(
+            f"the log of {entry.name!r} starts at version {head.floor}: nothing is kept up to {last}"
+        )
+    async with following(store, entry, recipe(entry.spec)) as own:
+        await own.rewind(until=last)
+        base = own.version
+        await walk(own, base, last, progress)
+    result = Replay(entry.name, base + 1, last, own.state)
+    if spec is not None:
+        try:
+            trial = TrialState(learners.build(spec))
+        except InputError as error:
+            raise Unprocessable.at(error.pointer, error.detail) from None
+        trial.version = base
+        async with following(store, entry, recipe(entry.spec)) as other:
+            await other.rewind(until=last)
+            other.state = trial
+            await walk(other, base, last, progress)
+        result.other, result.refused = trial, trial.refused
+    return result
+
+
+async def walk(follower: LearnerFollower, base: int, last: int, progress: Progress) -> None:
+    """Go to the end in pages, showing how far it is."""
+    while follower.version < last:
+        await follower.advance(min(last, follower.version + PAGE))
+        progress(follower.version - base, last - base)
+
+
+async def verify(store: Store, names: list[str] | None = None, progress: Progress = quiet) -> list[Report]:
+    """Check the log, every snapshot and its digest of the named learners, or of all."""
+    catalogue = Catalogue(store, 0)
+    entries: list[CatalogEntry] = []
+    cursor: str | None = None
+    while names is None:
+        page, cursor = await catalogue.page(cursor, PAGE)
+        entries += page
+        if cursor is None:
+            break
+    for name in names or ():
+        entries.append(await catalogue.resolve(name))
+    reports: list[Report] = []
+    for number, entry in enumerate(entries):
+        reports.append(await examine(store, entry))
+        progress(number + 1, len(entries))
+    return reports
+
+
+async def examine(store: Store, entry: CatalogEntry) -> Report:
+    """One learner: its entries follow one another and can be read, its snapshots are what the entries fold to."""
+    head = await store.head(entry.log)
+    report = Report(entry.name, head.version, await store.examine(entry.log))
+    if report.problems:
+        return report
+    digests: dict[int, str] = {}
+    for version in head.snapshots:
+        stored = await store.snapshot(entry.log, version)
+        try:
+            if stored is None:
+                raise SnapshotError("its data is missing")
+            LearnerState.load(stored.data, stored.digest)
+            digests[version] = stored.digest
+        except SnapshotError as error:
+            report.problems.append(f"snapshot at version {version}: {error}")
+    report.snapshots = len(digests)
+    try:
+        async with following(store, entry, recipe(entry.spec)) as follower:
+            await follower.rewind()
+            await compare(follower, head.version, digests, report)
+    except (ServiceError, Trimmed) as error:
+        report.problems.append(
+            str(error) or f"the log before version {head.floor} and all snapshots are gone"
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        report.problems.append(f"the log cannot be read: {error}")
+    return report
+
+
+async def compare(follower: LearnerFollower, last: int, digests: Mapping[int, str], report: Report) -> None:
+    """Fold to the end, looking at every snapshot on the way."""
+    while follower.version < last:
+        at = follower.version + 1
+        skipped = follower.state.skipped
+        await follower.advance(at)
+        if follower.state.skipped > skipped:
+            report.problems.append(f"event {at} cannot be applied and has no effect")
+        if at in digests and follower.state.dump()[0] != digests[at]:
+            report.problems.append(f"snapshot at version {at} is not what the log folds to")

@@ -1,0 +1,94 @@
+"""Retracting: an entry that takes an earlier one back. The learner becomes what it would be without it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import orjson
+
+from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
+from feedrank.service.contract.messages import JSON, RETRACT, Event, id_of, only
+from feedrank.service.store import Closed, Draft, Placed, Store, Trimmed
+
+from .learner_state import LoadedLearner
+from .memory import Memory
+from .writer import Writer
+
+
+class Retractor:
+    """Called with a name and `{"feedback_id"}` or `{"prediction_id"}`."""
+
+    def __init__(self, store: Store, memory: Memory, writer: Writer) -> None:
+        self._store, self._memory, self._writer = store, memory, writer
+
+    async def __call__(self, name: str, request: Mapping[str, Any]) -> JSON:
+        """`{"version", "retracted", "duplicate", "state"}`: the version of the retraction, and that of the event.
+
+        `state` is `done`, or `pending` while the learner is being folded again in the background.
+        """
+        only(request, RETRACT)
+        given = {field: value for field in sorted(RETRACT) if (value := id_of(request, field)) is not None}
+        if len(given) != 1:
+            raise Unprocessable.at("", "give one id: feedback_id or prediction_id")
+        ((field, id),) = given.items()
+        async with self._memory.use(name) as learner:
+            entry = await self._store.find(learner.log, f"{field[0]}:{id}")
+            if entry is None:
+                raise NotFound(f"{learner.title} has no event with this {field}")
+            event = Event(
+                retracts=entry[0],
+                feedback_id=given.get("feedback_id"),
+                prediction_id=given.get("prediction_id"),
+            )
+            return await asyncio.shield(asyncio.create_task(self._retract(learner, event)))
+
+    async def _retract(self, learner: LoadedLearner, event: Event) -> JSON:
+        learner.users += 1
+        learner.appending += 1
+        try:
+            async with learner.order:
+                await self._keep_outcomes(learner, learner.known)
+                place = await self._append(learner, event)
+                if place.fresh:  # what came in between was applied with the event as well
+                    await self._keep_outcomes(learner, place.version - 1)
+                await learner.forward(place.version)
+        finally:
+            learner.appending -= 1
+            learner.users -= 1
+            self._memory.keep_up(learner)
+        return {
+            "version": place.version,
+            "retracted": event.retracts,
+            "duplicate": not place.fresh,
+            "state": "pending" if place.version in learner.unsettled else "done",
+        }
+
+    async def _keep_outcomes(self, learner: LoadedLearner, to: int) -> None:
+        """Save the first replies up to a version: folded again without the event, they would be others."""
+        await learner.forward(to)
+        outcomes = {at: orjson.dumps(outcome) for at, outcome in learner.outcomes.items()}
+        if outcomes:
+            with suppress(Closed):  # the append will say so
+                await self._store.keep_outcomes(learner.log, outcomes)
+
+    async def _append(self, learner: LoadedLearner, event: Event) -> Placed:
+        """Name the snapshot to fold from; one that was let go meanwhile is chosen anew."""
+        tried = -1
+        while True:
+            head = await self._store.head(learner.log)
+            bases = [v for v in (0, *head.snapshots) if v < event.retracts and head.floor <= v + 1]
+            base = max(bases, default=0)
+            draft = Draft(event.body(), ids=(f"w:{event.retracts}",), retracts=event.retracts, base=base)
+            try:
+                (place,) = await self._writer.append(learner, [draft])
+            except Trimmed:
+                if base == tried:
+                    raise Conflict(
+                        "the log no longer reaches back to this event: it cannot be retracted"
+                    ) from None
+                tried = base
+            else:
+                return place

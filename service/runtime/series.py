@@ -1,0 +1,52 @@
+"""A long series kept short: points at a bounded number of places, a deterministic part of a fold.
+
+A point is kept at every `stride` places. When there are more than `most`, every other one goes and the stride doubles.
+As part of the fold it is the same on every replica, and it outlives the log that it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+Point = tuple[int, Value]
+
+
+@dataclass(slots=True)
+class Series(Generic[Value]):
+    """Points of (place, value), the places multiples of `stride`."""
+
+    most: int
+    stride: int = 1
+    points: list[Point[Value]] = field(default_factory=list)
+
+    def add(self, place: int, value: Value) -> None:
+        """The value at the next place."""
+        if place % self.stride:
+            return
+        self.points.append((place, value))
+        if len(self.points) > self.most:
+            self.stride *= 2
+            self.points = [point for point in self.points if point[0] % self.stride == 0]
+
+    def until(self, place: int, value: Value, most: int | None = None) -> list[Point[Value]]:
+        """At most `most` points, the present one in the place of the last: no distance is shorter than the stride.
+
+        They are counted from the end, so that the newest is always there.
+        """
+        if not self.points:
+            return []
+        points = [*self.points[:-1], (place, value)]
+        step = 1 if most is None else -(-len(points) // most)
+        return points[(len(points) - 1) % step :: step]
+
+    def dump(self) -> list[object]:
+        """As JSON values: what `load` takes."""
+        return [self.stride, self.points]
+
+    @classmethod
+    def load(cls, most: int, stride: int, points: Sequence[Point[Value]]) -> Series[Value]:
+        """The series that was dumped."""
+        return cls(most, int(stride), list(points))

@@ -1,0 +1,144 @@
+"""What becomes of a prediction by itself: when its window is over, the truth that has gathered in its record is appended.
+
+Clicks come one by one and join the record of their prediction; a `choice` without a reward gets its default one. The record
+names who made it and the truth so far:
+
+    record   {"instance", "served", "version", "owner": ["learner", name], "truth": {...}} and the time at which it is due
+
+Every replica sweeps. The append takes the record and expects it unchanged, so one of them wins, and clicks that come in the
+same moment are either in the event or refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import orjson
+
+from feedrank.learners import reading
+from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, Unprocessable
+from feedrank.service.contract.messages import (
+    CLICKS,
+    JSON,
+    Event,
+    encode,
+    id_of,
+    only,
+    predicted_at,
+    truth_digest,
+    with_pointer,
+)
+from feedrank.service.contract.settings import Settings
+from feedrank.service.store import Draft, Due, Missing, Stale, Store, StoreSignal
+
+from .learner_state import LoadedLearner
+from .memory import Memory
+from .worker import stopped
+from .writer import Writer
+
+log = logging.getLogger(__name__)
+EVERY = 1.0  # seconds between two looks
+AT_ONCE = 256  # records of one look
+LEARNER = "learner"
+Sweep = Callable[
+    [Due, str, bytes, JSON], Awaitable[None]
+]  # what is due, its owner's name, its record, that read
+
+
+class Sweeper:
+    """Looks for records that are due, and has their owners append them: `owners["learner"]`, and others by their kind."""
+
+    def __init__(self, store: Store, memory: Memory, writer: Writer, settings: Settings) -> None:
+        self._store, self._memory, self._writer, self._settings = store, memory, writer, settings
+        self.owners: dict[str, Sweep] = {LEARNER: self._append}
+        self._task = asyncio.create_task(self._work())
+
+    async def close(self) -> None:
+        """Stop looking; what is due stays due."""
+        await stopped(self._task)
+
+    # Clicks
+
+    async def clicks(self, name: str, request: Mapping[str, Any]) -> JSON:
+        """Join clicks to a remembered prediction: `{"prediction_id", "clicks", "closes_at"}`, all clicks so far."""
+        only(request, CLICKS)
+        id = id_of(request, "prediction_id")
+        if id is None:
+            raise Unprocessable.at("/prediction_id", "missing field")
+        async with self._memory.use(name) as learner:
+            while True:
+                stored = await self._store.recall(learner.log, id)
+                if stored is None:
+                    raise await self._closed(learner, id)
+                record = orjson.loads(stored)
+                with with_pointer():
+                    spec = learner.state.learner.spec
+                    truth = {"clicks": request["clicks"]} if "clicks" in request else {}
+                    reading.truth(spec, truth, reading.instance(spec, record["instance"]))
+                so_far = record.get("truth", {}).get("clicks", [])
+                together = list(dict.fromkeys([*so_far, *truth["clicks"]]))
+                record |= {"owner": [LEARNER, learner.entry.name], "truth": {"clicks": together}}
+                closes = self._closes(learner, id, record)
+                try:
+                    await self._store.amend(learner.log, id, encode(record), stored, closes)
+                except (Stale, Missing):
+                    continue  # others came first: look again
+                return {"prediction_id": id, "clicks": together, "closes_at": closes}
+
+    def _closes(self, learner: LoadedLearner, id: str, record: JSON) -> float:
+        """When the window of a prediction is over; a record that expires before is not waited for."""
+        wait = float(learner.state.learner.spec.get("wait", 600))
+        made = predicted_at(learner.log, id) or float(record.get("at", time.time()))
+        return made + min(wait, self._settings.prediction_ttl - EVERY)
+
+    async def _closed(self, learner: LoadedLearner, id: str) -> ServiceError:
+        if await self._store.find(learner.log, f"p:{id}") is None:
+            return self._writer.unknown(learner, id)
+        return Conflict(f"the window of the prediction {id!r} is over: its feedback is in the log")
+
+    # Sweeping
+
+    async def _work(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY)
+            try:
+                while await self.sweep(time.time()) == AT_ONCE:
+                    await asyncio.sleep(0)
+            except (ServiceError, StoreSignal) as error:
+                log.warning("what is due could not be looked for: %s", error)
+
+    async def sweep(self, now: float) -> int:
+        """Append what is due now; how many records that were."""
+        due = await self._store.due(now, AT_ONCE)
+        for one in due:
+            try:
+                await self._sweep(one)
+            except (ServiceError, StoreSignal) as error:
+                log.warning("a prediction of log %s that is due stays: %s", one.log, error)
+        return len(due)
+
+    async def _sweep(self, due: Due) -> None:
+        stored = await self._store.recall(due.log, due.key)
+        if stored is None:
+            return
+        record = orjson.loads(stored)
+        kind, name = record["owner"]
+        await self.owners[kind](due, name, stored, record)
+
+    async def _append(self, due: Due, name: str, stored: bytes, record: JSON) -> None:
+        async with self._memory.use(name) as learner:
+            if learner.log != due.log:
+                return  # the name was given away, and the log of the old one is being dropped
+            id = due.key
+            event = Event(record["truth"], record["instance"], record["served"], prediction_id=id)
+            event.parsed = reading.instance(learner.state.learner.spec, record["instance"])
+            digest = truth_digest(record["truth"])
+            draft = Draft(event.body(), (f"p:{id}",), digest, id, expects=stored)
+            try:
+                await self._writer.write(learner, event, draft)
+            except (Conflict, NotFound):
+                return  # more clicks came, or another replica was first

@@ -1,0 +1,222 @@
+"""One log under many specs: what each would have lost, by progressive validation, on any executor.
+
+A trial is a pure function of a spec and the log's lessons, so that a pool of processes, or a Dask cluster, gives the same
+bits as one process; its fingerprint shows it. Retracted events are left out.
+
+The mean loss of a stream that learns is no mean of independent values: its interval comes from the means of `BLOCKS`
+stretches, by Student's t.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from feedrank import learners
+from feedrank.learners import registry
+from feedrank.learners.errors import InputError
+from feedrank.learners.spec import parameters
+from feedrank.service.contract.faults import NotFound, Unprocessable
+from feedrank.service.contract.messages import Event
+from feedrank.service.store import Store
+
+from .catalogue import Catalogue
+from .follower import PAGE
+
+JSON = dict[str, Any]
+BLOCKS = 30
+T_975 = 2.045  # Student's t of 29 degrees of freedom, two sides of 95 %
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """The events of a log that teach, one JSON line each: plain bytes, to be sent to any worker."""
+
+    name: str
+    spec: JSON
+    lines: bytes
+    count: int
+
+    @property
+    def digest(self) -> str:
+        """Identifies the events."""
+        return sha256(self.lines).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one spec made of the lessons. `half_width` is of the 95 % interval around the mean loss."""
+
+    spec: JSON
+    rounds: int
+    refused: int
+    mean_loss: float | None
+    half_width: float | None
+    fingerprint: str
+    problem: str = ""
+
+
+async def collect(store: Store, name: str, until: int | None = None) -> Lessons:
+    """The lessons of a learner's log, from its first entry; NotFound if the log no longer reaches back to it."""
+    entry = await Catalogue(store, 0).resolve(name)
+    head = await store.head(entry.log)
+    if head.floor > 1:
+        raise NotFound(f"the log of {entry.name!r} starts at version {head.floor}: its beginning was trimmed")
+    last = head.version if until is None else min(until, head.version)
+    lines: list[bytes] = []
+    at = 0
+    while at < last:
+        entries = await store.read(entry.log, at, min(PAGE, last - at))
+        if not entries:
+            break
+        for one in entries:
+            event = Event.read(one)
+            if event.truth is not None and not event.retracts and not 0 < one.retracted <= last:
+                lines.append(orjson.dumps([event.instance, event.truth, event.served, event.weight]))
+        at = entries[-1].version
+    return Lessons(entry.name, entry.spec, b"\n".join(lines), len(lines))
+
+
+def run_trial(spec: JSON, lines: bytes) -> Trial:
+    """Predict, then learn, every lesson; what the spec cannot learn from is counted and left out."""
+    try:
+        learner = learners.build(spec)
+    except InputError as error:
+        return Trial(spec, 0, 0, None, None, "", str(error))
+    losses: list[float] = []
+    refused = 0
+    for line in lines.splitlines():
+        instance, truth, served, weight = orjson.loads(line)
+        try:
+            losses.append(learner.learn(instance, truth, served=served, weight=weight).loss)
+        except InputError:
+            refused += 1
+    mean = math.fsum(losses) / len(losses) if losses else None
+    return Trial(learner.spec, len(losses), refused, mean, half_width(losses), learners.fingerprint(learner))
+
+
+def half_width(losses: Sequence[float]) -> float | None:
+    """Half of the 95 % interval of the mean, from the means of consecutive stretches; None for short streams."""
+    size = len(losses) // BLOCKS
+    if size < 2:
+        return None
+    means = [math.fsum(losses[i * size : (i + 1) * size]) / size for i in range(BLOCKS)]
+    centre = math.fsum(means) / BLOCKS
+    variance = math.fsum((mean - centre) ** 2 for mean in means) / (BLOCKS - 1)
+    return T_975 * math.sqrt(variance / BLOCKS)
+
+
+# ---- which specs
+
+
+def grid(base: Mapping[str, Any], values: Mapping[str, Sequence[Any]]) -> Iterator[JSON]:
+    """`base` with every combination of the values."""
+    for chosen in product(*values.values()):
+        yield {**base, **dict(zip(values, chosen, strict=True))}
+
+
+def sampled(base: Mapping[str, Any], count: int, seed: int) -> Iterator[JSON]:
+    """`base` with random values of its algorithm's own parameters: words evenly, numbers by orders of magnitude."""
+    chance = random.Random(seed)  # noqa: S311  (a search, not a secret)
+    full = learners.build(base).spec
+    table = parameters(registry.algorithm(full["algorithm"]))
+    fields = [name for name in full if name in table and name not in ("labels", "wait", "tokenizer")]
+    given = 0
+    for _ in range(100 * count):
+        if given == count:
+            return
+        spec = {"task": full["task"], "algorithm": full["algorithm"]}
+        spec |= {name: full[name] for name in ("labels",) if full.get(name)}
+        for name in fields:
+            value = _draw(full[name], table[name].check_for(learners.build(base).form).schema, chance)
+            if value is not None:
+                spec[name] = value
+        if _problem(spec) is None:
+            given += 1
+            yield spec
+
+
+def _problem(spec: JSON) -> str | None:
+    try:
+        learners.build(spec)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def _draw(value: Any, schema: Mapping[str, Any], chance: random.Random) -> Any:
+    if "enum" in schema:
+        return chance.choice(list(schema["enum"]))
+    if isinstance(value, bool):
+        return chance.random() < 0.5
+    if isinstance(value, int | float) and value > 0:
+        drawn = float(f"{value * 10 ** chance.uniform(-1, 1):.3g}")
+        most = schema.get("maximum", math.inf)
+        return min(max(1, round(drawn)), most) if isinstance(value, int) else min(drawn, most)
+    return value
+
+
+# ---- running them
+
+Shown = Callable[[int, int], None]
+
+
+def sweep(
+    lessons: Lessons,
+    specs: Sequence[JSON],
+    executor: Executor,
+    state: Path | None = None,
+    progress: Shown = lambda done, total: None,
+) -> list[Trial]:
+    """All trials, the best first. Those that `state` has from an earlier run over the same events are not run again."""
+    done = _known(lessons, state)
+    trials = [done[key] for spec in specs if (key := _key(lessons, spec)) in done]
+    waiting: dict[Future[Trial], str] = {}
+    for spec in specs:
+        key = _key(lessons, spec)
+        if key not in done and key not in waiting.values():
+            waiting[executor.submit(run_trial, spec, lessons.lines)] = key
+    progress(len(trials), len(specs))
+    for future in as_completed(waiting):
+        trial = future.result()
+        trials.append(trial)
+        if state is not None:
+            with state.open("ab") as file:
+                # A line break in front: the run before may have been killed in the middle of a line.
+                file.write(b"\n" + orjson.dumps({"key": waiting[future], **asdict(trial)}))
+        progress(len(trials), len(specs))
+    return sorted(trials, key=lambda trial: (trial.mean_loss is None, trial.refused, trial.mean_loss or 0.0))
+
+
+def _key(lessons: Lessons, spec: JSON) -> str:
+    return sha256(orjson.dumps([lessons.digest, spec], option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _known(lessons: Lessons, state: Path | None) -> dict[str, Trial]:
+    if state is None or not state.exists():
+        return {}
+    trials = {}
+    for line in state.read_bytes().splitlines():
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue  # the last line of a run that was killed
+        key = row.pop("key")
+        trials[key] = Trial(**row)
+    return trials
+
+
+def check_specs(specs: Sequence[JSON]) -> None:
+    """Refuse a sweep none of whose specs can be built; single ones are shown with their problem."""
+    problems = [problem for spec in specs if (problem := _problem(spec)) is not None]
+    if specs and len(problems) == len(specs):
+        raise Unprocessable.at("", f"no spec of the sweep can be built: {problems[0]}")
