@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    Info,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from feedrank import __version__
+from feedrank.learners import kernel
 
 __all__ = ["CONTENT_TYPE_LATEST", "Metrics"]
 
@@ -18,12 +28,14 @@ COUNTERS = {
     "predictions": ("feedrank_predictions", "Predictions made"),
     "snapshots": ("feedrank_snapshots", "Snapshots written"),
     "store_errors": ("feedrank_store_errors", "Failed calls of the store"),
-    "divergences": ("feedrank_divergences", "Replicas found to disagree"),
+    "divergences": ("feedrank_divergences", "States that disagreed with the log or a snapshot"),
+    "accidents": ("feedrank_accidents", "States dropped by an accident, and folded again from the log"),
     "skipped_events": ("feedrank_skipped_events", "Log entries that could not be applied"),
 }
 GAUGES = {
     "loaded_learners": ("feedrank_loaded_learners", "Learners in memory"),
     "loaded_bytes": ("feedrank_loaded_bytes", "Bytes of learners in memory"),
+    "log_faults": ("feedrank_log_faults", "Logs that went back or are damaged: an operator must look"),
     "log_lag": ("feedrank_log_lag", "Events known to be in the logs and not applied yet"),
 }
 
@@ -39,18 +51,15 @@ class Metrics:
         self._seconds = Histogram(
             "feedrank_request_seconds", "Time to reply", ["operation"], buckets=BUCKETS, registry=registry
         )
-        self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._stats: Mapping[str, float] = {}
+        Info(
+            "feedrank_build", "The version, and the kernel that the learners run on", registry=registry
+        ).info({"version": __version__, "kernel": kernel.NAME})
         registry.register(self)
 
-    def replied(self, operation: str, method: str, status: int, seconds: float) -> None:
-        """Count one reply."""
-        pair = self._children.get((operation, method, status))
-        if pair is None:
-            pair = self._requests.labels(operation, method, str(status)), self._seconds.labels(operation)
-            self._children[operation, method, status] = pair
-        pair[0].inc()
-        pair[1].observe(seconds)
+    def counters(self, operation: str, method: str, status: int) -> tuple[Counter, Histogram]:
+        """What counts the replies of one kind, and their times."""
+        return self._requests.labels(operation, method, str(status)), self._seconds.labels(operation)
 
     def page(self, stats: Mapping[str, float]) -> bytes:
         """The metrics in text form, those of the host from its `stats`."""

@@ -15,13 +15,14 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
+from feedrank.service.contract.faults import ServiceError
+from feedrank.service.contract.settings import Settings, SettingsError
+from feedrank.service.contract.store_url import shown
+
 from . import logs
 from .app import create_app
-from .errors import ServiceError
-from .keys import KeysError
-from .settings import Settings, SettingsError
-from .store.open import shown
-from .wire import Protocol
+from .keyring import KeysError
+from .wire import protocol
 
 log = logging.getLogger("feedrank.server")
 
@@ -100,7 +101,7 @@ async def serve(app: FastAPI, settings: Settings, listener: socket.socket) -> No
     half = settings.stop_timeout / 2
     config = uvicorn.Config(
         app,
-        http=Protocol,
+        http=protocol(settings),
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -1,4 +1,4 @@
-"""Everything between the socket and the routes, in one pass: request id, key, time limit, metrics, log, headers."""
+"""Everything between the socket and the routes, in one pass: request id, door, key, time limit, metrics, log, headers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ import secrets
 from collections.abc import Mapping
 from itertools import count
 from time import perf_counter
+from typing import Any
 
-from fastapi import Request
+from fastapi import FastAPI, Request
+from prometheus_client import Counter, Histogram
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .calls import Handler
-from .deadlines import Deadlines
-from .errors import Unauthorized
-from .keys import Keyring
+from feedrank.service.contract.faults import Unauthorized
+from feedrank.service.contract.settings import Settings
+
+from .bodies import Handler
+from .door import Door
+from .keyring import Keyring
 from .logs import request_id
 from .metrics import Metrics
 from .problems import respond
-from .settings import Settings
 
 log = logging.getLogger("feedrank.requests")
 
@@ -40,6 +43,22 @@ PAGE_POLICY = (
 )
 
 
+Task = asyncio.Task[Any]
+
+
+class App(FastAPI):
+    """FastAPI with the edge around all of it, so that what the edge answers itself costs nothing more."""
+
+    edge: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["app"] = self
+            await self.edge(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
 class Edge:
     """The ASGI app around the app with the routes."""
 
@@ -55,8 +74,10 @@ class Edge:
         self.express = express
         self.metrics = metrics
         self.keyring = keyring
+        self._door = Door(settings)
         self._deadlines = Deadlines(settings.request_timeout)
         self._ids = count(1)
+        self._counters: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._process = secrets.token_hex(4)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,7 +120,8 @@ class Edge:
             self._note(scope, status or GONE, perf_counter() - begun)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, authorization: str) -> None:
-        """Check the key and pass the request on."""
+        """Check where it comes from and the key, and pass it on."""
+        self._door.check(scope["headers"])
         if self.keyring is not None and scope["path"].startswith("/v1/"):
             scope["feedrank.key"] = key = self.keyring.find(authorization)
             if key is None:
@@ -135,7 +157,12 @@ class Edge:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         operation = str(scope.get("operation") or getattr(scope.get("endpoint"), "__name__", "unmatched"))
-        self.metrics.replied(operation, scope["method"], status, seconds)
+        key = operation, scope["method"], status
+        if key not in self._counters:
+            self._counters[key] = self.metrics.counters(*key)
+        replies, times = self._counters[key]
+        replies.inc()
+        times.observe(seconds)
         level = logging.ERROR if status >= 500 else logging.INFO if status >= 400 else logging.DEBUG
         if log.isEnabledFor(level):
             told = {
@@ -160,3 +187,50 @@ def _page(message: Message) -> list[tuple[bytes, bytes]]:
     if any(name == b"content-security-policy" for name, _ in message["headers"]):
         return PAGE_HEADERS
     return [*PAGE_HEADERS, (b"content-security-policy", PAGE_POLICY)]
+
+
+class Deadlines:
+    """Cancels tasks that run longer than `seconds`, to within a tenth of it.
+
+    One timer for all: a timer for each request would cost more than the edge's other work.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        # All have the same limit, so the order of starting is the order of ending.
+        self._ends: dict[Task, float] = {}
+        self._late: set[Task] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> Task:
+        """Watch the current task."""
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("only a task has a time limit")
+        loop = task.get_loop()
+        self._ends[task] = loop.time() + self._seconds
+        if self._timer is None:
+            self._timer = loop.call_later(self._seconds / 10, self._look, loop)
+        return task
+
+    def was_late(self, task: Task) -> bool:
+        """Whether the cancellation that a task has just met was ours; it is then taken back."""
+        if task not in self._late:
+            return False
+        task.uncancel()
+        return True
+
+    def stop(self, task: Task) -> None:
+        """Watch it no longer."""
+        self._ends.pop(task, None)
+        self._late.discard(task)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for task, end in self._ends.items():
+            if end > now:
+                break
+            if task not in self._late:
+                self._late.add(task)
+                task.cancel()
+        self._timer = loop.call_later(self._seconds / 10, self._look, loop) if self._ends else None

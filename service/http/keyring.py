@@ -21,6 +21,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from feedrank.files import create_private
+
 SCOPES = ("predict", "feedback", "admin")
 SHAPE = re.compile(r"fr_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 
@@ -135,7 +137,8 @@ def add_key(path: str | Path, scopes: Iterable[str], prefixes: Iterable[str] = (
 
 def append(path: str | Path, line: bytes) -> None:
     """All of a line or nothing of it: with half a line at its end, as a full disk leaves it, no key would be valid."""
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    create_private(path)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND)
     with open(handle, "ab", buffering=0) as file:
         end = os.fstat(handle).st_size
         try:

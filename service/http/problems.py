@@ -14,8 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from feedrank.learners.errors import InputError, SnapshotError, pointer
-
-from .errors import NotFound, ServiceError, TimedOut, Unprocessable
+from feedrank.service.contract.faults import NotFound, ServiceError, TimedOut, Unprocessable
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -86,6 +85,5 @@ def respond(error: Exception) -> Response:
     """The reply for an exception."""
     known = describe(error)
     headers: Mapping[str, str] = known.headers
-    return Response(
-        orjson.dumps(known.problem()), status_code=known.status, headers=headers, media_type=MEDIA_TYPE
-    )
+    body = orjson.dumps(known.problem(), option=orjson.OPT_APPEND_NEWLINE)
+    return Response(body, status_code=known.status, headers=headers, media_type=MEDIA_TYPE)

@@ -17,10 +17,10 @@ from starlette.datastructures import State
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from .bodies import JSON, read_object, too_large
-from .calls import authorize
-from .errors import ServiceError, Unauthorized, Unprocessable
-from .keys import Key
+from feedrank.service.contract.faults import ServiceError, Unauthorized, Unprocessable
+
+from .bodies import JSON, authorize, read_round, too_large
+from .keyring import Key
 from .problems import describe
 
 NDJSON = "application/x-ndjson"
@@ -68,7 +68,7 @@ def weight(lines: Sequence[bytes | ServiceError]) -> int:
 
 def read_line(line: bytes, key: Key | None) -> Line:
     """The call in a line: `{"predict": {...}}` or `{"feedback": {...}}`."""
-    value = read_object(line)
+    value = read_round(line)
     if len(value) != 1 or next(iter(value)) not in CALLS:
         raise Unprocessable.at("", 'a line must be {"predict": {...}} or {"feedback": {...}}')
     ((name, body),) = value.items()
@@ -177,7 +177,7 @@ class StreamReply(Response):
     async def _ask(self, calls: list[Line]) -> Sequence[JSON | ServiceError]:
         try:
             async with asyncio.timeout(self._state.settings.request_timeout * max(1, len(calls))):
-                answers: Sequence[JSON | ServiceError] = await self._state.host.rounds(self._name, calls)
+                answers: Sequence[JSON | ServiceError] = await self._state.host.lines(self._name, calls)
                 return answers
         except Exception as error:
             # The stream outlives whatever befell this chunk; `describe` logs what nobody foresaw.

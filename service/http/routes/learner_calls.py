@@ -7,12 +7,21 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request
 from starlette.responses import Response
 
-from ..bodies import JSON
-from ..calls import SHAPE, Call, Documented, Name, call, reached, reply
-from ..errors import Unprocessable
-from ..keys import Key
-from ..replies import Alias, Events, History, LabelCounts, Learner, Learners, Weights
-from ..schemas import AliasBody, Spec
+from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.contract.naming import is_name
+from feedrank.service.contract.reply_models import (
+    Alias,
+    Aliases,
+    Events,
+    History,
+    LabelCounts,
+    Learner,
+    Learners,
+    Weights,
+)
+from feedrank.service.contract.request_models import AliasBody, Spec
+from feedrank.service.http.bodies import JSON, Call, reach, reached, reply
+from feedrank.service.http.openapi import Documented, Name, call
 
 router = APIRouter(route_class=Call, tags=["learners"])
 
@@ -36,11 +45,7 @@ async def learners(
     cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
 ) -> Response:
     """The learners in order of name."""
-    page = await request.app.state.host.list(limit, cursor or None)
-    key: Key | None = request.scope.get("feedrank.key")
-    if key is not None:
-        page["learners"] = [entry for entry in page["learners"] if key.reaches(entry["name"])]
-    return reply(page)
+    return reply(await request.app.state.host.list(limit, cursor or None, reach(request)))
 
 
 @router.get("/v1/learners/{name}", **call("any", 404, reply=Learner))
@@ -90,7 +95,7 @@ async def events(
     after: Annotated[int, Query(ge=0, le=2**63 - 1, description="the version to read after")] = 0,
     limit: Limit = 100,
 ) -> Response:
-    """The log of feedback and withdrawals, for audit."""
+    """The log of feedback and retractions, for audit."""
     return reply(await request.app.state.host.events(name, after, limit))
 
 
@@ -113,6 +118,16 @@ async def restore(
     return reply(await request.app.state.host.restore(name, data), 201)
 
 
+@router.get("/v1/aliases", **call("any", reply=Aliases))
+async def aliases(
+    request: Request,
+    limit: Limit = 100,
+    cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
+) -> Response:
+    """The aliases in order of name."""
+    return reply(await request.app.state.host.aliases(limit, cursor or None, reach(request)))
+
+
 @router.put("/v1/aliases/{name}", **call("admin", 404, 409, 413, reply=Alias))
 async def alias(request: Request, name: Name, body: Annotated[JSON, Documented(AliasBody)]) -> Response:
     """Let a second name stand for a learner, from now on and at once."""
@@ -120,7 +135,7 @@ async def alias(request: Request, name: Name, body: Annotated[JSON, Documented(A
         if field != "learner":
             raise Unprocessable.at(f"/{field}", "unknown field")
     learner = body.get("learner")
-    if not isinstance(learner, str) or SHAPE.fullmatch(learner) is None:
+    if not isinstance(learner, str) or not is_name(learner):
         raise Unprocessable.at("/learner", "must be the name of a learner")
     reached(request, [learner])
     return reply(await request.app.state.host.alias(name, learner))

@@ -7,11 +7,11 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ..calls import reply
-from ..errors import StoreUnavailable
-from ..metrics import CONTENT_TYPE_LATEST
-from ..problems import MEDIA_TYPE
-from ..replies import Health
+from feedrank.service.contract.faults import StoreUnavailable
+from feedrank.service.contract.reply_models import Health
+from feedrank.service.http.bodies import reply
+from feedrank.service.http.metrics import CONTENT_TYPE_LATEST
+from feedrank.service.http.problems import MEDIA_TYPE
 
 router = APIRouter(tags=["health"])
 

@@ -1,17 +1,24 @@
-"""The calls a learner lives by: predict, feedback, stream, retract."""
+"""The calls a learner lives by: predict, feedback, clicks, stream, retract."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from ..bodies import JSON
-from ..calls import Call, Documented, Handler, Name, call, reply
-from ..replies import Outcome, Outcomes, Prediction, Predictions, Retracted
-from ..schemas import FeedbackBody, PredictBody, RetractBody
-from ..stream import NDJSON, StreamReply
+from feedrank.service.contract.reply_models import (
+    ClicksSoFar,
+    Outcome,
+    Outcomes,
+    Prediction,
+    Predictions,
+    Retracted,
+)
+from feedrank.service.contract.request_models import ClicksBody, FeedbackBody, PredictBody, RetractBody
+from feedrank.service.http.bodies import JSON, Call, Handler, reply
+from feedrank.service.http.openapi import Documented, Name, call
+from feedrank.service.http.stream import NDJSON, StreamReply
 
 router = APIRouter(route_class=Call, tags=["rounds"])
 
@@ -20,6 +27,9 @@ IDEMPOTENCY = {
     "in": "header",
     "description": "another name for `feedback_id`; in a batch, of the batch as a whole",
     "schema": {"type": "string", "minLength": 1, "maxLength": 512},
+}
+LATER: dict[int | str, Any] = {
+    202: {"model": Retracted, "description": "it takes long: `GET` shows under `retracting` when it is done"}
 }
 LINES = {
     "application/json": {"schema": {"$ref": "#/components/schemas/StreamLine"}},
@@ -30,9 +40,9 @@ LINES = {
 @router.post("/v1/learners/{name}/predict", **call("predict", 404, 409, 413, reply=Prediction | Predictions))
 async def predict(request: Request, name: Name, body: Annotated[JSON, Documented(PredictBody)]) -> Response:
     """Decide on one instance, or on each of a batch; changes nothing in the learner."""
-    told = request.app.state.host.predict(name, body)
+    replied = request.app.state.host.predict(name, body)
     del body
-    return reply(await told)
+    return reply(await replied)
 
 
 @router.post(
@@ -51,9 +61,9 @@ async def predict(request: Request, name: Name, body: Annotated[JSON, Documented
 async def feedback(request: Request, name: Name, body: Annotated[JSON, Documented(FeedbackBody)]) -> Response:
     """Learn from one event, or from all of a batch or none; once, however often it is sent."""
     key = request.headers.get("idempotency-key")
-    told = request.app.state.host.feedback(name, body, key)
+    replied = request.app.state.host.feedback(name, body, key)
     del body
-    return reply(await told)
+    return reply(await replied)
 
 
 @router.post(
@@ -67,14 +77,23 @@ async def feedback(request: Request, name: Name, body: Annotated[JSON, Documente
 )
 async def stream(request: Request, name: Name) -> Response:
     """Many predicts and feedbacks on one connection: a line in, a line out, in order, both ways at once."""
-    await request.app.state.host.rounds(name, [])
+    await request.app.state.host.lines(name, [])
     return StreamReply(request.app.state, name, request.scope.get("feedrank.key"))
 
 
-@router.post("/v1/learners/{name}/retract", **call("feedback", 404, 409, 413, reply=Retracted))
+@router.post(
+    "/v1/learners/{name}/clicks", **call("feedback", 404, 409, 410, 413, reply=ClicksSoFar, status=202)
+)
+async def clicks(request: Request, name: Name, body: Annotated[JSON, Documented(ClicksBody)]) -> Response:
+    """Join clicks to a remembered prediction; when its window is over, one feedback event with all of them is learned."""
+    return reply(await request.app.state.host.clicks(name, body), 202)
+
+
+@router.post("/v1/learners/{name}/retract", **call("feedback", 404, 409, 413, reply=Retracted, also=LATER))
 async def retract(request: Request, name: Name, body: Annotated[JSON, Documented(RetractBody)]) -> Response:
-    """Withdraw an event: the learner becomes what it would be without it."""
-    return reply(await request.app.state.host.retract(name, body))
+    """Retract an event: the learner becomes what it would be without it."""
+    done = await request.app.state.host.retract(name, body)
+    return reply(done, 200 if done["state"] == "done" else 202)
 
 
 def express() -> dict[str, Handler]:

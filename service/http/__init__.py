@@ -1,0 +1,1 @@
+"""The HTTP edge: server, bodies, streams, problems and routes over the runtime."""

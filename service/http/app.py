@@ -1,0 +1,100 @@
+"""The app: settings in, a FastAPI application out, with the host opened and closed by its lifespan."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+
+from feedrank import __version__
+from feedrank.service.contract import tracing
+from feedrank.service.contract.faults import ServiceError
+from feedrank.service.contract.settings import Settings
+from feedrank.service.experiments.manager import Experiments
+from feedrank.service.runtime import Host
+
+from .edge import App, Edge
+from .keyring import Keyring, read_keys
+from .metrics import Metrics
+from .openapi import document
+from .problems import MethodNotAllowed, respond
+from .routes import experiment_calls as experiments
+from .routes import learner_calls as learners
+from .routes import page_files as page
+from .routes import personalizer_calls as personalizer
+from .routes import probes as health
+from .routes import round_calls as rounds
+from .traces import TracedEdge
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
+
+log = logging.getLogger("feedrank.app")
+
+DESCRIPTION = "Ranking and labelling that learns from every piece of feedback, at once and durably."
+
+
+def create_app(settings: Settings | None = None, exporter: SpanExporter | None = None) -> FastAPI:
+    """The service as an ASGI app; without settings they come from the environment. `exporter` takes its spans."""
+    chosen = Settings.from_env() if settings is None else settings
+    if chosen.keys_file:
+        read_keys(chosen.keys_file)
+    spans = tracing.tracer(exporter)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.stopping = asyncio.Event()
+        async with Host.open(chosen.store, chosen) as host:
+            if spans is not None:
+                tracing.trace_store(host.store, spans)
+            app.state.host = host
+            app.state.experiments = Experiments(host)
+            for notice in host.notices:
+                log.warning(notice)
+            yield
+            await app.state.experiments.close()
+
+    app = App(
+        title="feedrank",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.settings = chosen
+    app.state.metrics = Metrics()
+    # The busiest calls come first, because routes are tried in order.
+    for module in (rounds, learners, experiments, health, personalizer, page):
+        app.include_router(module.router)
+    for kind in (ServiceError, HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(kind, _refuse)
+    app.state.keyring = keyring = Keyring(chosen.keys_file) if chosen.keys_file else None
+    app.edge = Edge(partial(FastAPI.__call__, app), chosen, app.state.metrics, keyring, rounds.express())
+    if spans is not None:
+        app.edge = TracedEdge(app.edge, spans)
+    if chosen.origins:
+        app.edge = CORSMiddleware(
+            app.edge,
+            allow_origins=list(chosen.origins),
+            allow_methods=["GET", "PUT", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "X-Request-ID"],
+        )
+    app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    return app
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        return respond(MethodNotAllowed.at(request.url.path, request.app.openapi()["paths"]))
+    return respond(error)

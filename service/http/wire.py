@@ -1,0 +1,175 @@
+"""uvicorn's HTTP with three habits of our own.
+
+Head and body of a reply leave in one system call: on a socket, a second one costs about as much as a prediction.
+
+Who sends slowly is not waited for: a request's head must be whole within `head_timeout`, and its body must go on coming.
+
+Connections are bounded, and there is always room for a health check: when all are taken, the one that has been silent for
+longest makes room; what comes while every other is at work is answered 503, but for /livez and /readyz.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from feedrank.service.contract.faults import ServiceError, TimedOut
+from feedrank.service.contract.settings import Settings
+
+from .problems import MEDIA_TYPE, respond
+
+HEALTH = ("/livez", "/readyz")
+# A stream is silent for as long as its client likes.
+PATIENT = "/stream"
+
+
+class SlowRequest(ServiceError):  # noqa: N818  (as in faults.py: a name says what happened)
+    status, type, title = 408, "request-timeout", "The request did not arrive in time"
+
+
+class JoinedWrites:
+    """A transport that writes at the end of a turn of the event loop what was handed to it during the turn."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._waiting: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        if not self._waiting:
+            self._loop.call_soon(self._flush)
+        self._waiting.append(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._transport.write(b"".join(self._waiting))
+            self._waiting.clear()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class Patrol:
+    """Which connections are waited for, and since when: one timer for all, since a timer each would cost too much."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.most = settings.connections
+        self._limits = {"head": settings.head_timeout, "body": settings.body_timeout}
+        # Each in order of the time from which it is waited for.
+        self._waits: dict[str, dict[Protocol, float]] = {"head": {}, "body": {}}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def wait(self, part: str, protocol: Protocol) -> None:
+        """Wait for the head, or for more of the body, from now on."""
+        self.forget(protocol)
+        self._waits[part][protocol] = protocol.loop.time()
+        if self._timer is None:
+            self._timer = protocol.loop.call_later(self._pause, self._look, protocol.loop)
+
+    def forget(self, protocol: Protocol) -> None:
+        """Nothing more is waited for."""
+        for waits in self._waits.values():
+            waits.pop(protocol, None)
+
+    def make_room(self) -> bool:
+        """Close the connection that has been waited for longest, if there is one."""
+        for waits in self._waits.values():
+            for protocol in waits:
+                protocol.late()
+                return True
+        return False
+
+    @property
+    def _pause(self) -> float:
+        return min(self._limits.values()) / 10
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for part, waits in self._waits.items():
+            for protocol, since in list(waits.items()):
+                if since + self._limits[part] > now:
+                    break
+                if protocol.flow.read_paused:  # we are the slow ones
+                    self.wait(part, protocol)
+                else:
+                    protocol.late()
+        waiting = any(self._waits.values())
+        self._timer = loop.call_later(self._pause, self._look, loop) if waiting else None
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection."""
+
+    patrol: Patrol
+    crowded = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
+        if len(self.connections) > self.patrol.most:
+            self.crowded = not self.patrol.make_room()
+        self.patrol.wait("head", self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.patrol.forget(self)
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.patrol.wait("head", self)
+
+    def on_headers_complete(self) -> None:
+        path = self.url.partition(b"?")[0].decode("latin-1")
+        if path.endswith(PATIENT):
+            self.patrol.forget(self)
+        else:
+            self.patrol.wait("body", self)
+        if not self.crowded or path in HEALTH:
+            super().on_headers_complete()
+            return
+        own, self.app = self.app, cast(Any, unavailable)
+        try:
+            super().on_headers_complete()
+        finally:
+            self.app = own
+        self.cycle.keep_alive = False
+
+    def on_body(self, body: bytes) -> None:
+        if not self.scope["path"].endswith(PATIENT):
+            self.patrol.wait("body", self)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self.patrol.forget(self)
+        super().on_message_complete()
+
+    def late(self) -> None:
+        """It was waited for long enough: say so, and hang up."""
+        self.patrol.forget(self)
+        begun = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+        asked = bool(self.scope) and self.cycle is not None and not self.cycle.response_complete
+        if not begun and (asked or self.headers):
+            self.transport.write(_reply(SlowRequest("send the whole request without a pause")))
+        self.transport.close()
+
+
+def protocol(settings: Settings) -> type[Protocol]:
+    """The protocol of one server: its connections know of each other."""
+    return type("Protocol", (Protocol,), {"patrol": Patrol(settings)})
+
+
+async def unavailable(scope: Scope, receive: Receive, send: Send) -> None:
+    """The reply while all connections are taken."""
+    await respond(TimedOut("all connections are taken; send the same request again"))(scope, receive, send)
+
+
+def _reply(error: ServiceError) -> bytes:
+    body = respond(error).body
+    head = f"HTTP/1.1 {error.status} Request Timeout\r\ncontent-type: {MEDIA_TYPE}\r\n"
+    return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + bytes(body)
