@@ -1,30 +1,35 @@
-"""Team draft: one list from several rankings, each item credited to the arm that brought it.
+"""Team draft: one list from several rankings, each place credited to the arms that may have brought it.
 
 Radlinski, Kurup and Joachims (2008) for two arms, Schuth et al. (2014) for more: in every round the arms pick once
 each, in an order drawn anew, their best item that is not taken yet. By symmetry each arm is as likely as any other to
 hold any place, so clicks that do not look at what is shown favour no arm.
 
-Where two arms could have changed places in a round and the list would be the same, their coin says nothing: given the list,
-each is as likely as the other to have brought the item. Such items count for neither against the other. That is the
-expectation of the credit given what was shown (Rao and Blackwell): the same mean with less noise.
+A place is credited by P(arm brought it | the list shown), over all orders of its round that give this list: the
+expectation of team draft's credit given what was shown (Rao and Blackwell), with the same mean and less noise. Arms
+that rank alike get equal credit, whatever the coins said.
+
+The symmetry needs every arm to have something left to pick. Label rankings may know different numbers of labels: from
+the first round in which an arm could go short, the list is filled up as before, and nobody is credited for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import lru_cache
+from typing import Any
 
-from feedrank.service.experiments.assignment import words
+from .assignment import words
 
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A list, the arm (`teams`) of each place, and the arms (`even`) that as likely brought it."""
+    """A list, the arm (`teams`) that brought each place, and each place's `credits` by arm: 0 where it counts for none."""
 
     names: list[str]
     teams: list[int]
-    even: list[list[int]]
+    credits: list[list[float]]
 
 
 def draft(rankings: Sequence[Sequence[str]], key: str, prediction: str, top: int | None = None) -> Drafted:
@@ -34,71 +39,105 @@ def draft(rankings: Sequence[Sequence[str]], key: str, prediction: str, top: int
     if top is not None:
         length = min(length, top)
     drafted = Drafted([], [], [])
-    heads = [0] * len(rankings)
     taken: set[str] = set()
+    fair = True
     while len(drafted.names) < length:
         order = [arm for _, arm in sorted((next(coins), arm) for arm in range(len(rankings)))]
-        for arm, ranking in enumerate(rankings):
-            while heads[arm] < len(ranking) and ranking[heads[arm]] in taken:
-                heads[arm] += 1
+        rest = [[name for name in ranking if name not in taken] for ranking in rankings]
         left = length - len(drafted.names)
-        picks = _round(rankings, heads, taken, order, left)
-        even = _even(rankings, heads, taken, order, left, picks)
-        for arm, name in picks:
+        fair = fair and _symmetric(rest, left)
+        picks: list[tuple[int, str]] = []
+        shown: list[str] = []
+        for arm in order:
+            if len(picks) == left:
+                break
+            name = next((name for name in rest[arm] if name not in shown), None)
+            if name is not None:
+                picks.append((arm, name))
+                shown.append(name)
+        chances = _chances(rest, shown) if fair else [[0.0] * len(rankings)] * len(shown)
+        for (arm, name), credits in zip(picks, chances, strict=True):
             drafted.names.append(name)
             drafted.teams.append(arm)
-            drafted.even.append(even[arm])
-            taken.add(name)
+            drafted.credits.append(credits)
+        taken.update(shown)
     return drafted
 
 
-Picks = list[tuple[int, str]]
+def _symmetric(rest: Sequence[Sequence[str]], left: int) -> bool:
+    """Whether every arm picks in this round, whatever the order; or all choose from the same items."""
+    need = min(left, len(rest))
+    if all(len(names) >= need for names in rest):
+        return True
+    first = set(rest[0])
+    return all(set(names) == first for names in rest)
 
 
-def _round(
-    rankings: Sequence[Sequence[str]], heads: Sequence[int], taken: set[str], order: Sequence[int], left: int
-) -> Picks:
-    """(arm, item) as picked in one round, as far as the list has room."""
-    picks: Picks = []
-    now: set[str] = set()
-    for arm in order[:left] if left < len(order) else order:
-        ranking = rankings[arm]
-        for place in range(heads[arm], len(ranking)):
-            name = ranking[place]
-            if name not in taken and name not in now:
-                now.add(name)
-                picks.append((arm, name))
-                break
-    return picks
+def _chances(rest: Sequence[Sequence[str]], shown: Sequence[str]) -> list[list[float]]:
+    """P(arm brought the place | `shown`) for each place of a round and each arm.
+
+    All orders are as likely, and arm a can have brought place t only if its best item that is not in shown[:t] is
+    shown[t]. So the orders that give the list are the ways to give each place an arm of its own among those: a
+    permanent.
+    """
+    able = []
+    for names in rest:
+        own = 0
+        for place, name in enumerate(shown):
+            before = shown[:place]
+            if next((each for each in names if each not in before), None) == name:
+                own |= 1 << place
+        able.append(own)
+    # Arms that could have brought the same places are alike: counting them by kind keeps the permanent small.
+    kinds = Counter(able)
+    masks = tuple(kinds)
+    whole = _ways(masks, tuple(kinds.values()), 0, len(shown))
+    chances = []
+    for place in range(len(shown)):
+        share = {
+            mask: _ways_with(masks, tuple(kinds.values()), len(shown), place, index) / whole / kinds[mask]
+            for index, mask in enumerate(masks)
+        }
+        chances.append([share[mask] for mask in able])
+    return chances
 
 
-def _even(
-    rankings: Sequence[Sequence[str]],
-    heads: Sequence[int],
-    taken: set[str],
-    order: list[int],
-    left: int,
-    picks: Picks,
-) -> dict[int, list[int]]:
-    """For each arm, those with which it could have changed places without a trace."""
-    even: dict[int, list[int]] = {arm: [] for arm in order}
-    shown = [name for _, name in picks]
-    for i, j in combinations(order, 2):
-        swapped = [j if arm == i else i if arm == j else arm for arm in order]
-        if [name for _, name in _round(rankings, heads, taken, swapped, left)] == shown:
-            even[i].append(j)
-            even[j].append(i)
-    return even
+@lru_cache(maxsize=65_536)
+def _ways(masks: tuple[int, ...], counts: tuple[int, ...], place: int, places: int) -> int:
+    """In how many ways the places from `place` on can be given to different arms, of which there are `counts` of a kind."""
+    if place == places:
+        return 1
+    total = 0
+    for kind, (mask, count) in enumerate(zip(masks, counts, strict=True)):
+        if count and mask >> place & 1:
+            fewer = (*counts[:kind], count - 1, *counts[kind + 1 :])
+            total += count * _ways(masks, fewer, place + 1, places)
+    return total
 
 
-def credit(drafted: Drafted, arms: int, clicked: Sequence[int]) -> tuple[list[float], list[float]]:
-    """(each arm's share of the clicked places, X of each pair i < j: i's share less j's where the two are not even)."""
+def _ways_with(masks: tuple[int, ...], counts: tuple[int, ...], places: int, place: int, kind: int) -> int:
+    """The ways in which `place` goes to an arm of that kind: the place may be taken out, and one arm with it."""
+    if not masks[kind] >> place & 1:
+        return 0
+    fewer = (*counts[:kind], counts[kind] - 1, *counts[kind + 1 :])
+    low = (1 << place) - 1
+    without = tuple((mask & low) | (mask >> 1 & ~low) for mask in masks)
+    return counts[kind] * _ways(without, fewer, 0, places - 1)
+
+
+def restored(data: Mapping[str, Any]) -> Drafted:
+    """A draft out of its record; one of release 0.1 credits each place to the arm that brought it."""
+    if "credits" in data:
+        return Drafted(**data)
+    arms = 1 + max([1, *data["teams"], *(arm for even in data["even"] for arm in even)])
+    credits = [[float(team == arm) for arm in range(arms)] for team in data["teams"]]
+    return Drafted(data["names"], data["teams"], credits)
+
+
+def credit(drafted: Drafted, arms: int, clicked: Sequence[int]) -> list[float]:
+    """Each arm's share of the clicked places; X of a pair is the difference of their shares, from -1 to 1."""
     shares = [0.0] * arms
-    wins = dict.fromkeys(combinations(range(arms), 2), 0.0)
     for place in clicked:
-        team, part = drafted.teams[place], 1 / len(clicked)
-        shares[team] += part
-        for rival in range(arms):
-            if rival != team and rival not in drafted.even[place]:
-                wins[min(team, rival), max(team, rival)] += part if team < rival else -part
-    return shares, list(wins.values())
+        for arm, part in enumerate(drafted.credits[place]):
+            shares[arm] += part / len(clicked)
+    return shares

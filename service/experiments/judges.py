@@ -3,7 +3,7 @@
     hamming           by the labels known          error-set-size   by relevant times irrelevant labels
     absolute          by the grades less one       weighted, reject by the highest cost
 
-None where there is nothing to judge: an abstention without REJECT, or a list without a click.
+None where there is nothing to judge: an abstention without REJECT.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from feedrank.learners.inference.confidence import Floats
 from feedrank.learners.losses import rankings
-from feedrank.service.experiments.confidence import Floats
 
 MISTAKE = "mistake"  # of label rankings by dual ascent: 1 if an irrelevant label stands above a relevant one
 
@@ -80,17 +80,9 @@ def _of_set(loss: Loss, sigma: set[str], y: set[str], known: int) -> float:
             return float(b + c > 0)
 
 
-def _of_order(loss: Loss, served: Mapping[str, Any], feedback: Mapping[str, Any]) -> float | None:
+def _of_order(loss: Loss, served: Mapping[str, Any], feedback: Mapping[str, Any]) -> float:
     """The order is that of the served list, so its own indices are 0, 1, ...; what was not shown stands behind it."""
     shown = list(served["ranking"])
-    if "clicks" in feedback:
-        clicked = set(feedback["clicks"])
-        last = max((place for place, name in enumerate(shown) if name in clicked), default=-1)
-        if last < 0:
-            return None
-        # What stood below the last click may never have been seen: it says nothing.
-        y = np.array([float(name in clicked) for name in shown[: last + 1]])
-        return _ORDERS[loss.name](y, loss.cutoff)
     grades = _grades(feedback)
     there = set(shown)
     shown += [name for name in (*served["items"], *grades) if name not in there]

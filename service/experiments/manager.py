@@ -1,31 +1,60 @@
-"""Experiments by name: made, asked, read, paused, stopped, promoted, deleted. Plain JSON values in and out.
+"""Experiments by name: made, asked, read, paused, stopped, promoted, retracted, deleted. Plain JSON values in and out.
 
-One document an experiment, `{"log", "definition", "specs"}`, never changed. A log is named by chance, so a name that
-is given away again has nothing of its past. Nothing runs in the background: what must be done is done beside a request.
+One document an experiment, `{"log", "definition", "specs"}`, never changed. A log is named by chance, so a name that is
+used again has nothing of its past. Experiments are loaded on first use, and leave memory when nobody has asked for them
+for a while or others need the room; what falls due is settled by the host's sweeper.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import orjson
 
-from feedrank.service.errors import Conflict, NotFound, Unprocessable
-from feedrank.service.experiments import plan as plans
-from feedrank.service.experiments import trace, verdict
-from feedrank.service.experiments.live import Live
-from feedrank.service.experiments.plan import Plan
-from feedrank.service.experiments.rounds import Rounds
-from feedrank.service.host import Host
-from feedrank.service.host.requests import known
-from feedrank.service.store import Closed, Document, Draft, Stale
+from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
+from feedrank.service.contract.messages import flag, only
+from feedrank.service.contract.naming import check_limit, every_name, from_cursor, to_cursor
+from feedrank.service.runtime import Host
+from feedrank.service.runtime.folding import Counts
+from feedrank.service.runtime.worker import Worker
+from feedrank.service.store import Document, Due, Stale
+
+from . import plan as plans
+from . import trace, verdict
+from .bounds import moments
+from .crediting import Crediting
+from .evaluation import ChoiceTrial, Evaluation, confidence_of, first_place
+from .loaded import LoadedExperiment
+from .plan import Plan
+from .serving import Serving
+from .teaching import Teaching
 
 JSON = dict[str, Any]
 KIND = "experiment"
-LONGEST_PAGE = 1000
+IDLE = 900.0  # seconds after which an experiment that nobody asks for leaves memory
+TIDIED = 1.0  # seconds between two looks at who may leave
+ROOM = 8  # experiments may take one part in so many of what learners may
+
+
+class Use:
+    """An experiment that is being used; a class, because a generator costs as much as a small prediction."""
+
+    __slots__ = ("_experiments", "_name")
+
+    def __init__(self, experiments: Experiments, name: str) -> None:
+        self._experiments, self._name = experiments, name
+
+    async def __aenter__(self) -> LoadedExperiment:
+        return await self._experiments.take(self._name)
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        await self._experiments.leave(self._name, error)
 
 
 class Experiments:
@@ -33,16 +62,37 @@ class Experiments:
 
     def __init__(self, host: Host) -> None:
         self.host, self._store = host, host.store
-        self._rounds = Rounds(host)
-        self._live: dict[str, Live] = {}
+        self._serving = Serving(host)
+        self._crediting = Crediting(host, self._serving, Teaching(host))
+        self._live: OrderedDict[str, LoadedExperiment] = OrderedDict()
+        self._users: dict[str, int] = {}
+        self._tidied = 0.0
+        self._evaluation = Evaluation(host)
+        self._executor = ThreadPoolExecutor(1, "feedrank-experiments")
+        self._counts = Counts()
+        host.sweeper.owners[KIND] = self._settle
+
+    async def close(self) -> None:
+        """Save what is in memory."""
+        for live in self._live.values():
+            await live.close(least=1)
+        self._live.clear()
+        self._executor.shutdown()
+
+    @property
+    def loaded(self) -> list[str]:
+        """The names of those in memory, the least recently used first."""
+        return list(self._live)
 
     async def create(self, name: str, definition: Mapping[str, Any]) -> tuple[JSON, bool]:
         """Make an experiment: (info, True); (info, False) if it is there and equal; Conflict if it is another."""
         plan, specs = await self._plan(name, definition)
         while True:
-            held = await self._store.get(KIND, name)
-            if held is not None and not (await self._store.head(orjson.loads(held.value)["log"])).closed:
-                if orjson.loads(held.value)["definition"] != plan.to_json():
+            stored = await self._store.get(KIND, name)
+            value = {} if stored is None else orjson.loads(stored.value)
+            if stored is not None and not (await self._store.head(value["log"])).closed:
+                # A definition that was written before a field was there has its default.
+                if plans.read(name, value["definition"], value["specs"]).to_json() != plan.to_json():
                     raise Conflict(
                         f"there is an experiment {name!r} with another definition, which never changes"
                     )
@@ -50,7 +100,9 @@ class Experiments:
             value = {"log": secrets.token_hex(12), "definition": plan.to_json(), "specs": specs}
             try:
                 # A document whose log is closed is what a crash left of a deletion: the name is free.
-                await self._store.put(KIND, name, orjson.dumps(value), 0 if held is None else held.revision)
+                await self._store.put(
+                    KIND, name, orjson.dumps(value), 0 if stored is None else stored.revision
+                )
             except Stale:
                 continue
             return await self.info(name), True
@@ -73,55 +125,58 @@ class Experiments:
 
     async def info(self, name: str) -> JSON:
         """The definition, and what may be said now."""
-        live = await self._use(name)
-        await live.follow()
+        async with self._use(name) as live:
+            await live.follow()
+            await self._crediting.pass_time(live)
         return {
             "name": name,
             "definition": live.plan.to_json(),
             "method": live.plan.method,
-            "measure": live.plan.measure.text,
             "confidence": live.plan.confidence,
-            **verdict.report(live.plan, live.state),
+            **verdict.report(live.plan, live.figures),
         }
 
     async def history(self, name: str) -> JSON:
         """`{"version", "arms": [[one, other], ...], "points": [{"events", "differences": [...]}, ...]}`, thinned."""
-        live = await self._use(name)
-        await live.follow()
-        plan, state = live.plan, live.state
-        pairs = [(i, j) for i, j, _ in state.each_pair()]
-        alpha, version = (1 - plan.confidence) / len(pairs), state.events
-        points = state.trace.up_to(version, state.pairs)
-        # Solving for the intervals of many arms takes a while.
-        told = await asyncio.to_thread(
-            trace.solved, points, alpha, [verdict.bound(plan, i, j) for i, j in pairs]
-        )
+        async with self._use(name) as live:
+            await live.follow()
+        plan, state = live.plan, live.figures
+        points = state.trace.up_to(state.events, moments(plan, state.main))
         return {
-            "version": version,
-            "arms": [[plan.arms[i], plan.arms[j]] for i, j in pairs],
-            "points": told,
+            "version": state.events,
+            "arms": [[plan.arms[i], plan.arms[j]] for _, i, j in state.main.each_pair()],
+            "points": [trace.as_json(point) for point in points],
         }
 
-    async def page(self, limit: int = 100, after: str | None = None) -> JSON:
-        """`{"experiments": [{"name", "method", "measure"}], "next"}` in order of name."""
-        if not 1 <= limit <= LONGEST_PAGE:
-            raise Unprocessable.at("/limit", f"must be from 1 to {LONGEST_PAGE}")
-        found = await self._store.page(KIND, after or "", limit + 1)
-        told = []
-        for name, document in found[:limit]:
-            definition = orjson.loads(document.value)["definition"]
-            told.append(
-                {"name": name, **{field: definition[field] for field in ("arms", "method", "measure")}}
-            )
-        return {"experiments": told, "next": told[-1]["name"] if len(found) > limit else None}
+    async def page(
+        self, limit: int = 100, cursor: str | None = None, reaches: Callable[[str], bool] = every_name
+    ) -> JSON:
+        """`{"experiments": [{"name", "arms", "method", "measure"}], "next"}`, those that the caller reaches."""
+        check_limit(limit)
+        after = from_cursor(cursor)
+        shown: list[JSON] = []
+        while True:
+            documents = await self._store.page(KIND, after, limit + 1)
+            for name, document in documents:
+                if not reaches(name):
+                    continue
+                if len(shown) == limit:
+                    return {"experiments": shown, "next": to_cursor(shown[-1]["name"])}
+                definition = orjson.loads(document.value)["definition"]
+                shown.append(
+                    {"name": name, **{field: definition[field] for field in ("arms", "method", "measure")}}
+                )
+            if len(documents) <= limit:
+                return {"experiments": shown, "next": None}
+            after = documents[-1][0]
 
     async def delete(self, name: str) -> None:
         """Remove an experiment and its log; its learners stay."""
-        held = await self._held(name)
+        stored = await self._document(name)
         self._live.pop(name, None)
-        await self._store.drop(orjson.loads(held.value)["log"])
+        await self._store.drop(orjson.loads(stored.value)["log"])
         try:
-            await self._store.remove(KIND, name, held.revision)
+            await self._store.remove(KIND, name, stored.revision)
         except Stale:
             raise Conflict(
                 f"the experiment {name!r} is being deleted or made anew by somebody else"
@@ -129,78 +184,171 @@ class Experiments:
 
     async def predict(self, name: str, request: Mapping[str, Any]) -> JSON:
         """As a learner's, with `"unit"`."""
-        return await self._rounds.predict(await self._use(name), request)
+        async with self._use(name) as live:
+            return await self._serving(live, request)
 
     async def feedback(self, name: str, request: Mapping[str, Any], key: str | None = None) -> JSON:
         """As a learner's; credits the arms and teaches them."""
-        try:
-            return await self._rounds.feedback(await self._use(name), request, key)
-        except NotFound:
-            self._live.pop(name, None)
-            raise
+        async with self._use(name) as live:
+            return await self._crediting.feedback(live, request, key)
+
+    async def clicks(self, name: str, request: Mapping[str, Any]) -> JSON:
+        """As a learner's: clicks join until the window of their prediction is over."""
+        async with self._use(name) as live:
+            return await self._crediting.clicks(live, request)
+
+    async def retract(self, name: str, request: Mapping[str, Any]) -> JSON:
+        """As a learner's; out of the arms and out of the figures."""
+        async with self._use(name) as live:
+            return await self._crediting.retract(live, request)
+
+    async def evaluate(self, name: str, request: Mapping[str, Any]) -> JSON:
+        """What another ranker would have earned on an interleaved log: clicks on what it would have put first."""
+        only(request, frozenset({"spec", "learner", "policy", "confidence"}))
+        async with self._use(name) as live:
+            if live.plan.split or not live.specs[0]["task"].endswith("ranking"):
+                raise Conflict(
+                    "a split shows every unit one arm's decision alone: evaluate on the log of one of its learners"
+                )
+            alpha = confidence_of(request)
+            trial = ChoiceTrial(await self._evaluation.candidate(request, dict(live.specs[0])), "clicks@1")
+            at = (await self._store.head(live.log)).floor - 1
+            while entries := await self._store.read(live.log, at, 256):
+                for entry in entries:
+                    choice = None if entry.retracted else first_place(entry.body, entry.taken)
+                    if choice is not None:
+                        await asyncio.to_thread(trial.apply, choice)
+                at = entries[-1].version
+            return {"experiment": name, "confidence": 1 - alpha, **trial.report(alpha)}
 
     async def step(self, name: str, step: str) -> JSON:
         """`pause` (all are served by the first arm, nothing new is counted), `resume`, or `stop` for good."""
-        live = await self._use(name)
-        await live.follow()
-        if live.state.status == "stopped" and step != "stop":
-            raise Conflict(f"the experiment {name!r} is stopped: make a new one")
-        await self._note(live, {"kind": step})
+        async with self._use(name) as live:
+            await live.follow()
+            if live.figures.status == "stopped" and step != "stop":
+                raise Conflict(f"the experiment {name!r} is stopped: make a new one")
+            await self._crediting.note(live, {"kind": step})
         return await self.info(name)
 
     async def promote(self, name: str, request: Mapping[str, Any]) -> JSON:
         """Switch the alias to the winner (or to the `arm` named) at once for all replicas, and stop."""
-        known(request, frozenset({"arm", "alias"}))
-        live = await self._use(name)
-        await live.follow()
-        arm = request.get("arm", verdict.report(live.plan, live.state)["verdict"])
-        alias = request.get("alias", live.plan.alias)
+        only(request, frozenset({"arm", "alias", "override"}))
+        async with self._use(name) as live:
+            await live.follow()
+            arm, alias = self._winner(live, request)
+            # The alias first: it may be refused, and promoting twice does no harm.
+            await self.host.alias(alias, arm)
+            await self._crediting.note(live, {"kind": "promote", "arm": arm, "alias": alias})
+        return await self.info(name)
+
+    def _winner(self, live: LoadedExperiment, request: Mapping[str, Any]) -> tuple[str, str]:
+        """The arm to promote and the alias to switch; Conflict where the figures do not allow it."""
+        report = verdict.report(live.plan, live.figures)
+        arm, alias = request.get("arm", report["verdict"]), request.get("alias", live.plan.alias)
         if arm == verdict.UNDECIDED:
             raise Conflict("the verdict is undecided: wait, or name the `arm` to promote")
         if arm not in live.plan.arms:
             raise Unprocessable.at("/arm", f"must be one of {', '.join(live.plan.arms)}")
         if not isinstance(alias, str):
             raise Unprocessable.at("/alias", "is required: the name that apps call")
-        # The alias first: it may be refused, and promoting twice does no harm.
-        await self.host.alias(alias, arm)
-        await self._note(live, {"kind": "promote", "arm": arm, "alias": alias})
-        return await self.info(name)
+        stopping = [
+            each["measure"] for each in report["guardrails"] if each["arm"] == arm and not each["passed"]
+        ]
+        if stopping and not flag(request, "override", False):
+            raise Conflict(
+                f"{arm!r} may be worse than {live.plan.arms[0]!r} by more than the limit on {', '.join(stopping)}: "
+                "wait, or promote it nevertheless with `override`"
+            )
+        return arm, alias
 
     async def values(self, name: str, most: int = 100_000) -> list[float]:
         """The measured values in the log, for an A/A check on traffic like this one's."""
-        live = await self._use(name)
-        await live.follow()
-        found: list[float] = []
-        head = await self._store.head(live.key)
-        at = head.floor - 1
-        while len(found) < most and (entries := await self._store.read(live.key, at, 256)):
-            for entry in entries:
-                event = orjson.loads(entry.body)
-                own = event.get("credits") or [event.get("value")]
-                found.extend(value for value in own if value is not None)
-            at = entries[-1].version
-        return found[:most]
+        values: list[float] = []
+        async with self._use(name) as live:
+            at = (await self._store.head(live.log)).floor - 1
+            while len(values) < most and (entries := await self._store.read(live.log, at, 256)):
+                for entry in entries:
+                    event = orjson.loads(entry.body)
+                    own = event.get("credits") or [event.get("value")]
+                    values.extend(value for value in own if value is not None and not entry.retracted)
+                at = entries[-1].version
+        return values[:most]
 
-    async def _note(self, live: Live, event: JSON) -> None:
-        try:
-            (placed,) = await self._store.append(live.key, [Draft(orjson.dumps(event))])
-        except Closed:
-            raise NotFound(f"there is no experiment {live.name!r}") from None
-        await live.follow(placed.version)
-
-    async def _held(self, name: str) -> Document:
-        held = await self._store.get(KIND, name)
-        if held is None:
+    async def _document(self, name: str) -> Document:
+        document = await self._store.get(KIND, name)
+        if document is None:
             raise NotFound(f"there is no experiment {name!r}")
-        return held
+        return document
 
-    async def _use(self, name: str) -> Live:
-        live = self._live.get(name)
-        if live is not None and not await live.gone():
-            return live
-        told = orjson.loads((await self._held(name)).value)
-        plan = plans.read(name, told["definition"], told["specs"])
-        live = Live(name, told["log"], plan, told["specs"], self._store, self.host.settings)
-        await live.load()
-        self._live[name] = live
+    async def _settle(self, due: Due, name: str, stored: bytes, record: JSON) -> None:
+        """The time of a round is over."""
+        try:
+            async with self._use(name) as live:
+                if live.log == due.log:
+                    await self._crediting.due(live, due.key, stored, record)
+        except NotFound:
+            return  # deleted meanwhile: its records go with its log
+
+    # What is in memory
+
+    def _use(self, name: str) -> Use:
+        """`async with self._use(name) as live`: the experiment, in memory while it is used."""
+        return Use(self, name)
+
+    async def take(self, name: str) -> LoadedExperiment:
+        """See `Use`."""
+        self._users[name] = self._users.get(name, 0) + 1
+        try:
+            live = self._live.get(name)
+            if live is None or await live.gone():
+                live = await self._load(name)
+        except BaseException as error:
+            await self.leave(name, error)
+            raise
+        live.used = time.monotonic()
+        self._live.move_to_end(name)
         return live
+
+    async def leave(self, name: str, error: BaseException | None) -> None:
+        """See `Use`."""
+        if isinstance(error, NotFound):
+            self._live.pop(name, None)
+        users = self._users[name] = self._users[name] - 1
+        if users == 0:
+            del self._users[name]
+        if time.monotonic() - self._tidied >= TIDIED:
+            self._tidied = time.monotonic()
+            await self._tidy()
+
+    async def _load(self, name: str) -> LoadedExperiment:
+        value = orjson.loads((await self._document(name)).value)
+        live = self._live.get(name)
+        if live is None or live.log != value["log"]:
+            plan = plans.read(name, value["definition"], value["specs"])
+            worker = Worker(self._executor)
+            live = LoadedExperiment(
+                name,
+                value["log"],
+                plan,
+                value["specs"],
+                self._store,
+                worker,
+                self.host.settings,
+                self._counts,
+            )
+            self._live[name] = live
+        await live.ready()
+        return live
+
+    async def _tidy(self) -> None:
+        """Let those go that nobody uses: idle for long, or the least recently used while all take too much room."""
+        now, room = time.monotonic(), self.host.settings.memory // ROOM
+        taken = sum(live.state.nbytes for live in self._live.values())
+        for name, live in list(self._live.items()):
+            if name in self._users:
+                continue
+            if taken <= room and now - live.used < IDLE:
+                return
+            del self._live[name]
+            taken -= live.state.nbytes
+            await live.close(least=1)

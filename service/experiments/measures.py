@@ -1,10 +1,14 @@
 """What an experiment compares, one number in [0, 1] a round.
 
-    loss                  the arms' own loss                                 lower is better
-    any loss of the task  `ndcg@10`, `zero-one`, `hamming`, ...              lower is better
-    reward                the `reward` of the feedback, in [0, 1]            higher is better
-    clicks, clicks@k      the share of the (first k) places clicked          higher is better
-    reciprocal-rank       1 / place of the first click, 0 without one        higher is better
+    loss                  the arms' own loss                                 lower is better     labels or grades
+    any loss of the task  `ndcg@10`, `zero-one`, `hamming`, ...              lower is better     labels or grades
+    reward                the `reward` of the feedback, in [0, 1]            higher is better    a reward
+    clicks, clicks@k      the share of the (first k) places clicked          higher is better    clicks (or grades)
+    reciprocal-rank       1 / place of the first click, 0 without one        higher is better    clicks (or grades)
+
+A measure must fit the feedback. A loss judged from clicks would drop every page without a click and punish a useful
+click far down: it is refused. Where a list may get clicks or grades, and the definition names no measure, the first
+feedback decides.
 
 Intervals that hold at every look need bounded values: `judges` says how losses that can pass 1 are scaled.
 """
@@ -15,12 +19,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from feedrank.learners.spec import LOSSES, QUADRATIC_LOSSES, RANKINGS
-from feedrank.service.errors import Unprocessable
-from feedrank.service.experiments.judges import MISTAKE, Loss, judge
+from feedrank.learners import forms, registry
+from feedrank.service.contract.faults import Unprocessable
+
+from .judges import MISTAKE, Loss, judge
 
 CLICKS, RANK, REWARD = "clicks", "reciprocal-rank", "reward"
+CLICKED, GRADED = "clicks", "grades"  # what feedback of a list may hold
 _CUTOFFS = (CLICKS, "ndcg", "precision")
+_WORDS = {
+    CLICKS: "share of places clicked",
+    RANK: "reciprocal rank of the first click",
+    REWARD: "reward",
+    "ndcg": "NDCG loss",
+    "ap": "average-precision loss",
+    "precision": "precision loss",
+    "zero-one": "share of mistakes",
+    "absolute": "distance in grades",
+    "hamming": "share of labels wrong",
+    "subset-zero-one": "share of sets not exactly right",
+    "error-set-size": "share of pairs on the wrong side",
+    "weighted": "cost of mistakes",
+    "reject": "cost of mistakes and abstentions",
+    "f-score": "F-score loss",
+    "block-zero-one": "share of mistakes between blocks",
+    "pairwise-disagreement": "share of pairs in the wrong order",
+    MISTAKE: "share of mistakes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,68 +66,111 @@ class Measure:
         """As it is written in a definition."""
         return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
 
+    @property
+    def in_words(self) -> str:
+        """For people: `NDCG loss in the first 10 places, lower is better`."""
+        within = "" if self.cutoff is None else f" in the first {self.cutoff} places"
+        direction = "lower" if self.is_loss else "higher"
+        return f"{_WORDS.get(self.name, self.name)}{within}, {direction} is better"
 
-def read(given: Any, specs: Sequence[Mapping[str, Any]], method: str) -> Measure:
+
+def read(text: Any, specs: Sequence[Mapping[str, Any]], method: str, place: str = "/measure") -> Measure:
     """The measure of a definition; `specs` are those of the arms, which have one task."""
     task = specs[0]["task"]
-    if given is None:
-        given = "loss" if method == "split" else CLICKS
-    if not isinstance(given, str):
-        raise Unprocessable.at("/measure", "must be text, such as `loss`, `ndcg@10`, `clicks@3` or `reward`")
-    name, _, digits = given.replace("_", "-").partition("@")
+    if not isinstance(text, str):
+        raise Unprocessable.at(place, "must be text, such as `loss`, `ndcg@10`, `clicks@3` or `reward`")
+    name, _, digits = text.replace("_", "-").partition("@")
     if digits and not (digits.isascii() and digits.isdigit() and 0 < int(digits) <= 10**6):
-        raise Unprocessable.at("/measure", "after @ stands a cutoff, a whole number from 1")
+        raise Unprocessable.at(place, "after @ stands a cutoff, a whole number from 1")
     cutoff = int(digits) if digits else None
     if name == REWARD and method == "interleave":
-        raise Unprocessable.at("/measure", "a reward cannot be shared out among the arms of a drafted list")
+        raise Unprocessable.at(place, "a reward cannot be shared out among the arms of a drafted list")
     if name == "loss" and cutoff is None:
-        return _own_loss(specs)
-    known = {CLICKS, RANK} if task in RANKINGS else set()
-    losses = dict.fromkeys(LOSSES[task] + QUADRATIC_LOSSES.get(task, ()))
+        return _own_loss(specs, place)
+    of_lists = {CLICKS, RANK} if forms.of(task).ranks else set()
+    losses = dict.fromkeys(registry.losses(task) + registry.loss_names(task))
     if task == "label-ranking":
         losses[MISTAKE] = None
-    if name not in (known | {REWARD, *losses}):
-        offered = ", ".join(["loss", *losses, REWARD, *sorted(known)])
-        raise Unprocessable.at("/measure", f"is not a measure of {task}; there are {offered}")
+    if name not in (of_lists | {REWARD, *losses}):
+        offered = ", ".join(["loss", *losses, REWARD, *sorted(of_lists)])
+        raise Unprocessable.at(place, f"is not a measure of {task}; there are {offered}")
     if cutoff is not None and name not in _CUTOFFS:
-        raise Unprocessable.at("/measure", f"only {', '.join(_CUTOFFS)} take a cutoff")
-    return Measure(name, cutoff, _loss(name, cutoff, specs) if name in losses else None)
+        raise Unprocessable.at(place, f"only {', '.join(_CUTOFFS)} take a cutoff")
+    return Measure(name, cutoff, _loss(name, cutoff, specs, place) if name in losses else None)
 
 
-def _own_loss(specs: Sequence[Mapping[str, Any]]) -> Measure:
+def defaults(specs: Sequence[Mapping[str, Any]], method: str) -> dict[str, Measure]:
+    """The measure for each kind of feedback that a definition without one may get."""
+    task = specs[0]["task"]
+    if method == "interleave":
+        clicks = read(CLICKS, specs, method)
+        return {CLICKED: clicks, GRADED: clicks}
+    if task == "choice":
+        reward = read(REWARD, specs, method)
+        return {CLICKED: reward, GRADED: reward}
+    if task != "subset-ranking":
+        loss = read("loss", specs, method)
+        return {CLICKED: loss, GRADED: loss}
+    own = {_loss_of(spec) for spec in specs}
+    return {
+        CLICKED: read(RANK, specs, method),
+        GRADED: read("loss" if len(own) == 1 else "ndcg", specs, method),
+    }
+
+
+def kind_of(truth: Mapping[str, Any]) -> str:
+    """What the feedback holds: clicks, or labels and grades."""
+    return CLICKED if "clicks" in truth else GRADED
+
+
+def check_fit(measure: Measure, feedback: Mapping[str, Any]) -> None:
+    """Refuse feedback that the measure cannot judge, and say what to use instead."""
+    if measure.is_loss and "clicks" in feedback:
+        raise Unprocessable.at(
+            "/clicks",
+            f"this experiment measures `{measure.text}`, a loss, which needs labels or grades: pages without a click would "
+            "be left out and a click far down would count as loss. Define an experiment with the measure "
+            "`reciprocal-rank` or `clicks@10` for clicks, or send `relevance`",
+        )
+    if measure.name == REWARD and feedback.get("reward") is None:
+        raise Unprocessable.at("/reward", "missing field `reward`, which this experiment measures")
+
+
+def _own_loss(specs: Sequence[Mapping[str, Any]], place: str) -> Measure:
     names = {_loss_of(spec) for spec in specs}
     if len(names) > 1:
-        told = ", ".join(sorted(f"{name}@{cutoff}" if cutoff else name for name, cutoff in names))
-        raise Unprocessable.at("/measure", f"the arms have losses of their own ({told}): name one for all")
+        each = ", ".join(sorted(f"{name}@{cutoff}" if cutoff else name for name, cutoff in names))
+        raise Unprocessable.at(place, f"the arms have losses of their own ({each}): name one for all")
     ((name, cutoff),) = names
-    return Measure(name, cutoff, _loss(name, cutoff, specs))
+    return Measure(name, cutoff, _loss(name, cutoff, specs, place))
 
 
 def _loss_of(spec: Mapping[str, Any]) -> tuple[str, int | None]:
     """The name and cutoff of what a learner loses."""
     if spec["algorithm"] == "dual-ascent":
-        return ("zero-one" if spec["task"] == "multiclass" else MISTAKE), None
-    return spec.get("loss") or spec.get("measure") or "ndcg", spec.get("cutoff")
+        return ("zero-one" if spec["task"] in ("multiclass", "binary") else MISTAKE), None
+    name = spec.get("loss") or spec.get("measure")
+    return name or forms.of(spec["task"]).loss, spec.get("cutoff")
 
 
-def _loss(name: str, cutoff: int | None, specs: Sequence[Mapping[str, Any]]) -> Loss:
+def _loss(name: str, cutoff: int | None, specs: Sequence[Mapping[str, Any]], place: str) -> Loss:
     if name == "precision" and cutoff is None:
-        raise Unprocessable.at("/measure", "precision needs a cutoff, such as `precision@10`")
+        raise Unprocessable.at(place, "precision needs a cutoff, such as `precision@10`")
     task = specs[0]["task"]
     costs = {"weighted": "weights", "reject": "reject_costs", "block-zero-one": "blocks"}.get(name, "")
-    given = [spec[costs] for spec in specs if costs in spec]
-    if any(other != given[0] for other in given):
-        raise Unprocessable.at("/measure", f"the arms differ in `{costs}`: their losses cannot be compared")
+    stated = [spec[costs] for spec in specs if costs in spec]
+    if any(other != stated[0] for other in stated):
+        raise Unprocessable.at(place, f"the arms differ in `{costs}`: their losses cannot be compared")
     if name == "block-zero-one":
-        if not given:
-            raise Unprocessable.at("/measure", "no arm says what the blocks are")
-        return Loss(task, name, blocks=given[0])
+        if not stated:
+            raise Unprocessable.at(place, "no arm says what the blocks are")
+        return Loss(task, name, blocks=stated[0])
     labels = specs[0]["labels"] if task == "ordinal" else ()
-    return Loss(task, name, cutoff, labels, given[0] if given else {})
+    return Loss(task, name, cutoff, labels, stated[0] if stated else {})
 
 
 def value(measure: Measure, served: Mapping[str, Any], feedback: Mapping[str, Any]) -> float | None:
-    """The value of one round; None if the feedback does not tell.
+    """The value of one round; None if the feedback holds nothing of the kind.
 
     `served` holds the decision, `label`, `labels` or `ranking` (names, best first), the `items` of a list, and how many
     labels were `known`; `feedback` the truth and `reward`.
@@ -110,8 +178,8 @@ def value(measure: Measure, served: Mapping[str, Any], feedback: Mapping[str, An
     if measure.name == REWARD:
         return feedback.get("reward")
     if measure.loss is not None:
-        told = any(name in feedback for name in ("label", "labels", "relevance", "clicks"))
-        return judge(measure.loss, served, feedback) if told else None
+        judged = any(name in feedback for name in ("label", "labels", "relevance"))
+        return judge(measure.loss, served, feedback) if judged else None
     hits = clicked(feedback)
     if hits is None:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import exp, lgamma, log
 
-from feedrank.service.experiments.assignment import shares
+from .assignment import shares
 
 LEVEL = 0.01
 # The mixture's weight in units: small finds gross mismatches soon, large finds slight ones; a mismatch worth

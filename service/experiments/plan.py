@@ -7,25 +7,44 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from feedrank.service.errors import Unprocessable
-from feedrank.service.experiments import measures
-from feedrank.service.experiments.assignment import Assignment
-from feedrank.service.experiments.measures import Measure
+from feedrank.service.contract.faults import Unprocessable
+
+from . import measures
+from .assignment import Assignment, shares
+from .measures import Measure
 
 MOST_ARMS = 16
+MOST_GUARDRAILS = 8
+LONGEST_WAIT = 30 * 86400.0
 _FIELDS = {
-    "arms", "method", "measure", "confidence", "weights", "share", "learn", "shadow", "alias", "seed", "count",
+    "arms", "method", "measure", "guardrails", "confidence", "weights", "share", "learn", "shadow", "alias", "seed",
+    "count", "wait", "default", "handover", "behaviour",
 }  # fmt: skip
+_KINDS = (measures.CLICKED, measures.GRADED)
 _RANKINGS = ("subset-ranking", "label-ranking")
 
 
 @dataclass(frozen=True, slots=True)
+class Guardrail:
+    """A measure on which an arm must not be worse than the first one by more than `limit`, or it is not promoted."""
+
+    measure: Measure
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """A definition in full. The first arm is the one that serves whoever does not take part."""
+    """A definition in full. The first arm is the one that serves whoever does not take part.
+
+    `measures` has one measure for each kind of feedback: they differ only where the definition leaves it to the first
+    feedback. With `wait`, a round counts so many seconds after it was served: by its answer, or else by `default`.
+    """
 
     arms: tuple[str, ...]
     method: str
-    measure: Measure
+    named: str | None
+    measures: Mapping[str, Measure]
+    guardrails: tuple[Guardrail, ...]
     confidence: float
     weights: tuple[float, ...]
     share: float
@@ -34,19 +53,40 @@ class Plan:
     alias: str | None
     seed: str
     count: str
+    wait: float | None
+    default: float | None
+    handover: bool
+    behaviour: bool
     assignment: Assignment
+
+    def measure(self, kind: str | None) -> Measure | None:
+        """The measure, once the kind of feedback is clear; None before."""
+        each = list(self.measures.values())
+        return each[0] if all(one == each[0] for one in each) else self.measures.get(kind or "")
 
     @property
     def split(self) -> bool:
         """Whether a unit sees one arm (else every arm has a hand in every list)."""
         return self.method == "split"
 
+    @property
+    def compares_losses(self) -> bool:
+        """Whether a drafted list needs every arm's own: a loss is judged on each."""
+        every = (*self.measures.values(), *(each.measure for each in self.guardrails))
+        return any(measure.is_loss for measure in every)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The weights as probabilities."""
+        return tuple(shares(self.weights))
+
     def to_json(self) -> dict[str, Any]:
         """The definition as GET shows it, with all defaults."""
         return {
             "arms": list(self.arms),
             "method": self.method,
-            "measure": self.measure.text,
+            "measure": self.named,
+            "guardrails": [{"measure": each.measure.text, "limit": each.limit} for each in self.guardrails],
             "confidence": self.confidence,
             "weights": dict(zip(self.arms, self.weights, strict=True)),
             "share": self.share,
@@ -55,17 +95,21 @@ class Plan:
             "alias": self.alias,
             "seed": self.seed,
             "count": self.count,
+            "wait": self.wait,
+            "default": self.default,
+            "handover": self.handover,
+            "behaviour": self.behaviour,
         }
 
 
-def names(given: Any) -> tuple[list[str], list[str]]:
+def names(definition: Any) -> tuple[list[str], list[str]]:
     """The arms and the shadow arms of a definition, before their learners are known."""
-    if not isinstance(given, Mapping):
+    if not isinstance(definition, Mapping):
         raise Unprocessable.at("", "a definition must be an object")
-    for name in given:
+    for name in definition:
         if name not in _FIELDS:
             raise Unprocessable.at(f"/{name}", "unknown field")
-    arms, shadow = _names(given, "arms"), _names(given, "shadow")
+    arms, shadow = _names(definition, "arms"), _names(definition, "shadow")
     if not 2 <= len(arms) <= MOST_ARMS:
         raise Unprocessable.at("/arms", f"an experiment has 2 to {MOST_ARMS} arms")
     if len({*arms, *shadow}) < len(arms) + len(shadow):
@@ -75,9 +119,9 @@ def names(given: Any) -> tuple[list[str], list[str]]:
     return arms, shadow
 
 
-def read(name: str, given: Mapping[str, Any], specs: Sequence[Mapping[str, Any]]) -> Plan:
+def read(name: str, definition: Mapping[str, Any], specs: Sequence[Mapping[str, Any]]) -> Plan:
     """The full plan; `specs` are those of the arms and then of the shadow arms."""
-    arms, shadow = names(given)
+    arms, shadow = names(definition)
     task = specs[0]["task"]
     for index, spec in enumerate(specs):
         place = f"/arms/{index}" if index < len(arms) else f"/shadow/{index - len(arms)}"
@@ -85,63 +129,133 @@ def read(name: str, given: Mapping[str, Any], specs: Sequence[Mapping[str, Any]]
             raise Unprocessable.at(place, f"does {spec['task']}, the first arm does {task}")
         if task in ("binary", "ordinal") and spec["labels"] != specs[0]["labels"]:
             raise Unprocessable.at(place, "has other labels than the first arm")
-    method = _choice(given, "method", "split", "interleave")
+    method = _choice(definition, "method", "split", "interleave")
     if method == "interleave" and task not in _RANKINGS:
         raise Unprocessable.at("/method", f"only rankings can be interleaved, and the arms do {task}")
-    learn = _learn(given, arms)
+    learn = _learn(definition, arms)
     if method == "interleave" and learn == "served":
         raise Unprocessable.at("/learn", "every arm has a hand in an interleaved list: all of them serve")
-    weights = _weights(given.get("weights"), arms)
+    weights = _weights(definition.get("weights"), arms)
     if method == "interleave" and len(set(weights)) > 1:
         raise Unprocessable.at("/weights", "a draft is fair only if the arms weigh the same")
-    seed, alias = given.get("seed", name), given.get("alias")
+    seed, alias = definition.get("seed", name), definition.get("alias")
     if not isinstance(seed, str):
         raise Unprocessable.at("/seed", "must be text")
     if alias is not None and not isinstance(alias, str):
         raise Unprocessable.at("/alias", "must be the name of an alias")
-    share = _number(given, "share", 1.0, above=0.0, most=1.0)
+    share = _number(definition, "share", 1.0, above=0.0, most=1.0)
+    own, named = specs[: len(arms)], definition.get("measure")
+    measure = None if named is None else measures.read(named, own, method)
+    each = measures.defaults(own, method) if measure is None else dict.fromkeys(_KINDS, measure)
+    wait, default = _window(definition, all(one.is_loss for one in each.values()))
     return Plan(
         arms=tuple(arms),
         method=method,
-        measure=measures.read(given.get("measure"), specs[: len(arms)], method),
-        confidence=_number(given, "confidence", 0.95, above=0.5, below=1.0),
+        named=_text(each),
+        measures=each,
+        guardrails=_guardrails(definition.get("guardrails"), own, method),
+        confidence=_number(definition, "confidence", 0.95, above=0.5, below=1.0),
         weights=tuple(weights),
         share=share,
         learn=learn,
         shadow=tuple(shadow),
         alias=alias,
         seed=seed,
-        count=_choice(given, "count", "units", "rounds"),
+        count=_choice(definition, "count", "units", "rounds"),
+        wait=wait,
+        default=default,
+        handover=_handover(definition, method, len(arms)),
+        behaviour=_flag(definition, "behaviour") and task == "subset-ranking",
         assignment=Assignment(seed, tuple(weights), share),
     )
 
 
-def _names(given: Mapping[str, Any], place: str) -> list[str]:
-    value = given.get(place, [])
+def _handover(definition: Mapping[str, Any], method: str, arms: int) -> bool:
+    """Whether the second arm takes over from the first as evidence allows."""
+    wanted = _flag(definition, "handover")
+    if wanted and (method != "interleave" or arms != 2):
+        raise Unprocessable.at(
+            "/handover", "needs `interleave` and two arms: the one in use, then its challenger"
+        )
+    return wanted
+
+
+def _flag(definition: Mapping[str, Any], place: str) -> bool:
+    value = definition.get(place, False)
+    if not isinstance(value, bool):
+        raise Unprocessable.at(f"/{place}", "must be true or false")
+    return value
+
+
+def _text(each: Mapping[str, Measure]) -> str | None:
+    """The measure's name in the definition; None where the feedback decides."""
+    texts = {one.text for one in each.values()}
+    return texts.pop() if len(texts) == 1 else None
+
+
+def _window(definition: Mapping[str, Any], losses: bool) -> tuple[float | None, float | None]:
+    """(`wait`, `default`): no answer counts 0 where more is better; what it is as a loss, only the caller knows."""
+    if definition.get("wait") is None:
+        if definition.get("default") is not None:
+            raise Unprocessable.at(
+                "/default", "is what a round counts after its `wait`: say how long that is"
+            )
+        return None, None
+    wait = _number(definition, "wait", 0.0, above=0.0, most=LONGEST_WAIT)
+    if definition.get("default") is None:
+        return wait, None if losses else 0.0
+    default = definition["default"]
+    if isinstance(default, bool) or not isinstance(default, int | float) or not 0 <= default <= 1:
+        raise Unprocessable.at("/default", "must be a number from 0 to 1")
+    return wait, float(default)
+
+
+def _guardrails(definition: Any, specs: Sequence[Mapping[str, Any]], method: str) -> tuple[Guardrail, ...]:
+    if definition is None:
+        return ()
+    if not isinstance(definition, list) or len(definition) > MOST_GUARDRAILS:
+        raise Unprocessable.at("/guardrails", f"must be a list of at most {MOST_GUARDRAILS}")
+    guardrails = []
+    for index, each in enumerate(definition):
+        place = f"/guardrails/{index}"
+        if not isinstance(each, Mapping) or not {"measure"} <= set(each) <= {"measure", "limit"}:
+            raise Unprocessable.at(place, "must be an object with `measure` and `limit`")
+        limit = each.get("limit", 0.0)
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < 1:
+            raise Unprocessable.at(
+                f"{place}/limit", "must be a number from 0 to below 1: by how much it may be worse"
+            )
+        measure = measures.read(each["measure"], specs, method, f"{place}/measure")
+        guardrails.append(Guardrail(measure, float(limit)))
+    return tuple(guardrails)
+
+
+def _names(definition: Mapping[str, Any], place: str) -> list[str]:
+    value = definition.get(place, [])
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise Unprocessable.at(f"/{place}", "must be a list of learners' names")
     return value
 
 
-def _choice(given: Mapping[str, Any], place: str, *known: str) -> str:
-    value = given.get(place, known[0])
-    if value not in known:
-        raise Unprocessable.at(f"/{place}", f"must be one of {', '.join(known)}")
+def _choice(definition: Mapping[str, Any], place: str, *options: str) -> str:
+    value = definition.get(place, options[0])
+    if value not in options:
+        raise Unprocessable.at(f"/{place}", f"must be one of {', '.join(options)}")
     return str(value)
 
 
-def _learn(given: Mapping[str, Any], arms: Sequence[str]) -> str | tuple[str, ...]:
+def _learn(definition: Mapping[str, Any], arms: Sequence[str]) -> str | tuple[str, ...]:
     """`all`, `served`, or the arms that learn: the others stay as they are, as a baseline does."""
-    if not isinstance(given.get("learn"), list):
-        return _choice(given, "learn", "all", "served")
-    named = _names(given, "learn")
+    if not isinstance(definition.get("learn"), list):
+        return _choice(definition, "learn", "all", "served")
+    named = _names(definition, "learn")
     if not set(named) <= set(arms):
         raise Unprocessable.at("/learn", "must be `all`, `served` or a list of arms")
     return tuple(arm for arm in arms if arm in named)
 
 
 def _number(
-    given: Mapping[str, Any],
+    definition: Mapping[str, Any],
     place: str,
     default: float,
     *,
@@ -149,7 +263,7 @@ def _number(
     below: float = float("inf"),
     most: float = float("inf"),
 ) -> float:
-    value = given.get(place, default)
+    value = definition.get(place, default)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not (above < value < below and value <= most):
         limit = f"below {below:g}" if isfinite(below) else f"at most {most:g}"
@@ -157,10 +271,10 @@ def _number(
     return float(value)
 
 
-def _weights(given: Any, arms: Sequence[str]) -> list[float]:
-    if given is None:
+def _weights(definition: Any, arms: Sequence[str]) -> list[float]:
+    if definition is None:
         return [1.0] * len(arms)
-    if not isinstance(given, Mapping) or set(given) != set(arms):
+    if not isinstance(definition, Mapping) or set(definition) != set(arms):
         raise Unprocessable.at("/weights", "must be an object with the weight of every arm")
     # A pair's interval widens with the inverse of the smaller weight: a thousandth is as far as it is useful.
-    return [_number(given, arm, 1.0, above=0.0, most=1e6) for arm in arms]
+    return [_number(definition, arm, 1.0, above=0.0, most=1e6) for arm in arms]

@@ -1,36 +1,73 @@
 """Records of what was served, and what feedback makes of them: pure functions between requests, events and lessons.
 
 record  {"instance", "counted", "unit"?, "arm"? (split), "drafted"? (interleave), "served", "known", "shadow"?}
-event   {"kind": "feedback", "truth", "record", "unit"?, and "arm", "value" or "credits", "wins"} if it counts
+event   {"kind": "feedback", "truth", "record", "unit"?, and "arm", "value" or "credits"} if it counts
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from feedrank.learners import instances, truths
-from feedrank.service.errors import Unprocessable
-from feedrank.service.experiments import interleave, measures
-from feedrank.service.experiments.live import Event, Live
+from feedrank.learners import forms, reading
+from feedrank.service.contract import messages
+from feedrank.service.contract.faults import Unprocessable
+
+from . import behaviour, interleave, measures
+from .loaded import LoadedExperiment
+from .measures import Measure
 
 JSON = dict[str, Any]
-_DECISION = {"multilabel": "labels", "label-ranking": "ranking", "subset-ranking": "ranking"}
 
 
-def lessons(live: Live, version: int, event: Event) -> list[tuple[str, JSON]]:
-    """Who learns what from an event. The id is that of the event, so no arm learns it twice."""
+def lesson_id(live: LoadedExperiment, version: int) -> str:
+    """The id under which arms learn the event at `version`: the same from every replica, so no arm learns it twice."""
+    return f"{live.log}/{version}"
+
+
+def lessons(live: LoadedExperiment, version: int, event: JSON) -> list[tuple[str, JSON]]:
+    """Who learns what from an event."""
     plan, record = live.plan, event["record"]
+    if record.get("beyond_cap"):
+        return []
     arms = (plan.arms[record["arm"]],) if plan.learn == "served" else plan.arms
     if not isinstance(plan.learn, str):
         arms = plan.learn
+    truth = event["truth"]
+    if plan.handover and "clicks" in truth:
+        # The record holds the page and nothing else. Clicked against the rest of the page rests on no curve; reading only
+        # what stands above a click, on pages of one engine, teaches to turn its order round.
+        truth = {"relevance": dict.fromkeys(truth["clicks"], 1)}
     lesson = {
         **record["instance"],
-        **event["truth"],
+        **truth,
         "served": record["served"],
-        "feedback_id": f"{live.key}/{version}",
+        "feedback_id": lesson_id(live, version),
     }
+    if "weight" in event:
+        lesson["weight"] = event["weight"]
     return [(name, lesson) for name in (*arms, *plan.shadow)]
+
+
+def event(live: LoadedExperiment, record: JSON, body: JSON, feedback: JSON, now: float) -> JSON:
+    """The whole event of an answer: what the log keeps, with its record."""
+    timed: JSON = {"at": now}
+    if "at" in record:
+        timed |= {"served_at": record["at"], "delay": max(0.0, now - record["at"])}
+    return {**body, "record": record, **timed, **measured(live, record, feedback)}
+
+
+def unanswered(live: LoadedExperiment, record: JSON, now: float) -> JSON:
+    """The event of a round whose time to answer is over without one: it counts the default, and teaches nothing."""
+    plan = live.plan
+    judged: JSON = {name: record[name] for name in ("unit", "before") if name in record}
+    if record["counted"] and plan.default is not None:
+        if "drafted" in record:
+            judged["credits"] = [plan.default] * len(plan.arms)
+        else:
+            judged |= {"arm": record["arm"], "value": plan.default}
+    timed = {"at": now, "served_at": record["at"]}
+    return {"kind": "unanswered", "truth": {}, "record": record, **timed, **judged}
 
 
 def top_of(request: Mapping[str, Any]) -> int | None:
@@ -40,12 +77,41 @@ def top_of(request: Mapping[str, Any]) -> int | None:
     return top
 
 
-def reward_of(live: Live, request: Mapping[str, Any]) -> float | None:
+def truth_of(live: LoadedExperiment, request: Mapping[str, Any]) -> JSON:
+    """What the arms learn from: a reward is that only where they choose, elsewhere it is the experiment's own."""
+    accepted = forms.of(live.specs[0]["task"]).truths
+    return {
+        name: value
+        for name, value in messages.truth_of(request).items()
+        if name != "reward" or name in accepted
+    }
+
+
+def offset_of(request: Mapping[str, Any]) -> int:
+    """How many places of the list stand on pages before this one."""
+    offset = request.get("offset", 0)
+    if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+        raise Unprocessable.at("/offset", "must be a whole number of at least 0")
+    return offset
+
+
+def page_of(instance: JSON, shown: Sequence[str]) -> JSON:
+    """The instance with only the items of the page, in their order: nobody can have clicked or skipped others."""
+    items, wanted = instance.get("items"), set(shown)
+    if isinstance(items, Mapping):
+        kept = [place for place, id in enumerate(items["ids"]) if id in wanted]
+        table = {**items, "ids": [items["ids"][i] for i in kept], "rows": [items["rows"][i] for i in kept]}
+        return {**instance, "items": table}
+    return {**instance, "items": [item for item in items or () if item["id"] in wanted]}
+
+
+def reward_of(live: LoadedExperiment, request: Mapping[str, Any]) -> float | None:
     reward = request.get("reward")
     if reward is None:
         return None
-    if live.plan.measure.name != measures.REWARD:
-        raise Unprocessable.at("/reward", f"this experiment measures {live.plan.measure.text}")
+    measures_used = [*live.plan.measures.values(), *(each.measure for each in live.plan.guardrails)]
+    if all(measure.name != measures.REWARD for measure in measures_used):
+        raise Unprocessable.at("/reward", f"this experiment measures {measures_used[0].text}")
     if isinstance(reward, bool) or not isinstance(reward, int | float) or not 0 <= reward <= 1:
         raise Unprocessable.at(
             "/reward", "must be a number from 0 to 1: only bounded rewards can be compared"
@@ -53,62 +119,83 @@ def reward_of(live: Live, request: Mapping[str, Any]) -> float | None:
     return float(reward)
 
 
-def served_in(live: Live, reply: JSON) -> JSON:
+def before_of(request: Mapping[str, Any]) -> float | None:
+    """What was known of the unit before the experiment, such as its mean value in the weeks before."""
+    before = request.get("before")
+    if before is None:
+        return None
+    if isinstance(before, bool) or not isinstance(before, int | float) or not 0 <= before <= 1:
+        raise Unprocessable.at("/before", "must be a number from 0 to 1")
+    return float(before)
+
+
+def served_in(live: LoadedExperiment, reply: JSON) -> JSON:
     """What the user saw, as a learner takes it back."""
-    task = live.specs[0]["task"]
-    field = _DECISION.get(task, "label")
+    form = forms.of(live.specs[0]["task"])
+    if "choice" in reply:
+        return {"id": reply["choice"], "probability": reply["probability"]}
+    field = form.decision.field
     if field == "ranking":
-        key = "id" if task == "subset-ranking" else "label"
+        key = "id" if form.items else "label"
         return {field: [entry[key] for entry in reply["ranking"]]}
     return {field: reply[field]}
 
 
-def check(live: Live, instance: JSON, truth: JSON) -> None:
+def check(live: LoadedExperiment, instance: JSON, truth: JSON) -> None:
     """Refuse now what any arm would refuse later: it depends on the specs alone."""
     for spec in live.specs:
-        found = instances.read(instance, "items" if spec["task"] == "subset-ranking" else "features")
-        if isinstance(found, instances.Words) and spec.get("complexity") == "entropy":
-            instances.not_negative(found)
-        closed = spec["labels"] if spec["task"] in truths.CLOSED else None
-        truths.read(truth, spec["task"], found.ids if isinstance(found, instances.Listing) else closed)
+        reading.event(spec, instance, truth)
 
 
-def measured(live: Live, record: JSON, feedback: JSON) -> JSON:
-    """What the fold needs to know of a round: the values, and whose they are."""
-    plan, instance = live.plan, record["instance"]
-    items = [item["id"] for item in instance.get("items", ())]
-
-    def value(served: JSON | None) -> float | None:
-        if served is None:
-            return None
-        return measures.value(
-            plan.measure, {**served, "items": items, "known": record.get("known", 0)}, feedback
-        )
-
-    found: JSON = {"unit": record["unit"]} if "unit" in record else {}
-    if "shadow" in record and plan.measure.is_loss:
-        found["shadow"] = [value(served) for served in record["shadow"]]
+def measured(live: LoadedExperiment, record: JSON, feedback: JSON) -> JSON:
+    """What the fold needs to know of a round: the values, and whose they are. Refuses what a measure cannot judge."""
+    plan, kind = live.plan, measures.kind_of(feedback)
+    measure = live.measure or plan.measures[kind]
+    for each in (measure, *(guardrail.measure for guardrail in plan.guardrails)):
+        measures.check_fit(each, feedback)
+    judged: JSON = {"feedback": kind}
+    judged.update({name: record[name] for name in ("unit", "before", "coins") if name in record})
+    if plan.behaviour and (seen := behaviour.looked(record, feedback)):
+        judged["seen"] = seen
+    if "shadow" in record and measure.is_loss:
+        judged["shadow"] = [_value(measure, record, served, feedback) for served in record["shadow"]]
     if not record["counted"]:
-        return found
+        return judged
+    guards = [_values(guardrail.measure, record, feedback) for guardrail in plan.guardrails]
+    if guards:
+        judged["guards"] = guards
+    own = _values(measure, record, feedback)
     if "drafted" not in record:
-        return {**found, "arm": record["arm"], "value": value(record["served"])}
-    arms = len(plan.arms)
-    if plan.measure.is_loss:
-        losses = [value(served) for served in record["arms"]]
-        known_losses = [loss for loss in losses if loss is not None]
-        if len(known_losses) < arms:
-            return found
-        wins = [known_losses[i] - known_losses[j] for i in range(arms) for j in range(i + 1, arms)]
-        return {**found, "credits": known_losses, "wins": wins}
-    drafted = interleave.Drafted(**record["drafted"])
-    places = measures.credited(plan.measure, drafted.names, feedback)
-    if places is None:
-        return found
-    credits, wins = interleave.credit(drafted, arms, places)
-    return {**found, "credits": credits, "wins": wins}
+        return {**judged, "arm": record["arm"], "value": own[0] if own else None}
+    return judged if own is None else {**judged, "credits": own}
 
 
-def told(live: Live, event: Event, arms: dict[str, JSON]) -> JSON:
+def _values(measure: Measure, record: JSON, feedback: JSON) -> list[float] | None:
+    """The value of the arm that served; of a drafted list, those of all arms. None if the feedback says nothing of it."""
+    if "drafted" not in record:
+        value = _value(measure, record, record["served"], feedback)
+        return None if value is None else [value]
+    if measure.is_loss:
+        losses = [_value(measure, record, served, feedback) for served in record["arms"]]
+        judged = [loss for loss in losses if loss is not None]
+        return judged if len(judged) == len(losses) else None
+    drafted = interleave.restored(record["drafted"])
+    places = measures.credited(measure, drafted.names, feedback)
+    return None if places is None else interleave.credit(drafted, len(drafted.credits[0]), places)
+
+
+def _value(measure: Measure, record: JSON, served: JSON | None, feedback: JSON) -> float | None:
+    if served is None:
+        return None
+    items = record["instance"].get("items", ())
+    ids = items["ids"] if isinstance(items, Mapping) else [item["id"] for item in items]
+    if "arms" in record:
+        # An arm that knows fewer labels is judged over all that any arm knows: a short list is no better place.
+        ids = [*ids, *(name for one in record["arms"] for name in one["ranking"])]
+    return measures.value(measure, {**served, "items": ids, "known": record.get("known", 0)}, feedback)
+
+
+def reply(live: LoadedExperiment, event: JSON, arms: dict[str, JSON]) -> JSON:
     """A learner's fields, of the arm that served (of the first one, for a drafted list), and every arm's own reply."""
     record = event.get("record", {})
     server = arms.get(live.plan.arms[record.get("arm") or 0], {})

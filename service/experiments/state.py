@@ -1,156 +1,192 @@
 """What an experiment has seen: a pure fold over its log. Equal logs give bit-equal states on every replica.
 
-split       a unit u of arm i or j counts once, with the value y of its first feedback (of all, if `count` is `rounds`):
-                X = m_i - m_j + 1[u in i] (y - m_i) / p - 1[u in j] (y - m_j) / (1 - p),   p = P(i | i or j)
-            where m_i, m_j are the arms' means before it. E[X | past] is the effect at this time, whatever m is, since the
-            hash is a fresh coin for every new unit. A unit that comes back is no fresh coin, and its rounds are alike.
-interleave  X = the difference of what the two arms earned in this impression; every draft has its own coins. With a loss
-            as the measure, all arms are judged on the same instance.
+feedback     {"kind", "arm", "value" | "credits", "unit"?, "before"?, "guards"?, "at", "served_at"?, "served"?}
+unanswered   the same, with the default as its value: nobody answered in time. The log takes one of the two for a prediction
+pause, resume, stop, promote, tick
+
+`levels` says how units are counted. Without `wait` a round counts when its answer is in the log. With it, rounds wait
+until an event comes that is `wait` seconds younger than their serving, and then count in the order in which they were
+served: so the time that answers take cannot decide which rounds are seen. Times are what the events say, no clock is
+read.
 """
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import combinations
+from heapq import heappop, heappush
 from typing import Any
 
-import numpy as np
-
-from feedrank.service.experiments.confidence import Sums
-from feedrank.service.experiments.plan import Plan
-from feedrank.service.experiments.trace import Trace
+from .arrivals import Arrivals
+from .behaviour import Behaviour
+from .bounds import moments
+from .handover import Handover
+from .levels import NO_COVARIATE, UnitLevels
+from .plan import Plan
+from .trace import Trace
 
 RUNNING, PAUSED, STOPPED = "running", "paused", "stopped"
 _STATUS = {"pause": PAUSED, "resume": RUNNING, "stop": STOPPED, "promote": STOPPED}
+_COUNTED = ("unit", "arm", "value", "credits", "guards", "before", "kind", "delay")
+
+
+def grace(wait: float) -> float:
+    """Seconds after its window in which it may be written down that a round had no answer: both kinds count after them."""
+    return min(5.0, wait / 2)
 
 
 @dataclass(slots=True)
 class Tally:
-    """One arm: `rounds` with sum `total`, of `units` units; `counted` and `sum` are of those that the verdict uses."""
+    """One arm: `rounds` with sum `total`."""
 
-    units: int = 0
     rounds: int = 0
     total: float = 0.0
-    counted: int = 0
-    sum: float = 0.0
 
-    def guess(self) -> float:
-        """The arm's mean before the next value, drawn to 1/2 by one imagined round."""
-        return (self.sum + 0.5) / (self.counted + 1)
-
-
-def effect(y: Any, in_i: Any, m_i: Any, m_j: Any, p: float) -> tuple[Any, Any]:
-    """(X, its guess) of one split round of the arms i and j; numbers, or arrays of them with `in_i` of 0 and 1."""
-    guess = m_i - m_j
-    return guess + in_i * (y - m_i) / p - (1 - in_i) * (y - m_j) / (1 - p), guess
+    def add(self, value: float | None) -> None:
+        if value is not None:
+            self.rounds += 1
+            self.total += value
 
 
 @dataclass(slots=True)
 class State:
-    """`events` is the version of the log up to which it is folded."""
+    """`events` is the version of the log up to which it is folded.
+
+    `figures` has the levels of the measure and then of each guardrail. `feedback` is the kind of feedback that came first.
+    """
 
     arms: list[Tally]
     shadow: list[Tally]
-    pairs: list[Sums]
+    figures: list[UnitLevels]
+    arrivals: Arrivals
     events: int = 0
     status: str = RUNNING
     promoted: str | None = None
-    seen: set[int] = field(default_factory=set)
+    feedback: str | None = None
+    now: float = 0.0
+    waiting: list[tuple[float, int, dict[str, Any]]] = field(default_factory=list)
     trace: Trace = field(default_factory=Trace)
+    handover: Handover | None = None
+    behaviour: Behaviour | None = None
 
     @classmethod
     def new(cls, plan: Plan) -> State:
         """Nothing seen yet."""
-        count = len(plan.arms)
-        pairs = [Sums() for _ in range(count * (count - 1) // 2)]
-        return cls([Tally() for _ in plan.arms], [Tally() for _ in plan.shadow], pairs)
+        arms = len(plan.arms)
+        shares = plan.shares if plan.split else None
+        return cls(
+            [Tally() for _ in plan.arms],
+            [Tally() for _ in plan.shadow],
+            [UnitLevels(arms, shares) for _ in range(1 + len(plan.guardrails))],
+            Arrivals.new(arms),
+            handover=Handover(1 - plan.confidence) if plan.handover else None,
+            behaviour=Behaviour() if plan.behaviour else None,
+        )
 
-    def each_pair(self) -> Iterator[tuple[int, int, Sums]]:
-        """(i, j, sums of X for i against j), i before j."""
-        for (i, j), sums in zip(combinations(range(len(self.arms)), 2), self.pairs, strict=True):
-            yield i, j, sums
+    @property
+    def main(self) -> UnitLevels:
+        """The levels of the measure that decides."""
+        return self.figures[0]
 
     def apply(self, plan: Plan, event: Mapping[str, Any]) -> None:
         """Take in the next event of the log."""
         self.events += 1
         kind = event["kind"]
-        if kind != "feedback":
+        if kind in _STATUS:
             if self.status != STOPPED or kind == "promote":
                 self.status = _STATUS[kind]
             self.promoted = event.get("arm", self.promoted)
-            return
         if self.status == STOPPED:
             return
-        for tally, value in zip(self.shadow, event.get("shadow", ()), strict=False):
-            _credit(tally, value, new=True)
-        if "credits" in event:
-            self._interleaved(event)
-        elif event.get("arm") is not None and event.get("value") is not None:
-            self._split(plan, event)
-        self.trace.count(self.events, self.pairs)
+        self.arrivals.serve(event.get("served", [0] * len(self.arms)))
+        self._pass_time(plan, event.get("at", 0.0))
+        if kind in ("feedback", "unanswered"):
+            self._take(plan, event)
+        self.trace.count(self.events, lambda: moments(plan, self.main))
 
-    def _fresh(self, event: Mapping[str, Any]) -> bool:
-        """Whether the event's unit is new; one without a name is a unit of its own."""
-        unit = event.get("unit")
-        if unit is None:
-            return True
-        if unit in self.seen:
-            return False
-        self.seen.add(unit)
-        return True
-
-    def _split(self, plan: Plan, event: Mapping[str, Any]) -> None:
-        arm, y, new = event["arm"], event["value"], self._fresh(event)
-        _credit(self.arms[arm], y, new)
-        if not new and plan.count == "units":
+    def _take(self, plan: Plan, event: Mapping[str, Any]) -> None:
+        if event["kind"] == "feedback":
+            self.feedback = self.feedback or event.get("feedback")
+            for tally, value in zip(self.shadow, event.get("shadow", ()), strict=False):
+                tally.add(value)
+            if self.handover is not None:
+                self.handover.take(event)
+            if self.behaviour is not None and "seen" in event:
+                self.behaviour.take(event["seen"], event.get("unit"))
+        served_at = event.get("served_at")
+        if plan.wait is None or served_at is None:
+            self._count(plan, event)
             return
-        for i, j, sums in self.each_pair():
-            if arm in (i, j):
-                m_i, m_j = self.arms[i].guess(), self.arms[j].guess()
-                sums.add(*effect(y, int(arm == i), m_i, m_j, plan.assignment.propensity(i, j)))
-        self.arms[arm].counted += 1
-        self.arms[arm].sum += y
+        due = served_at + plan.wait
+        if event["kind"] == "unanswered" or event.get("at", 0.0) < due:
+            kept = {name: event[name] for name in _COUNTED if name in event}
+            heappush(self.waiting, (due + grace(plan.wait), self.events, kept))
 
-    def _interleaved(self, event: Mapping[str, Any]) -> None:
-        new = self._fresh(event)
-        for tally, credit in zip(self.arms, event["credits"], strict=True):
-            _credit(tally, credit, new)
-        for sums, difference in zip(self.pairs, event["wins"], strict=True):
-            sums.add(difference, 0.0)
+    def _pass_time(self, plan: Plan, at: float) -> None:
+        """Count the rounds whose time to answer is over at `at`, in the order in which they were served."""
+        self.now = max(self.now, at)
+        while self.waiting and self.waiting[0][0] <= self.now:
+            self._count(plan, heappop(self.waiting)[2])
+
+    def _count(self, plan: Plan, event: Mapping[str, Any]) -> None:
+        """One round into the figures."""
+        arm, unit = event.get("arm") or 0, event.get("unit") if plan.count == "units" else None
+        own = event.get("credits") if "credits" in event else _one(event.get("value"))
+        if event["kind"] == "feedback" and plan.split and event.get("arm") is not None:
+            self.arrivals.answer(arm, event.get("delay"))
+        if own is None or (plan.split and event.get("arm") is None):
+            return
+        before = event.get("before")
+        x = NO_COVARIATE if before is None else before
+        if plan.split:
+            self.arms[arm].add(own[0])
+        else:
+            for tally, value in zip(self.arms, own, strict=True):
+                tally.add(value)
+        self.main.add(unit, arm, own, x)
+        for levels, guard in zip(self.figures[1:], event.get("guards", ()), strict=False):
+            values = guard if isinstance(guard, list) else _one(guard)
+            if values is not None:
+                # What was known before tells of the measure it is of; of another measure it need not.
+                levels.add(unit, arm, values)
 
     def to_json(self) -> dict[str, Any]:
         """All of it, as JSON values; floats are written to the last digit."""
-        seen = np.array(sorted(self.seen), dtype=">u8")
         return {
             "arms": [asdict(tally) for tally in self.arms],
             "shadow": [asdict(tally) for tally in self.shadow],
-            "pairs": [asdict(sums) for sums in self.pairs],
+            "figures": [levels.to_json() for levels in self.figures],
+            "arrivals": self.arrivals.to_json(),
             "events": self.events,
             "status": self.status,
             "promoted": self.promoted,
-            "seen": b64encode(seen.tobytes()).decode(),
+            "feedback": self.feedback,
+            "now": self.now,
+            "waiting": sorted(self.waiting, key=lambda each: each[:2]),
             "trace": self.trace.dump(),
+            "handover": None if self.handover is None else self.handover.to_json(),
+            "behaviour": None if self.behaviour is None else self.behaviour.to_json(),
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> State:
+    def from_json(cls, plan: Plan, data: Mapping[str, Any]) -> State:
         """The inverse of `to_json`."""
-        return cls(
-            [Tally(**tally) for tally in data["arms"]],
-            [Tally(**tally) for tally in data["shadow"]],
-            [Sums(**sums) for sums in data["pairs"]],
-            data["events"],
-            data["status"],
-            data["promoted"],
-            set(np.frombuffer(b64decode(data["seen"]), dtype=">u8").tolist()),
-            Trace.load(data["trace"]),
-        )
+        state = cls.new(plan)
+        state.arms = [Tally(**tally) for tally in data["arms"]]
+        state.shadow = [Tally(**tally) for tally in data["shadow"]]
+        for levels, own in zip(state.figures, data["figures"], strict=True):
+            levels.load(own)
+        state.arrivals = Arrivals.from_json(data["arrivals"])
+        state.events, state.status, state.promoted = data["events"], data["status"], data["promoted"]
+        state.feedback, state.now = data["feedback"], data["now"]
+        state.waiting = [(due, version, event) for due, version, event in data["waiting"]]
+        state.trace = Trace.load(data["trace"])
+        if data.get("handover"):
+            state.handover = Handover.from_json(1 - plan.confidence, data["handover"])
+        if data.get("behaviour"):
+            state.behaviour = Behaviour.from_json(data["behaviour"])
+        return state
 
 
-def _credit(tally: Tally, value: float | None, new: bool) -> None:
-    if value is not None:
-        tally.units += new
-        tally.rounds += 1
-        tally.total += value
+def _one(value: float | None) -> list[float] | None:
+    return None if value is None else [value]

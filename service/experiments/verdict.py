@@ -1,97 +1,208 @@
-"""What may be said now: differences with confidence sequences, and the verdict.
+"""What may be said now: differences with confidence sequences, guardrails, and the verdict.
 
-All pairs share the error: each gets alpha / pairs, so that with probability `confidence` every interval holds its running
-difference at every look, and an arm is named once its interval to every other arm leaves 0 out. No correction for looking
-is left to do.
+An arm is named once at some level its interval to every other arm excludes 0 in its favour, and no level says the
+contrary. All intervals hold together at every look (`bounds`), so no correction for looking is left to do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from feedrank.service.experiments import mismatch
-from feedrank.service.experiments.confidence import Sums, interval, needed
-from feedrank.service.experiments.plan import Plan
-from feedrank.service.experiments.state import State, Tally
+from feedrank.learners.inference.confidence import needed
+
+from . import mismatch
+from .bounds import Bound, bounds, guardrail_alpha, pair_alpha
+from .levels import UnitLevels
+from .plan import Plan
+from .state import State
 
 UNDECIDED = "undecided"
 
 
 def report(plan: Plan, state: State) -> dict[str, Any]:
     """The reply of GET, without the experiment's name and definition."""
-    alpha = (1 - plan.confidence) / len(state.pairs)
-    up = -1 if plan.measure.is_loss else 1
-    differences, better, lead = [], {}, {}
-    for i, j, sums in state.each_pair():
-        low, high = interval(sums, alpha, bound(plan, i, j))
-        sign = up if low > 0 else -up if high < 0 else 0
+    measure = plan.measure(state.feedback)
+    up = -1 if measure is not None and measure.is_loss else 1
+    levels, many = state.main, plan.count == "units"
+    every = bounds(levels, pair_alpha(plan), many)
+    shown = _shown(levels, every)
+    differences, better = [], {}
+    for pair, i, j in levels.each_pair():
+        own = [each for each in every if (each.i, each.j) == (i, j)]
+        signs = {each.sign for each in own} - {0}
+        sign = up * signs.pop() if len(signs) == 1 else 0
         better[i, j], better[j, i] = sign > 0, sign < 0
-        mean = sums.total / sums.n if sums.n else 0.0
-        lead[i, j], lead[j, i] = up * mean, -up * mean
-        differences.append(
-            {
-                "arms": [plan.arms[i], plan.arms[j]],
-                "difference": mean if sums.n else None,
-                "lower": low,
-                "upper": high,
-                "rounds": sums.n,
-                "better": plan.arms[i if sign > 0 else j] if sign else None,
-            }
-        )
+        differences.append(_difference(plan, levels, own, shown, pair, sign, (i, j)))
     arms = range(len(plan.arms))
     winner = next((i for i in arms if all(better[i, j] for j in arms if j != i)), None)
-    ratio = mismatch.report([tally.units for tally in state.arms], plan.weights) if plan.split else None
-    spoiled = bool(ratio and ratio["mismatch"])
-    decided = winner is not None and not spoiled
+    ratio = mismatch.report(levels.units(), plan.weights) if plan.split else None
+    spoiled = _spoiled(plan, state, ratio)
+    decided = winner is not None and spoiled is None
+    units, rounds = (0, 0) if decided else _more(plan, state, differences, every, up)
+    means = levels.levels[shown].means() if levels.levels else [None] * len(plan.arms)
     return {
         "status": state.status,
         "promoted": state.promoted,
         "version": state.events,
-        "arms": {name: _arm(tally) for name, tally in zip(plan.arms, state.arms, strict=True)},
-        "shadow": {name: _arm(tally) for name, tally in zip(plan.shadow, state.shadow, strict=True)},
-        "better": "lower" if plan.measure.is_loss else "higher",
+        "measure": plan.named if measure is None else measure.text,
+        "measure_in_words": "follows the first feedback" if measure is None else measure.in_words,
+        "target": _target(plan),
+        "rounds_per_unit": 1 << shown,
+        "arms": {name: _arm(plan, state, arm, means[arm]) for arm, name in enumerate(plan.arms)},
+        "shadow": {
+            name: {"rounds": tally.rounds, "mean": tally.total / tally.rounds if tally.rounds else None}
+            for name, tally in zip(plan.shadow, state.shadow, strict=True)
+        },
+        "waiting": len(state.waiting),
+        "better": "lower" if up < 0 else "higher",
         "differences": differences,
+        "handover": None if state.handover is None else state.handover.report(),
+        "guardrails": guardrails(plan, state),
         "sample_ratio": ratio,
         "verdict": plan.arms[winner] if winner is not None and decided else UNDECIDED,
-        "more_rounds": 0 if decided else _more(plan, state, lead, alpha),
-        "reason": _reason(decided, spoiled),
+        "more_units": units,
+        "more_rounds": rounds,
+        "reason": spoiled or _reason(plan, decided),
     }
 
 
-def bound(plan: Plan, i: int, j: int) -> float:
-    """c of the pair: how far X can fall below its guess."""
-    if not plan.split:
-        return 1.0
-    p = plan.assignment.propensity(i, j)
-    return 1 / min(p, 1 - p)
+def _shown(levels: UnitLevels, every: Sequence[Bound]) -> int:
+    """One level for all that stands side by side: the longest that decides most pairs; before, that which tells most."""
+    decided: dict[int, int] = {}
+    for each in every:
+        decided[each.level] = decided.get(each.level, 0) + abs(each.sign)
+    most = max(decided.values(), default=0)
+    if most:
+        return max(k for k, count in decided.items() if count == most)
+    sharpest = [levels.sharpest(pair, i, j) for pair, i, j in levels.each_pair()]
+    return max(set(sharpest), key=lambda k: (sharpest.count(k), k))
 
 
-def _arm(tally: Tally) -> dict[str, Any]:
-    mean = tally.total / tally.rounds if tally.rounds else None
-    return {"units": tally.units, "rounds": tally.rounds, "mean": mean}
+def _difference(
+    plan: Plan,
+    levels: UnitLevels,
+    own: Sequence[Bound],
+    shown: int,
+    pair: int,
+    sign: int,
+    arms: tuple[int, int],
+) -> dict[str, Any]:
+    """One pair, at the level shown; at one that decides, where that one does not."""
+    i, j = arms
+    found = next((each for each in own if each.level == shown), None)
+    if sign and (found is None or not found.sign):
+        found = next(each for each in own if each.sign)
+    base = {"arms": [plan.arms[i], plan.arms[j]], "better": plan.arms[i if sign > 0 else j] if sign else None}
+    if found is None:
+        return {**base, "means": [None, None], "difference": None, "lower": -1.0, "upper": 1.0,
+                "units": 0, "rounds": 0, "rounds_per_unit": 1 << shown}  # fmt: skip
+    level = levels.levels[found.level]
+    means = level.means()
+    one, other = means[i], means[j]
+    difference = None if one is None or other is None else one - other
+    return {
+        **base,
+        "means": [one, other],
+        "difference": difference,
+        # The centre of the interval weighs the first units a little differently: wider is always valid.
+        "lower": found.lower if difference is None else min(found.lower, difference),
+        "upper": found.upper if difference is None else max(found.upper, difference),
+        "units": level.n,
+        "rounds": level.n << found.level,
+        "rounds_per_unit": 1 << found.level,
+    }
 
 
-def _more(plan: Plan, state: State, lead: dict[tuple[int, int], float], alpha: float) -> int | None:
-    """Rounds until the arm that leads now has left the last of its rivals behind; None if none leads."""
-    arms = range(len(plan.arms))
-    best = max(arms, key=lambda i: min(lead[i, j] for j in arms if j != i))
-    if min(lead[best, j] for j in arms if j != best) <= 0:
-        return None
-    rounds = [_traffic(plan, i, j, sums, alpha) for i, j, sums in state.each_pair() if best in (i, j)]
-    return None if None in rounds else max(each for each in rounds if each is not None)
+def guardrails(plan: Plan, state: State) -> list[dict[str, Any]]:
+    """Of each guardrail and each arm but the first: how much worse it may be than the first arm, at most."""
+    count = len(plan.arms)
+    reports = []
+    for guardrail, levels in zip(plan.guardrails, state.figures[1:], strict=True):
+        up = -1 if guardrail.measure.is_loss else 1
+        with_first = {(pair, k) for pair in range(count - 1) for k in range(len(levels.levels))}
+        every = bounds(levels, guardrail_alpha(plan), plan.count == "units", with_first)
+        for arm in range(1, count):
+            own = [each for each in every if each.j == arm]
+            # Gain of the arm over the first one: X is the first arm minus it.
+            gains = [(-each.upper, -each.lower) if up > 0 else (each.lower, each.upper) for each in own]
+            lower = max((low for low, _ in gains), default=-1.0)
+            upper = min((high for _, high in gains), default=1.0)
+            reports.append(
+                {
+                    "measure": guardrail.measure.text,
+                    "measure_in_words": guardrail.measure.in_words,
+                    "arm": plan.arms[arm],
+                    "limit": guardrail.limit,
+                    "lower": lower,
+                    "upper": max(lower, upper),
+                    "passed": lower >= -guardrail.limit,
+                    "violated": upper < -guardrail.limit,
+                }
+            )
+    return reports
 
 
-def _traffic(plan: Plan, i: int, j: int, sums: Sums, alpha: float) -> int | None:
-    """`needed` in rounds of the whole experiment, of which a pair sees only its own in a split."""
-    rounds = needed(sums, alpha, bound(plan, i, j))
-    if rounds is None or not plan.split:
-        return rounds
-    return round(rounds * sum(plan.weights) / (plan.weights[i] + plan.weights[j]))
+def _arm(plan: Plan, state: State, arm: int, mean: float | None) -> dict[str, Any]:
+    own = {"units": state.main.units()[arm], "rounds": state.arms[arm].rounds, "mean": mean}
+    return {**own, **state.arrivals.report(arm)} if plan.split else own
 
 
-def _reason(decided: bool, spoiled: bool) -> str:
-    if spoiled:
+def _target(plan: Plan) -> str:
+    if plan.count == "units":
+        return "the population that the units come from: every unit counts once"
+    return "this traffic: every round counts once"
+
+
+def _more(
+    plan: Plan, state: State, differences: Sequence[dict[str, Any]], every: Sequence[Bound], up: int
+) -> tuple[int | None, int | None]:
+    """(units, rounds) until the arm that leads now has left the last of its rivals behind; None if none leads."""
+    lead: dict[tuple[str, str], float] = {}
+    for each in differences:
+        i, j = each["arms"]
+        lead[i, j] = up * (each["difference"] or 0.0)
+        lead[j, i] = -lead[i, j]
+    best = max(plan.arms, key=lambda arm: min(lead[arm, other] for other in plan.arms if other != arm))
+    if min(lead[best, other] for other in plan.arms if other != best) <= 0:
+        return None, None
+    most = 0
+    most_rounds = 0
+    levels = state.main
+    rounds = sum(tally.rounds for tally in state.arms) / (1 if plan.split else len(plan.arms))
+    a_unit = rounds / max(1, levels.levels[0].n)
+    for each in differences:
+        if best in each["arms"] and each["better"] is None:
+            level = each["rounds_per_unit"].bit_length() - 1
+            i, j = (plan.arms.index(arm) for arm in each["arms"])
+            own = next(bound for bound in every if (bound.i, bound.j, bound.level) == (i, j, level))
+            ahead = (i, j) if plan.arms[i] == best else (j, i)
+            if up < 0:
+                ahead = ahead[1], ahead[0]
+            here, row = levels.levels[level], 2 * own.pair + (ahead != (i, j))
+            more = needed(
+                here.capital.logs([row])[0], here.ahead(*ahead), here.n, levels.c(i, j), own.alpha / 2
+            )
+            if more is None:
+                return None, None
+            most = max(most, more)
+            most_rounds = max(most_rounds, round(more * max(a_unit, 1 << level)))
+    return most, most_rounds
+
+
+def _spoiled(plan: Plan, state: State, ratio: dict[str, object] | None) -> str | None:
+    """Why no verdict may be trusted, if there is a reason."""
+    if ratio is not None and ratio["mismatch"]:
         return "units are not shared out as the weights say: feedback is lost for some arm, and no verdict can be trusted"
+    if plan.split and (plan.wait is None or plan.default is None) and state.arrivals.differ():
+        return (
+            "the arms' rounds are not answered alike: some answers are late, or missing, for one arm more than for "
+            "another; no verdict can be trusted. Define `wait`, so that a round counts when its time to answer is over"
+        )
+    return None
+
+
+def _reason(plan: Plan, decided: bool) -> str:
     if decided:
-        return "its interval to every other arm leaves 0 out"
-    return "no arm's interval to every other arm leaves 0 out yet"
+        return "its confidence interval to every other arm excludes 0"
+    return "no arm's confidence interval to every other arm excludes 0 yet"

@@ -1,0 +1,93 @@
+"""The intervals of an experiment: every pair of arms, at every level, all valid together at every look.
+
+The error alpha = 1 - confidence is shared: by the measure (all of it, or half where there are guardrails) and the
+guardrails, then by the pairs of arms, then by the levels, then by the two sides. So with probability `confidence` every
+interval covers its running difference at all times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from feedrank.learners.inference.confidence import lower_bounds
+
+from .levels import UnitLevels, level_share
+from .plan import Plan
+from .trace import Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One pair at one level: the interval of its running difference, at its own `alpha`."""
+
+    pair: int
+    i: int
+    j: int
+    level: int
+    lower: float
+    upper: float
+    alpha: float
+
+    @property
+    def sign(self) -> int:
+        """1 if i is above j, -1 if below, 0 if the interval holds 0."""
+        return 1 if self.lower > 0 else -1 if self.upper < 0 else 0
+
+
+def pair_alpha(plan: Plan) -> float:
+    """The error of one pair of arms of the measure that decides."""
+    pairs = len(plan.arms) * (len(plan.arms) - 1) / 2
+    return (1 - plan.confidence) / (2 if plan.guardrails else 1) / pairs
+
+
+def guardrail_alpha(plan: Plan) -> float:
+    """The error of one arm against the first on one guardrail."""
+    return (1 - plan.confidence) / 2 / max(1, len(plan.guardrails)) / (len(plan.arms) - 1)
+
+
+def bounds(
+    levels: UnitLevels, alpha: float, many: bool, only: Collection[tuple[int, int]] | None = None
+) -> list[Bound]:
+    """The intervals at all levels that have units; `alpha` is that of a pair. `only` names (pair, level)s."""
+    entries, logs = [], []
+    for k, level in enumerate(levels.levels):
+        wanted = [each for each in levels.each_pair() if only is None or (each[0], k) in only]
+        if level.n and wanted:
+            entries += [(*each, k) for each in wanted]
+            logs.append(level.capital.logs([2 * pair + side for pair, _, _ in wanted for side in (0, 1)]))
+    if not entries:
+        return []
+    sides = [(levels.levels[k], *arms, k) for _, i, j, k in entries for arms in ((i, j), (j, i))]
+    low = lower_bounds(
+        np.concatenate(logs),
+        [level.ahead(i, j) for level, i, j, _ in sides],
+        [level.n for level, *_ in sides],
+        [levels.c(i, j) for _, i, j, _ in sides],
+        [alpha * level_share(k, many) / 2 for *_, k in sides],
+    )
+    return [
+        Bound(pair, i, j, k, max(-1.0, low[2 * at]), min(1.0, -low[2 * at + 1]), alpha * level_share(k, many))
+        for at, (pair, i, j, k) in enumerate(entries)
+    ]
+
+
+def moments(plan: Plan, levels: UnitLevels) -> list[Moment]:
+    """Each pair of arms now, at the level that tells most of it: what is kept for the chart."""
+    sharpest = {pair: levels.sharpest(pair, i, j) for pair, i, j in levels.each_pair()}
+    own = {
+        each.pair: each
+        for each in bounds(levels, pair_alpha(plan), plan.count == "units", set(sharpest.items()))
+    }
+    kept: list[Moment] = []
+    for pair, i, j in levels.each_pair():
+        k = sharpest[pair]
+        if pair not in own:
+            kept.append((0, 1 << k, 0.0, -1.0, 1.0))
+            continue
+        level, bound = levels.levels[k], own[pair]
+        one, other = (mean or 0.0 for mean in (level.means()[i], level.means()[j]))
+        kept.append((level.n, 1 << k, one - other, bound.lower, bound.upper))
+    return kept

@@ -1,0 +1,314 @@
+"""Feedback, clicks and retractions of an experiment: appended to its log once, then passed on to the arms.
+
+feedback   measured against the record of what was served; every arm learns it once
+clicks     join the record, one call after another, until its window is over
+due        the window is over: one event with all clicks, or the round counts as unanswered
+late       an answer after that teaches the arms, and is not counted: its round was
+retract    the event leaves the arms, and then the experiment
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from feedrank.learners import reading
+from feedrank.service.contract.faults import Conflict, Gone, NotFound, StoreUnavailable, Unprocessable
+from feedrank.service.contract.messages import (
+    CLICKS,
+    FEEDBACK,
+    INSTANCE,
+    RETRACT,
+    batch_of,
+    encode,
+    id_of,
+    new_prediction_id,
+    only,
+    predicted_at,
+    truth_digest,
+    with_pointer,
+)
+from feedrank.service.runtime import Host
+from feedrank.service.store import Clash, Closed, Draft, Missing, Placed, Stale, Trimmed
+
+from . import records
+from .loaded import LoadedExperiment
+from .serving import Serving
+from .state import RUNNING
+from .teaching import Teaching
+
+log = logging.getLogger(__name__)
+JSON = dict[str, Any]
+FIELDS = FEEDBACK - {"served"} | {"unit", "before", "reward"}
+CLICK_WAIT = 600.0  # seconds in which clicks join, where the definition says nothing
+Pair = tuple[JSON | None, Draft]
+
+
+class Crediting:
+    """What becomes of what users did."""
+
+    def __init__(self, host: Host, serving: Serving, teaching: Teaching) -> None:
+        self._store, self._settings = host.store, host.settings
+        self._serving, self._teaching = serving, teaching
+
+    async def feedback(self, live: LoadedExperiment, request: Mapping[str, Any], key: str | None) -> JSON:
+        """As a learner's, with `reward`, and with `unit` beside an instance."""
+        if "events" not in request:
+            pair = await self._read(live, request, key, "")
+            (result,) = await self._whole(live, [pair])
+            return result
+        batch = batch_of(request, "events", self._settings.max_batch)
+        pairs = [
+            await self._read(live, one, None if key is None else f"{key}/{i}", f"/events/{i}")
+            for i, one in enumerate(batch)
+        ]
+        return {"results": await self._whole(live, pairs)}
+
+    async def _read(self, live: LoadedExperiment, request: Any, key: str | None, where: str) -> Pair:
+        """The event and its draft, checked against every arm; no event if its prediction is used up already."""
+        with with_pointer(where):
+            only(request, FIELDS)
+            prediction, own = id_of(request, "prediction_id"), id_of(request, "feedback_id")
+            if key is not None and own is None and (prediction is None or not where):
+                own = id_of({"feedback_id": key}, "feedback_id")
+            truth, reward = records.truth_of(live, request), records.reward_of(live, request)
+            if truth or reward is None:
+                reading.truth(live.specs[0], truth)
+            stated = truth if reward is None else {**truth, "reward": reward}
+            weight = request.get("weight", 1.0)
+            ids = tuple(f"{kind}:{id}" for kind, id in (("p", prediction), ("f", own)) if id is not None)
+            record = await self._record(live, request, prediction)
+            body: JSON = {"kind": "feedback", "truth": truth}
+            if weight != 1.0:
+                body["weight"] = weight
+            event: JSON | None = None
+            if record is not None:
+                if truth:
+                    records.check(live, record["instance"], truth)
+                event = records.event(live, record, body, stated, time.time())
+                body = {name: event[name] for name in event if name != "record" or prediction is None}
+            return event, Draft(encode(body), ids, truth_digest(stated, weight), prediction)
+
+    async def _record(
+        self, live: LoadedExperiment, request: Mapping[str, Any], prediction: str | None
+    ) -> JSON | None:
+        """What was served: remembered, or, for an instance that is sent again, what would be served now."""
+        instance = [name for name in (*INSTANCE, "unit", "before") if name in request]
+        if prediction is None:
+            options = {name: request[name] for name in instance}
+            return (await self._serving.decide(live, options, new_prediction_id(live.log, time.time())))[1]
+        if instance:
+            raise Unprocessable.at(f"/{instance[0]}", "is not taken beside a prediction_id")
+        stored = await self._store.recall(live.log, prediction)
+        if stored is not None:
+            record: JSON = orjson.loads(stored)
+            return record
+        if await self._store.find(live.log, f"p:{prediction}") is None:
+            raise self._unknown(live, prediction)
+        return None
+
+    def _unknown(self, live: LoadedExperiment, id: str) -> NotFound | Gone:
+        at = predicted_at(live.log, id)
+        if at is not None and at + self._settings.prediction_ttl <= time.time():
+            return Gone(f"the prediction {id!r} has expired: send the instance again with the truth")
+        return NotFound(f"the experiment {live.name!r} has given no prediction {id!r}")
+
+    # Writing
+
+    async def _whole(self, live: LoadedExperiment, pairs: Sequence[Pair]) -> list[JSON]:
+        """Append and teach. Once begun it is finished, even if the one who asked has gone."""
+        return await asyncio.shield(asyncio.create_task(self._commit(live, pairs)))
+
+    async def _commit(self, live: LoadedExperiment, pairs: Sequence[Pair]) -> list[JSON]:
+        live.appending += 1
+        try:
+            placed = await self._append_or_late(live, pairs)
+            events: list[tuple[int, JSON]] = []
+            for (event, _), place in zip(pairs, placed, strict=True):
+                # A repeat is told what the log holds, not what it brought.
+                first = event if event and place.fresh else await live.event(place.version)
+                events.append((place.version, first or await self._outcome(live, place.version)))
+            taught = await self._teaching.teach(live, events)
+            await live.advance(max(place.version for place in placed))
+        finally:
+            live.appending -= 1
+        for place in placed:
+            live.doubtful.pop(place.version, None)
+        try:
+            await self._teaching.heal(live)
+        except StoreUnavailable as error:
+            # The events are in the log and taught: what is left to do is done beside a later request.
+            log.warning("%s could not be kept up: %s", live.title, error)
+        return [
+            {"version": place.version, **records.reply(live, event, arms), "duplicate": not place.fresh}
+            for place, (_, event), arms in zip(placed, events, taught, strict=True)
+        ]
+
+    async def _outcome(self, live: LoadedExperiment, version: int) -> JSON:
+        await live.advance(version)
+        return await live.outcome(version)
+
+    async def _append_or_late(self, live: LoadedExperiment, pairs: Sequence[Pair]) -> list[Placed]:
+        """Append; a single answer to a round that was counted as unanswered is appended as a late one."""
+        try:
+            return await self.append(live, [draft for _, draft in pairs])
+        except Conflict:
+            late = await self._late(live, pairs[0][1]) if len(pairs) == 1 else None
+            if late is None:
+                raise
+            return await self.append(live, [late])
+
+    async def _late(self, live: LoadedExperiment, draft: Draft) -> Draft | None:
+        """The same answer, to teach only, if its round was counted as unanswered."""
+        if draft.take is None or (place := await self._store.find(live.log, f"p:{draft.take}")) is None:
+            return None
+        first = await live.event(place[0])
+        if first is None or first["kind"] != "unanswered":
+            return None
+        body = orjson.loads(draft.body)
+        ids = tuple(id for id in draft.ids if not id.startswith("p:"))
+        late = {"kind": "feedback", "truth": body["truth"], "record": {**first["record"], "counted": False}}
+        return Draft(encode(late), (f"l:{draft.take}", *ids), draft.digest)
+
+    async def append(self, live: LoadedExperiment, drafts: Sequence[Draft]) -> list[Placed]:
+        """Append to the log; what the store says, as what it means for the caller.
+
+        The first entry also says how many rounds the arms have served here meanwhile.
+        """
+        served = live.served
+        if any(served) and not drafts[0].retracts:
+            live.served = [0] * len(served)
+            body = encode({**orjson.loads(drafts[0].body), "served": served})
+            first = drafts[0]
+            drafts = [Draft(body, first.ids, first.digest, first.take, first.expects), *drafts[1:]]
+        try:
+            placed = await self._store.append(live.log, drafts)
+        except BaseException as error:
+            live.served = (
+                [a + b for a, b in zip(live.served, served, strict=True)] if any(served) else live.served
+            )
+            match error:
+                case Clash():
+                    which = f"event {error.index}: " if len(drafts) > 1 else ""
+                    raise Conflict(f"{which}its id was seen before with another truth") from None
+                case Missing():
+                    raise self._unknown(live, drafts[error.index].take or "") from None
+                case Closed():
+                    raise NotFound(f"there is no {live.title}") from None
+            raise
+        if any(served) and not placed[0].fresh:
+            live.served = [a + b for a, b in zip(live.served, served, strict=True)]
+        return placed
+
+    # Clicks, and rounds whose time to answer is over
+
+    async def clicks(self, live: LoadedExperiment, request: Mapping[str, Any]) -> JSON:
+        """Join clicks to a remembered prediction; they count together when its window is over."""
+        only(request, CLICKS)
+        prediction = id_of(request, "prediction_id")
+        if prediction is None:
+            raise Unprocessable.at("/prediction_id", "missing field `prediction_id`")
+        with with_pointer():
+            reading.truth(live.specs[0], {"clicks": request.get("clicks")})
+        while True:
+            stored = await self._store.recall(live.log, prediction)
+            if stored is None:
+                if await self._store.find(live.log, f"p:{prediction}") is not None:
+                    raise Conflict("the window of this prediction is over: its clicks are counted")
+                raise self._unknown(live, prediction)
+            record = orjson.loads(stored)
+            joined = list(dict.fromkeys([*record.get("clicks", ()), *request["clicks"]]))
+            with with_pointer():
+                records.check(live, record["instance"], {"clicks": joined})
+                records.measured(live, record, {"clicks": joined})
+            due = (
+                None
+                if live.plan.wait is not None and record["counted"]
+                else record["at"] + (live.plan.wait or CLICK_WAIT)
+            )
+            try:
+                value = encode({**record, "clicks": joined})
+                await self._store.amend(live.log, prediction, value, stored, due)
+            except Stale:
+                continue
+            except Missing:
+                raise self._unknown(live, prediction) from None
+            closes = record["at"] + (live.plan.wait or CLICK_WAIT)
+            return {"prediction_id": prediction, "clicks": joined, "closes_at": closes}
+
+    async def due(self, live: LoadedExperiment, key: str, stored: bytes, record: JSON) -> None:
+        """The window of a prediction is over: one event with its clicks, or none."""
+        record = {name: value for name, value in record.items() if name != "reply"}
+        if "clicks" in record:
+            truth = {"clicks": record["clicks"]}
+            # They were clicked within the window, whenever this is written.
+            end = record["at"] + (live.plan.wait or CLICK_WAIT)
+            event = records.event(
+                live, record, {"kind": "feedback", "truth": truth}, truth, min(time.time(), end) - 1e-6
+            )
+        else:
+            event = records.unanswered(live, record, time.time())
+        body = {name: value for name, value in event.items() if name != "record"}
+        draft = Draft(encode(body), (f"p:{key}",), truth_digest(event["truth"]), key, stored)
+        try:
+            await self._whole(live, [(event, draft)])
+        except (Conflict, Stale, NotFound, Gone):
+            return  # answered, clicked again or taken by another replica meanwhile
+
+    async def pass_time(self, live: LoadedExperiment) -> None:
+        """Let rounds count whose window is over, though no event has come since."""
+        waiting = live.figures.waiting
+        if waiting and waiting[0][0] <= time.time() and live.figures.status == RUNNING:
+            await self.note(live, {"kind": "tick", "at": time.time()})
+
+    async def note(self, live: LoadedExperiment, event: JSON) -> None:
+        """Append an event without an id, and fold it."""
+        (placed,) = await self.append(live, [Draft(encode(event))])
+        await live.advance(placed.version)
+
+    # Retracting
+
+    async def retract(self, live: LoadedExperiment, request: Mapping[str, Any]) -> JSON:
+        """`{"version", "retracted", "duplicate", "state"}`; the event leaves the arms and the figures."""
+        only(request, RETRACT)
+        ids = {field: value for field in sorted(RETRACT) if (value := id_of(request, field)) is not None}
+        if len(ids) != 1:
+            raise Unprocessable.at("", "one of `feedback_id` and `prediction_id` is required")
+        ((field, id),) = ids.items()
+        place = await self._store.find(live.log, f"{field[0]}:{id}")
+        if place is None:
+            raise NotFound(f"the {live.title} has no event with this {field}")
+        return await asyncio.shield(asyncio.create_task(self._retract(live, place[0])))
+
+    async def _retract(self, live: LoadedExperiment, version: int) -> JSON:
+        # The arms first: one whose log no longer reaches back refuses, and nothing has changed.
+        arms_pending = await self._teaching.untaught(live, version)
+        tried = -1
+        while True:
+            head = await self._store.head(live.log)
+            base = max((v for v in (0, *head.snapshots) if v < version and head.floor <= v + 1), default=0)
+            body = encode({"kind": "retract", "version": version})
+            draft = Draft(body, ids=(f"w:{version}",), retracts=version, base=base)
+            try:
+                (place,) = await self.append(live, [draft])
+            except Trimmed:
+                if base == tried:
+                    raise Conflict(
+                        "the log no longer reaches back to this event: it cannot be retracted"
+                    ) from None
+                tried = base
+                continue
+            await live.advance(place.version)
+            pending = arms_pending or place.version in live.unsettled
+            state = "pending" if pending else "done"
+            return {
+                "version": place.version,
+                "retracted": version,
+                "duplicate": not place.fresh,
+                "state": state,
+            }

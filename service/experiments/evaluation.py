@@ -1,0 +1,298 @@
+"""What another learner would have lost or earned on a log: answers without an experiment, where the log can give them.
+
+replay       labels and grades do not depend on what was shown: the other learner predicts and learns every event in
+             order, beside one of the log's own spec, both from nothing, and both are judged on the same truths. The
+             means are exact; the interval of their difference is about the traffic that the events come from.
+off-policy   a reward, or a click, is there only for what was shown: rounds logged with the probability of every choice
+             are weighed (`feedrank.learners.inference.off_policy`). `learner` means its spec replayed: weights that
+             have seen a round would void its interval.
+refused      clicks on lists that one learner ranked alone: what it never showed could not be clicked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from feedrank import learners
+from feedrank.learners.errors import InputError
+from feedrank.learners.inference.confidence import Capital, lower_bounds
+from feedrank.learners.inference.off_policy import LoggedChoice, RunningGuess, ValueEstimate
+from feedrank.learners.learner import Learner
+from feedrank.service.contract.faults import Conflict, Unprocessable
+from feedrank.service.contract.messages import only, whole, with_pointer
+from feedrank.service.runtime import Host
+
+from . import measures
+from .measures import Measure
+
+JSON = dict[str, Any]
+FIELDS = frozenset({"spec", "learner", "policy", "measure", "confidence", "until"})
+POLICIES = ("uniform", "first", "logged")
+LONGEST = 20_000  # events that one request may replay
+PAGE = 500
+
+
+@dataclass(slots=True)
+class ReplayTrial:
+    """Two learners on the same events: values of both, and the capital of their difference."""
+
+    own: Learner
+    other: Learner
+    measure: Measure
+    rounds: int = 0
+    left_out: int = 0
+    totals: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    capital: Capital = field(default_factory=lambda: Capital.new(2))
+
+    def apply(self, event: JSON) -> None:
+        """Judge both on an event, then let both learn it."""
+        instance, truth = event["instance"], event["truth"]
+        try:
+            values = [self._value(learner, instance, truth) for learner in (self.own, self.other)]
+            for learner in (self.own, self.other):
+                learner.learn(instance, truth, weight=event.get("weight", 1.0))
+        except InputError:
+            self.left_out += 1
+            return
+        one, other = values
+        if one is None or other is None:
+            self.left_out += 1
+            return
+        self.rounds += 1
+        self.totals = [self.totals[0] + one, self.totals[1] + other]
+        self.capital.add([0, 1], [other - one, one - other])
+
+    def _value(self, learner: Learner, instance: JSON, truth: JSON) -> float | None:
+        served = learner.predict(instance).served()
+        items = instance.get("items", ())
+        ids = items["ids"] if isinstance(items, Mapping) else [item["id"] for item in items]
+        return measures.value(self.measure, {**served, "items": ids, "known": len(learner.labels)}, truth)
+
+    def report(self, alpha: float) -> JSON:
+        n = self.rounds
+        low = [-1.0, -1.0]
+        if n:
+            low = lower_bounds(self.capital.logs(), 0.0, n, 1.0, alpha / 2)
+        means = [total / n if n else None for total in self.totals]
+        return {
+            "method": "replay",
+            "measure": self.measure.text,
+            "measure_in_words": self.measure.in_words,
+            "better": "lower" if self.measure.is_loss else "higher",
+            "rounds": n,
+            "left_out": self.left_out,
+            "own": {"mean": means[0], "total": self.totals[0]},
+            "other": {"mean": means[1], "total": self.totals[1]},
+            "difference": (self.totals[1] - self.totals[0]) / n if n else None,
+            "lower": max(-1.0, low[0]),
+            "upper": min(1.0, -low[1]),
+        }
+
+
+@dataclass(slots=True)
+class ChoiceTrial:
+    """A policy on rounds whose choices were drawn with logged probabilities."""
+
+    policy: str | Learner
+    what: str
+    range: tuple[float, float] = (0.0, 1.0)
+    estimate: ValueEstimate = field(default_factory=ValueEstimate)
+    guess: RunningGuess = field(default_factory=RunningGuess)
+    total: float = 0.0
+
+    def apply(self, event: JSON) -> None:
+        """`names`, `chosen`, `reward` and the `probabilities` (or that of the choice alone) of a round; then it teaches."""
+        names, p, reward = event["names"], event["probabilities"], event["reward"]
+        chosen = names.index(event["chosen"])
+        pi = self._probabilities(event)
+        if p is None:
+            self.estimate.add_chosen(event["probability"], pi[chosen], reward)
+        else:
+            self.estimate.add(LoggedChoice(p, chosen, reward), pi, [self.guess(name) for name in names])
+        self.guess.add(event["chosen"], reward)
+        self.total += reward
+        if isinstance(self.policy, Learner):
+            self.policy.learn(event["instance"], event["truth"], served=event["served"])
+
+    def _probabilities(self, event: JSON) -> list[float]:
+        """pi(a) of every name."""
+        names: list[str] = event["names"]
+        if self.policy == "logged":
+            known = event["probabilities"]
+            # Of the items that were not chosen nothing is known, and nothing is asked.
+            return (
+                list(known) if known else [event["probability"] * (name == event["chosen"]) for name in names]
+            )
+        if self.policy == "uniform":
+            return [1 / len(names)] * len(names)
+        best = names[0]
+        if isinstance(self.policy, Learner):
+            prediction = self.policy.predict(event["instance"])
+            if prediction.probabilities:
+                ranked = [name for name, _ in prediction.ranking]
+                own = dict(zip(ranked, prediction.probabilities, strict=True))
+                return [own[name] for name in names]
+            best = next(name for name, _ in prediction.ranking)
+        return [float(name == best) for name in names]
+
+    def report(self, alpha: float) -> JSON:
+        estimate, n = self.estimate, self.estimate.n
+        lower, upper = (self._scaled(bound) for bound in estimate.interval(alpha))
+        mean = estimate.mean()
+        return {
+            "method": "off-policy",
+            "measure": self.what,
+            "better": "higher",
+            "rounds": n,
+            "effective_rounds": estimate.effective(),
+            "own": {"mean": self._scaled(self.total / n) if n else None},
+            "other": {"mean": None if mean is None else self._scaled(mean), "lower": lower, "upper": upper},
+        }
+
+    def _scaled(self, value: float) -> float:
+        low, high = self.range
+        return low + value * (high - low)
+
+
+class Evaluation:
+    """Called with a learner's name and `{"spec" | "learner" | "policy", "measure"?, "confidence"?, "until"?}`."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def __call__(self, name: str, request: Mapping[str, Any]) -> JSON:
+        """The trial's report, or Conflict where the log cannot tell."""
+        only(request, FIELDS)
+        info = await self._host.info(name)
+        candidate, alpha = await self.candidate(request, info["spec"]), confidence_of(request)
+        until = whole(request, "until") or info["version"]
+        if until > LONGEST:
+            raise Unprocessable.at(
+                "/until", f"at most {LONGEST} events in one request; `feedrank replay` has no limit"
+            )
+        trial: ReplayTrial | ChoiceTrial | None = None
+        async for event in self._events(info["name"], until):
+            if trial is None:
+                trial = self._trial(info["spec"], candidate, request, event)
+            await asyncio.to_thread(trial.apply, _readable(trial, event))
+        if trial is None:
+            raise Conflict("the log is empty: there is nothing to go by")
+        return {"learner": info["name"], "confidence": 1 - alpha, **trial.report(alpha)}
+
+    async def candidate(self, request: Mapping[str, Any], own: JSON) -> Learner | str:
+        """A fresh learner of the spec that was named, or the policy."""
+        stated = [name for name in ("spec", "learner", "policy") if request.get(name) is not None]
+        if len(stated) != 1:
+            raise Unprocessable.at("", "one of `spec`, `learner` and `policy` is required")
+        value = request[stated[0]]
+        if stated[0] == "policy":
+            if value not in POLICIES:
+                raise Unprocessable.at("/policy", f"must be one of {', '.join(POLICIES)}")
+            return str(value)
+        if stated[0] == "learner":
+            if not isinstance(value, str):
+                raise Unprocessable.at("/learner", "must be a learner's name")
+            value = (await self._host.info(value))["spec"]
+        with with_pointer(f"/{stated[0]}"):
+            learner = learners.build(value)
+        if learner.spec["task"] != own["task"]:
+            raise Unprocessable.at(
+                f"/{stated[0]}", f"does {learner.spec['task']}, and the log is one of {own['task']}"
+            )
+        return learner
+
+    def _trial(
+        self, spec: JSON, candidate: Learner | str, request: Mapping[str, Any], event: JSON
+    ) -> ReplayTrial | ChoiceTrial:
+        """What this kind of log allows."""
+        if "reward" in event["truth"]:
+            low, high = spec.get("range", (0.0, 1.0))
+            return ChoiceTrial(candidate, measures.REWARD, (low, high))
+        if "clicks" in event["truth"]:
+            raise Conflict(
+                "the log holds clicks on what one learner showed: what another would have shown could not be clicked. Let "
+                "both draft one list in an experiment with the method `interleave`"
+            )
+        if isinstance(candidate, str):
+            raise Conflict(
+                "a policy can be valued where choices were logged with their probabilities; this log holds labels or "
+                "grades: name a `spec` or a `learner`"
+            )
+        named = request.get("measure", "loss")
+        measure = measures.read(named, [spec], "split")
+        if measure.name == measures.REWARD:
+            raise Unprocessable.at("/measure", "the log holds no rewards")
+        return ReplayTrial(learners.build(spec), candidate, measure)
+
+    async def _events(self, name: str, until: int) -> AsyncIterator[JSON]:
+        after: int | None = 0
+        while after is not None:
+            page = await self._host.events(name, after, PAGE)
+            for event in page["events"]:
+                if event["version"] > until:
+                    return
+                if event["kind"] == "feedback" and not event["retracted"]:
+                    yield event
+            after = page["next"]
+
+
+def _readable(trial: ReplayTrial | ChoiceTrial, event: JSON) -> JSON:
+    """An event as its trial takes it; Conflict where the log changes its kind on the way, or does not say probabilities."""
+    truth = event["truth"]
+    if isinstance(trial, ReplayTrial):
+        if "clicks" in truth or "reward" in truth:
+            raise Conflict(
+                f"event {event['version']} holds clicks or a reward among labels and grades: name `until`"
+            )
+        return event
+    served = event.get("served") or {}
+    if "reward" not in truth or "probability" not in served:
+        raise Conflict(f"event {event['version']} does not say with which probability its choice was drawn")
+    low, high = trial.range
+    return {
+        **event,
+        "names": _item_ids(event["instance"]),
+        "probabilities": None,
+        "probability": float(served["probability"]),
+        "chosen": served["id"],
+        "reward": min(1.0, max(0.0, (float(truth["reward"]) - low) / (high - low))),
+    }
+
+
+def confidence_of(request: Mapping[str, Any]) -> float:
+    """alpha of a request."""
+    value = request.get("confidence", 0.95)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.5 < value < 1:
+        raise Unprocessable.at("/confidence", "must be a number above 0.5 and below 1")
+    return 1 - float(value)
+
+
+def first_place(entry_body: bytes, taken: bytes | None) -> JSON | None:
+    """An interleaved round as a choice of what stands first: by as many of the arms as rank it best."""
+    event = orjson.loads(entry_body)
+    record = event.get("record") or (orjson.loads(taken) if taken is not None else {})
+    tops = record.get("tops")
+    clicked = measures.clicked(event.get("truth", {}))
+    if not tops or clicked is None or not record["served"]["ranking"]:
+        return None
+    names = list(dict.fromkeys([*tops, *_item_ids(record["instance"])]))
+    chosen = record["served"]["ranking"][0]
+    return {
+        "names": names,
+        "probabilities": [tops.count(name) / len(tops) for name in names],
+        "chosen": chosen,
+        "reward": float(chosen in clicked),
+        "instance": record["instance"],
+        "truth": event["truth"],
+        "served": record["served"],
+    }
+
+
+def _item_ids(instance: JSON) -> list[str]:
+    items = instance.get("items", ())
+    return list(items["ids"]) if isinstance(items, Mapping) else [item["id"] for item in items]

@@ -1,0 +1,185 @@
+"""Handover: how far the second arm may take over from the first, by what drafted pages have said so far.
+
+A page is the first arm's, drafted from both, or the second arm's. Only drafted pages are evidence: by the symmetry of the
+draft the difference of credits X in [-1, 1], second minus first, has mean 0 or less under every position bias as long as
+the second arm is no better. So for fixed bets lambda_k and starts s_j (page 0, 32, 96, 224, ... of the evidence)
+
+    V = sum_j w_j sum_k v_k prod_{t > s_j} (1 + lambda_k X_t),      w_j = 1 / ((j + 1) (j + 2)), sum w_j <= 1
+
+is a nonnegative supermartingale from 1, and by Ville's inequality V ever reaches 1 / alpha with chance at most alpha
+while that is so. Later starts let a learner be judged without its first, bad pages, and keep V, hence the probing, up.
+
+    before the proof    all are drafted while B > -BUDGET, else min(1, PROBE V); the rest is the first arm's
+    V >= 1 / alpha      proved: the second arm's, but for WATCH of the pages, which stay drafted
+    E >= 1 / ALARM      after the proof, E <- max(1, E) sum_k v_k (1 - lambda_k X): it has become worse, start anew
+
+B <- B + X, kept within [-2 BUDGET, BUDGET], is what drafting has won or lost in clicks: a bad challenger spends its budget
+within a few pages and is then probed rarely, one that is no worse is compared on every page.
+
+Among the last GENERATION to 2 GENERATION events a unit gives at most CAP pages of evidence and TEACH lessons, or three
+times what units give on average where that is more (a team of ten is no attack). The same list by the same coins counts
+once. While more than CROWD of the pages come from units that have FLOOD, or ten times the average, the share goes back to
+probing (`alarm`): somebody clicks at will.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from feedrank.learners.inference.confidence import BETS, Capital
+from feedrank.learners.kernel import elementary
+
+FIRST, DRAFT, SECOND = "first", "draft", "second"
+PROBE, WATCH, ALARM, BUDGET = 0.15, 0.06, 0.001, 5.0
+LEAST = 50  # lessons before the second arm is shown at all
+CAP, TEACH, FLOOD, GENERATION, CROWD = 3, 5, 20, 2000, 0.1
+STARTS = tuple(32 * (2**j - 1) for j in range(16))
+_SHARES = [1 / ((j + 1) * (j + 2)) for j in range(len(STARTS))]
+_WEIGHTS = BETS / (1 + (BETS / 0.3) ** 2)
+_WEIGHTS = _WEIGHTS / elementary.total(_WEIGHTS)
+_LARGEST = 1e6  # of V and E: beyond, nothing changes, and coming back would take for ever
+
+
+@dataclass(slots=True)
+class Handover:
+    """The state of the rule, a pure fold over feedback."""
+
+    alpha: float
+    capital: Capital = field(default_factory=lambda: Capital.new(len(STARTS)))
+    pages: int = 0
+    lessons: int = 0
+    value: float = 1.0
+    balance: float = 0.0
+    detector: float = 1.0
+    proved: bool = False
+    restarts: int = 0
+    events: int = 0
+    counts: list[dict[str, int]] = field(default_factory=lambda: [{}, {}])
+    crowded: list[int] = field(default_factory=lambda: [0, 0])
+    units: list[int] = field(default_factory=lambda: [0, 0])
+    by_units: list[int] = field(default_factory=lambda: [0, 0])
+
+    @property
+    def alarm(self) -> str | None:
+        """Why the second arm is held back though it may have been proved."""
+        pages = self.events % GENERATION + (GENERATION if self.events >= GENERATION else 0)
+        if pages >= 100 and sum(self.crowded) > CROWD * pages:
+            return "many pages come from few units: their clicks do not count"
+        return None
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The shares of pages that are drafted, and that are the second arm's."""
+        if self.lessons < LEAST:
+            return 0.0, 0.0
+        if self.alarm:
+            return PROBE, 0.0
+        if self.proved:
+            return WATCH, 1 - WATCH
+        return (1.0 if self.balance > -BUDGET else min(1.0, PROBE * self.value)), 0.0
+
+    def mode(self, coin: float) -> str:
+        """Whose page it is; `coin` is in [0, 1)."""
+        drafted, second = self.shares
+        return SECOND if coin < second else DRAFT if coin < second + drafted else FIRST
+
+    def may_teach(self, unit: object) -> bool:
+        """Whether a page of this unit is still a lesson."""
+        return unit is None or self._count(f"u{unit}") < self._limit(TEACH, 3)
+
+    def _limit(self, least: int, times: int) -> int:
+        return max(least, times * sum(self.by_units) // max(1, sum(self.units)))
+
+    def _count(self, key: str) -> int:
+        return self.counts[0].get(key, 0) + self.counts[1].get(key, 0)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """One page with feedback; it is evidence if it has `credits`."""
+        if self.events and self.events % GENERATION == 0:
+            self.counts, self.crowded = [{}, self.counts[0]], [0, self.crowded[0]]
+            self.units, self.by_units = [0, self.units[0]], [0, self.by_units[0]]
+        self.events += 1
+        self.lessons += 1
+        unit, credits = event.get("unit"), event.get("credits")
+        fresh = True
+        if unit is not None:
+            self.by_units[0] += 1
+            self.units[0] += f"u{unit}" not in self.counts[0]
+            self.crowded[0] += self._add(f"u{unit}") > self._limit(FLOOD, 10)
+            if credits is not None:
+                own, coins = self._add(f"e{unit}"), self._add(f"c{event.get('coins')}")
+                fresh = own <= self._limit(CAP, 3) and coins == 1
+        if credits is not None and fresh:
+            self._bet(credits[1] - credits[0])
+
+    def _add(self, key: str) -> int:
+        self.counts[0][key] = self.counts[0].get(key, 0) + 1
+        return self._count(key)
+
+    def _bet(self, x: float) -> None:
+        rows = [j for j, start in enumerate(STARTS) if start <= self.pages]
+        self.pages += 1
+        if self.proved:
+            factor = sum((_WEIGHTS * (1 - BETS * x)).tolist())
+            self.detector = min(max(1.0, self.detector) * factor, _LARGEST)
+            if self.detector >= 1 / ALARM:
+                self._restart()
+            return
+        self.balance = max(-2 * BUDGET, min(self.balance + x, BUDGET))
+        self.capital.add(rows, [x] * len(rows))
+        each = np.ldexp(self.capital.mantissa * _WEIGHTS, self.capital.exponent.astype(np.int32))
+        # Sums in the order of the list: equal logs must give equal states on every machine.
+        cash = 1.0 - sum(_SHARES)
+        self.value = min(
+            cash + sum(w * sum(row) for w, row in zip(_SHARES, each.tolist(), strict=True)), _LARGEST
+        )
+        self.proved = self.value >= 1 / self.alpha
+
+    def _restart(self) -> None:
+        self.capital, self.pages, self.value = Capital.new(len(STARTS)), 0, 1.0
+        self.detector, self.proved, self.balance = 1.0, False, -BUDGET
+        self.restarts += 1
+
+    def report(self) -> dict[str, Any]:
+        """What GET says."""
+        drafted, second = self.shares
+        return {
+            "drafted": drafted,
+            "share": second,
+            "evidence": self.value,
+            "balance": self.balance,
+            "needed": 1 / self.alpha,
+            "pages": self.pages,
+            "proved": self.proved,
+            "restarts": self.restarts,
+            "alarm": self.alarm,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as JSON values."""
+        return {
+            "mantissa": b64encode(self.capital.mantissa.astype("<f8").tobytes()).decode(),
+            "exponent": b64encode(self.capital.exponent.astype("<i8").tobytes()).decode(),
+            **{name: getattr(self, name) for name in _PLAIN},
+        }
+
+    @classmethod
+    def from_json(cls, alpha: float, data: Mapping[str, Any]) -> Handover:
+        """The inverse of `to_json`."""
+        shape = (len(STARTS), len(BETS))
+        capital = Capital(
+            np.frombuffer(b64decode(data["mantissa"]), "<f8").reshape(shape).copy(),
+            np.frombuffer(b64decode(data["exponent"]), "<i8").reshape(shape).astype(np.int64),
+        )
+        return cls(alpha, capital, **{name: data[name] for name in _PLAIN})
+
+
+_PLAIN = (
+    "pages", "lessons", "value", "balance", "detector", "proved", "restarts", "events", "counts", "crowded",
+    "units", "by_units",
+)  # fmt: skip

@@ -1,0 +1,227 @@
+"""Predict of an experiment: the unit's arm decides (split), or all arms do and their lists are drafted into one.
+
+One record remembers what was served, to whom, when, and by which arm. With `wait` it falls due when its time to answer
+is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+
+from feedrank.learners import forms
+from feedrank.service.contract.faults import Conflict, ServiceError, Unprocessable
+from feedrank.service.contract.messages import (
+    INSTANCE,
+    LONGEST_PREDICTION_ID,
+    PREDICT,
+    SHARED,
+    batch_of,
+    encode,
+    flag,
+    id_of,
+    new_prediction_id,
+    only,
+    request_digest,
+    with_pointer,
+)
+from feedrank.service.runtime import Host
+from feedrank.service.store import Clash, Record
+
+from . import interleave, records
+from .assignment import hashed
+from .behaviour import query_hash
+from .handover import DRAFT, SECOND
+from .loaded import LoadedExperiment
+from .state import RUNNING, grace
+
+JSON = dict[str, Any]
+FIELDS = PREDICT | {"unit", "before", "query", "offset"}
+_OWN = ("unit", "before", "query", "offset")
+LONGEST_QUERY = 2000
+
+
+class Serving:
+    """Called with an experiment and a request of the contract."""
+
+    def __init__(self, host: Host) -> None:
+        self._host, self._store, self._settings = host, host.store, host.settings
+
+    async def __call__(self, live: LoadedExperiment, request: Mapping[str, Any]) -> JSON:
+        """As a learner's, with `unit`."""
+        done = []
+        if "instances" in request:
+            for i, one in enumerate(batch_of(request, "instances", self._settings.max_batch, SHARED)):
+                with with_pointer(f"/instances/{i}"):
+                    done.append(await self._one(live, only(one, FIELDS)))
+        else:
+            done.append(await self._one(live, only(request, FIELDS)))
+        kept = {id: record for _, id, record in done if id is not None}
+        replies = [reply for reply, _, _ in done]
+        if kept:
+            try:
+                first = await self._store.remember(live.log, kept, self._settings.prediction_ttl)
+            except Clash:
+                raise Conflict("a prediction with this id was asked for with another request") from None
+            replies = [_repeated(reply, first) for reply in replies]
+        return {"predictions": replies} if "instances" in request else replies[0]
+
+    async def _one(
+        self, live: LoadedExperiment, request: Mapping[str, Any]
+    ) -> tuple[JSON, str | None, Record]:
+        """(reply, prediction id if it is to be remembered, record); the arm refuses what it does not know."""
+        remember = flag(request, "remember", True)
+        own, now = id_of(request, "prediction_id", LONGEST_PREDICTION_ID), time.time()
+        # An id costs as much as a small prediction: it is made only where it is shown, or decides.
+        needed = remember or not live.plan.split or request.get("unit") is None
+        id = own or (new_prediction_id(live.log, now) if needed else "")
+        asked = {name: value for name, value in request.items() if name != "prediction_id"}
+        reply, record = await self.decide(live, asked, id)
+        reply["experiment"] = live.name
+        if not remember:
+            return reply, None, Record(b"")
+        reply = {"prediction_id": id, **reply}
+        if record["counted"] and "arm" in record:
+            live.served[record["arm"]] += 1
+        digest = ""
+        if own is not None:
+            record["reply"] = reply
+            digest = request_digest(request)
+        wait = live.plan.wait
+        # Due a little later than the window ends: an answer in the last moment has still been written then.
+        due = now + wait + grace(wait) / 2 if wait is not None and record["counted"] else None
+        return (
+            reply,
+            id,
+            Record(encode({**record, "at": now, "owner": ["experiment", live.name]}), digest, due),
+        )
+
+    async def decide(self, live: LoadedExperiment, request: Mapping[str, Any], id: str) -> tuple[JSON, JSON]:
+        """What is served to the request's unit, and the record of it."""
+        plan, unit = live.plan, id_of(request, "unit")
+        seat = id if unit is None else unit
+        counted = live.figures.status == RUNNING and plan.assignment.takes_part(seat)
+        top, offset = records.top_of(request), records.offset_of(request)
+        asked = {name: value for name, value in request.items() if name not in _OWN} | {"remember": False}
+        if not plan.split or live.specs[0]["task"] == "multilabel":
+            # A draft needs whole lists, and the measures of sets how many labels there are.
+            asked.pop("top", None)
+        if offset:
+            asked.pop("top", None)
+        record: JSON = {"counted": counted}
+        if unit is not None:
+            record["unit"] = hashed(plan.seed, "unit", unit)
+        arm, coins = self._hand_over(live, asked, seat, record)
+        self._extend(live, asked, request, record)
+        record["instance"] = {name: asked[name] for name in INSTANCE if name in asked}
+        before = records.before_of(request)
+        if before is not None:
+            record["before"] = before
+        if plan.split or not record["counted"]:
+            record["arm"] = plan.assignment.arm(seat) if plan.split and counted else arm
+            reply = await self._host.predict(plan.arms[record["arm"]], asked)
+            record["known"] = len(reply["ranking"])
+            reply["ranking"] = _page(reply["ranking"], offset, top)
+            record["served"] = records.served_in(live, reply)
+        else:
+            replies = await asyncio.gather(*(self._host.predict(name, asked) for name in plan.arms))
+            reply = self._draft(live, replies, coins or id, (offset, top), record)
+        if plan.handover and "items" in record["instance"]:
+            record["instance"] = records.page_of(record["instance"], record["served"]["ranking"])
+        if plan.shadow:
+            quiet = await asyncio.gather(*(self._quietly(name, asked) for name in plan.shadow))
+            record["shadow"] = [None if one is None else records.served_in(live, one) for one in quiet]
+        return reply, record
+
+    def _hand_over(
+        self, live: LoadedExperiment, asked: JSON, seat: str, record: JSON
+    ) -> tuple[int, str | None]:
+        """The arm of a page that is not drafted; and, where evidence decides, the text of its coins.
+
+        They belong to the unit and the list: the next page of a search goes on with the same draft.
+        """
+        handover = live.figures.handover
+        if handover is None or not record["counted"]:
+            return live.incumbent, None
+        items = asked.get("items", ())
+        ids = items.get("ids", ()) if isinstance(items, Mapping) else items
+        names = [each.get("id") if isinstance(each, Mapping) else each for each in ids or ()]
+        coins = f"{seat}\n{encode(names).hex()}"
+        mode = handover.mode(hashed(live.plan.seed, "handover", coins) * 2.0**-64)
+        record["counted"], record["coins"] = mode == DRAFT, hashed(live.plan.seed, "coins", coins)
+        if not handover.may_teach(record.get("unit")):
+            record["beyond_cap"] = True
+        return int(mode == SECOND), coins
+
+    def _extend(self, live: LoadedExperiment, asked: JSON, request: Mapping[str, Any], record: JSON) -> None:
+        """Add to the items what users did with them before."""
+        query = request.get("query")
+        if query is not None and (not isinstance(query, str) or len(query) > LONGEST_QUERY):
+            raise Unprocessable.at("/query", f"must be text of at most {LONGEST_QUERY} characters")
+        if query is not None:
+            record["query"] = query_hash(live.plan.seed, query)
+        behaviour = live.figures.behaviour
+        if behaviour is not None and "items" in asked:
+            asked["items"] = behaviour.extended(asked["items"], record.get("query"), record.get("unit"))
+
+    def _draft(
+        self,
+        live: LoadedExperiment,
+        replies: Sequence[JSON],
+        id: str,
+        page: tuple[int, int | None],
+        record: JSON,
+    ) -> JSON:
+        key = "id" if forms.of(live.specs[0]["task"]).items else "label"
+        entries = [{entry[key]: entry for entry in reply["ranking"]} for reply in replies]
+        drafted = interleave.draft(
+            [list(names) for names in entries],
+            live.plan.seed,
+            id,
+            None if page[1] is None else page[0] + page[1],
+        )
+        drafted = interleave.Drafted(
+            *(_page(each, *page) for each in (drafted.names, drafted.teams, drafted.credits))
+        )
+        record["drafted"] = asdict(drafted)
+        record["served"] = {"ranking": drafted.names}
+        # Who stood first by which chance: an off-policy answer needs no more.
+        record["tops"] = [next(iter(names)) for names in entries if names]
+        if live.plan.compares_losses:
+            record["arms"] = [{"ranking": list(names)} for names in entries]
+        ranking = [entries[team][name] for name, team in zip(drafted.names, drafted.teams, strict=True)]
+        versions = {name: reply["version"] for name, reply in zip(live.plan.arms, replies, strict=True)}
+        return {
+            "learner": None,
+            "version": live.version,
+            "versions": versions,
+            "ranking": ranking,
+            "margin": None,
+            "abstained": False,
+        }
+
+    async def _quietly(self, name: str, asked: JSON) -> JSON | None:
+        """A shadow arm's prediction; whatever is wrong with the arm, users must not feel it."""
+        try:
+            return await self._host.predict(name, asked)
+        except ServiceError:
+            return None
+
+
+def _page(entries: list[Any], offset: int, top: int | None) -> list[Any]:
+    """The places of a list that are shown."""
+    return entries[offset:] if top is None else entries[offset : offset + top]
+
+
+def _repeated(reply: JSON, first: Mapping[str, bytes]) -> JSON:
+    """The reply of the first time, where the id was there before."""
+    stored = first.get(reply.get("prediction_id", ""))
+    if not stored:
+        return reply
+    again: JSON = orjson.loads(stored).get("reply", reply)
+    return again

@@ -1,0 +1,79 @@
+"""What the arms learn of an experiment's events: each once, under an id made of the log and the version."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from feedrank.service.contract.faults import NotFound, ServiceError, StoreUnavailable, TimedOut
+from feedrank.service.runtime import Host
+
+from . import records
+from .loaded import LoadedExperiment
+
+JSON = dict[str, Any]
+HEALED = 64  # doubtful events taught again at once
+
+
+class Teaching:
+    """Between an experiment's log and its arms."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def teach(
+        self, live: LoadedExperiment, events: Sequence[tuple[int, JSON]]
+    ) -> list[dict[str, JSON]]:
+        """Every arm (or the one that served) learns each event once, however often this is called: replies by arm."""
+        lessons: dict[str, list[tuple[int, JSON]]] = {}
+        for index, (version, event) in enumerate(events):
+            if event.get("truth") and "record" in event:
+                for name, lesson in records.lessons(live, version, event):
+                    lessons.setdefault(name, []).append((index, lesson))
+        done = await asyncio.gather(
+            *(self._teach(name, [one for _, one in own]) for name, own in lessons.items())
+        )
+        taught: list[dict[str, JSON]] = [{} for _ in events]
+        for (name, own), replies in zip(lessons.items(), done, strict=True):
+            for (index, _), reply in zip(own, replies, strict=True):
+                taught[index][name] = reply
+        return taught
+
+    async def _teach(self, name: str, lessons: Sequence[JSON]) -> list[JSON]:
+        """The replies of one arm, in order; its problem where it refuses."""
+        try:
+            if len(lessons) == 1:
+                return [await self._host.feedback(name, lessons[0])]
+            reply = await self._host.feedback(name, {"events": lessons})
+        except (StoreUnavailable, TimedOut):
+            raise
+        except ServiceError as error:
+            # An arm that was deleted, or is full, must not keep the others from learning.
+            if len(lessons) == 1:
+                return [{"problem": error.problem()}]
+            return [reply for lesson in lessons for reply in await self._teach(name, [lesson])]
+        results: list[JSON] = reply["results"]
+        return results
+
+    async def heal(self, live: LoadedExperiment) -> None:
+        """Teach again what may not have been taught: an arm that knows it takes it for a repeat."""
+        versions = live.old_doubts(HEALED)
+        if versions:
+            events = [
+                (version, event) for version in versions if (event := await live.event(version)) is not None
+            ]
+            await self.teach(live, events)
+            for version in versions:
+                live.doubtful.pop(version, None)
+
+    async def untaught(self, live: LoadedExperiment, version: int) -> bool:
+        """Have every arm that learned the event at `version` retract it; whether one is still folding again."""
+        pending = False
+        for name in (*live.plan.arms, *live.plan.shadow):
+            try:
+                done = await self._host.retract(name, {"feedback_id": records.lesson_id(live, version)})
+            except NotFound:
+                continue  # it never learned the event, or is gone itself
+            pending = pending or done["state"] == "pending"
+        return pending
