@@ -1,1 +1,5 @@
-"""The page to watch learners learn: static files, and the one route that serves them."""
+"""The page at `/`: its files, which ask the public API like any other client."""
+
+from pathlib import Path
+
+STATIC = Path(__file__).parent / "static"

@@ -68,6 +68,18 @@ export const weights = (name, label, limit) => send("GET", address("learners", n
 export const events = (name, after, limit) => send("GET", address("learners", name, `/events${query({ after, limit })}`));
 export const predict = (name, body) => send("POST", address("learners", name, "/predict"), body);
 export const feedback = (name, body) => send("POST", address("learners", name, "/feedback"), body);
+export const create = (name, spec) => send("PUT", address("learners", name), spec);
+export const description = () => send("GET", "openapi.json");
+
+// The server itself: whether it takes writes, its version and the kernel of its learners.
+export async function health() {
+  const [ready, metrics] = await Promise.all([fetch("readyz", { credentials: "omit" }), fetch("metrics", { credentials: "omit" })]).catch(() => {
+    throw new Unreachable();
+  });
+  const [, kernel, version] = /^feedrank_build_info\{kernel="([^"]*)",version="([^"]*)"\}/m.exec(await metrics.text()) ?? [];
+  return { ready: ready.ok, kernel, version };
+}
 export const experiments = (cursor) => send("GET", `v1/experiments${query({ limit: 100, cursor })}`);
 export const experiment = (name) => send("GET", address("experiments", name));
 export const past = (name) => send("GET", address("experiments", name, "/history"));
+export const step = (name, what, body) => send("POST", address("experiments", name, `/${what}`), body);

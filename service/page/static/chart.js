@@ -31,7 +31,7 @@ export function trailing(points, least) {
   });
 }
 
-// series: [{ name, kind, points: [[x, y]], band: [[x, low, high]] }]; options: { x, low, high, zero, describe }
+// series: [{ name, kind, points: [[x, y]], band: [[x, low, high]] }]; options: { x, low, high, zero, from, to, describe }
 export function chart(label) {
   const id = `plot-${(charts += 1)}`;
   const legend = h("dl", { class: "legend" });
@@ -44,9 +44,10 @@ export function chart(label) {
   function draw() {
     const width = Math.max(240, frame.clientWidth || 600);
     const { series, x: xName, low, high, zero } = data;
-    const longest = series.find((one) => one.points.length)?.points ?? [];
-    const last = longest.length ? longest[longest.length - 1][0] : 1;
-    const X = (value) => PAD.left + (value / (last || 1)) * (width - PAD.left - PAD.right);
+    const longest = series.map((one) => one.points).reduce((most, points) => ((points.at(-1)?.[0] ?? -1) > (most.at(-1)?.[0] ?? -1) ? points : most), []);
+    const first = data.from ?? 0;
+    const last = data.to ?? (longest.length ? longest[longest.length - 1][0] : 1);
+    const X = (value) => PAD.left + ((value - first) / (last - first || 1)) * (width - PAD.left - PAD.right);
     const Y = (value) => PAD.top + ((high - value) / (high - low || 1)) * (HEIGHT - PAD.top - PAD.bottom);
     const parts = [
       svg("clipPath", { id }, svg("rect", { x: PAD.left, y: PAD.top - 2, width: width - PAD.left - PAD.right + 4, height: HEIGHT - PAD.top - PAD.bottom + 4 })),
@@ -54,7 +55,7 @@ export function chart(label) {
         svg("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: Y(value), y2: Y(value) }),
         svg("text", { class: "tick", x: PAD.left - 8, y: Y(value) + 4, "text-anchor": "end" }, String(Number(value.toPrecision(6))).replace("-", "−")),
       ]),
-      ticks(0, last, Math.max(2, Math.floor(width / 130)))
+      ticks(first, last, Math.max(2, Math.floor(width / 130)))
         .filter((value) => Number.isInteger(value) && value > 0)
         .map((value) => svg("text", { class: "tick", x: Math.min(X(value), width - PAD.right - 4 * count(value).length), y: HEIGHT - 8, "text-anchor": "middle" }, count(value))),
     ];

@@ -1,4 +1,4 @@
-// The API as /openapi.json describes it, to read. Drawn here, so that it works offline and under the same strict policy.
+// The API as /openapi.json describes it, to read and to try. Drawn here, so that it works offline and under the same strict policy.
 
 import { card, h } from "./dom.js";
 
@@ -35,12 +35,64 @@ function fields(schema) {
 
 const json = (content) => content && Object.values(content)[0];
 
+// What goes out and what comes back, as it is. The key is kept in its field, and forgotten with the page.
+const key = h("input", { id: "key", type: "password", autocomplete: "off", spellcheck: "false" });
+
+function attempt(path, method, call, example) {
+  const parameters = (call.parameters ?? []).map(own).filter((one) => one.in === "path" || one.in === "query");
+  const inputs = parameters.map((one) => h("input", { name: one.name, required: one.in === "path", autocomplete: "off", placeholder: kind(one.schema), "aria-label": one.name }));
+  const media = Object.keys(call.requestBody?.content ?? {})[0];
+  const body = media && h("textarea", { rows: 5, spellcheck: "false", "aria-label": "body" });
+  if (body) body.value = example ? JSON.stringify(example, null, 2) : "";
+  const status = h("p", { role: "status" });
+  const text = h("pre", { class: "reply", hidden: true });
+
+  async function send(event) {
+    event.preventDefault();
+    const values = parameters.map((one, i) => [one, inputs[i].value.trim()]);
+    const place = values.filter(([one]) => one.in === "path").reduce((at, [one, value]) => at.replace(`{${one.name}}`, encodeURIComponent(value)), path);
+    const query = new URLSearchParams(values.filter(([one, value]) => one.in === "query" && value).map(([one, value]) => [one.name, value]));
+    const headers = { ...(key.value && { Authorization: `Bearer ${key.value.trim()}` }), ...(media && { "Content-Type": media }) };
+    const address = `${place.slice(1)}${query.size ? `?${query}` : ""}`;
+    try {
+      const reply = await fetch(address, { method: method.toUpperCase(), headers, body: body?.value || undefined, credentials: "omit" });
+      status.textContent = `${reply.status} ${reply.statusText} · ${reply.headers.get("content-type") ?? "no body"}`;
+      text.textContent = pretty(await reply.text());
+    } catch {
+      status.textContent = "no reply from the server";
+      text.textContent = "";
+    }
+    text.hidden = !text.textContent;
+  }
+
+  return h("form", { class: "attempt", onsubmit: send }, h("h3", null, "Try it"),
+    parameters.map((one, i) => h("label", null, `${one.name} `, inputs[i])), body, h("div", { class: "row" }, h("button", null, "Send")), status, text);
+}
+
+const MOST = 20000; // characters of a reply that are shown
+
+function pretty(text) {
+  let shown = text;
+  try {
+    shown = JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    // Not JSON: lines of a stream, metrics, a snapshot.
+  }
+  return shown.length > MOST ? `${shown.slice(0, MOST)}\n… ${shown.length - MOST} characters more` : shown;
+}
+
+// A reply's fields, folded away under its status.
+function replied(status, answer) {
+  const schema = json(own(answer)?.content)?.schema;
+  const head = [h("code", null, status), " ", own(answer)?.description ?? ""];
+  if (!schema) return h("li", null, head);
+  return h("li", null, h("details", null, h("summary", null, head, " ", h("code", null, kind(schema))), fields(schema)));
+}
+
 function operation(path, method, call) {
   const body = json(call.requestBody?.content);
   const example = own(body?.schema)?.examples?.[0] ?? body?.example ?? Object.values(body?.examples ?? {})[0]?.value;
-  const replies = Object.entries(call.responses ?? {}).map(([status, reply]) =>
-    h("li", null, h("code", null, status), " ", own(reply)?.description ?? "",
-      json(own(reply)?.content)?.schema ? [" ", h("code", null, kind(json(own(reply).content).schema))] : null));
+  const replies = Object.entries(call.responses ?? {}).map(([status, reply]) => replied(status, reply));
   return h("details", { class: "operation" },
     h("summary", null, h("code", null, `${method.toUpperCase()} ${path}`), " ",
       h("span", { class: "note" }, (call.description ?? call.summary ?? "").split("\n")[0])),
@@ -50,7 +102,8 @@ function operation(path, method, call) {
       : null,
     body ? [h("h3", null, "Body"), fields(body.schema)] : null,
     example ? h("pre", null, JSON.stringify(example, null, 2)) : null,
-    h("h3", null, "Replies"), h("ul", null, replies));
+    h("h3", null, "Replies"), h("ul", null, replies),
+    attempt(path, method, call, example));
 }
 
 const groups = new Map();
@@ -62,6 +115,7 @@ for (const [path, methods] of Object.entries(spec.paths)) {
 }
 document.getElementById("main").replaceChildren(
   h("h1", null, `${spec.info.title} ${spec.info.version}`),
-  h("p", null, "Everything the service does, from ", h("a", { href: "openapi.json" }, "openapi.json"), "."),
+  h("p", null, "Everything the service does, from ", h("a", { href: "openapi.json" }, "openapi.json"), ", to read and to try on this server."),
+  h("form", { onsubmit: (event) => event.preventDefault() }, h("label", { for: "key" }, "Key, if the server asks for one "), key),
   ...[...groups].map(([tag, calls]) => card(tag, calls)),
 );

@@ -1,18 +1,22 @@
-// Experiments: who is ahead, how sure that is, and how it became so.
+// Experiments: who is ahead, how sure that is, how it became so, and what to do about it.
 
 import * as api from "./api.js";
 import { chart } from "./chart.js";
 import { card, count, decimal, h, keyed } from "./dom.js";
+import { delays, interval, shares } from "./pictures.js";
 
 const TOGETHER = 10; // verdicts asked for at a look
 const PAIRS = 6; // charts drawn; the table has all pairs
 
 const link = (name) => h("a", { href: `#/learners/${encodeURIComponent(name)}` }, name);
+const plural = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
 
-function sentence({ verdict, more_rounds: more, status }) {
+function sentence({ verdict, more_units: units, more_rounds: rounds, status }) {
   if (verdict !== "undecided") return `${verdict} is better`;
   if (status === "stopped") return "Stopped undecided";
-  return more === null ? "Undecided" : `Undecided; about ${count(more)} more rounds at the present effect`;
+  if (units === null) return "Undecided";
+  const more = rounds > units ? `${plural(units, "unit")}, some ${plural(rounds, "round")}` : plural(units, "unit");
+  return `Undecided; about ${more} more at the present effect`;
 }
 
 export function experimentsPage() {
@@ -26,24 +30,81 @@ export function experimentsPage() {
     const { experiments, next } = await api.experiments(null);
     keyed(list, experiments, (one) => one.name, (one) => {
       const state = h("p");
+      const measured = one.measure ?? "what the first feedback holds";
       return Object.assign(h("li", { class: "card" },
         h("h2", null, h("a", { href: `#/experiments/${encodeURIComponent(one.name)}` }, one.name)),
-        h("p", { class: "dim" }, `${one.arms.join(" against ")}, by ${one.method}, measured by ${one.measure}`), state), { state });
+        h("p", { class: "dim" }, `${one.arms.join(" against ")}, by ${one.method}, measured by ${measured}`), state), { state });
     });
     empty.hidden = experiments.length > 0;
     first.hidden = next === null;
     // A few at each look, in turns: nobody reads a hundred verdicts a second.
     for (let i = 0; i < Math.min(TOGETHER, experiments.length); i += 1) {
       const { name } = experiments[(turn + i) % experiments.length];
-      const told = await api.experiment(name).catch((error) => {
+      const report = await api.experiment(name).catch((error) => {
         if (error.status !== 404) throw error;
         return null; // deleted meanwhile
       });
-      if (told) list.held.get(name).state.replaceChildren(h("strong", null, sentence(told)), h("span", { class: "dim" }, `, ${told.status}, ${count(told.version)} events`));
+      if (report) list.held.get(name).state.replaceChildren(h("strong", null, sentence(report)), h("span", { class: "dim" }, `, ${report.status}, ${plural(report.version, "event")}`));
     }
     turn += TOGETHER;
   }
   return { element, update };
+}
+
+// A step that cannot be taken back is asked for once more, in words that say what it does.
+function confirmed(title, text, action, extra = null) {
+  return new Promise((resolve) => {
+    const dialog = h("dialog", { class: "confirm", "aria-labelledby": "confirm-title" });
+    const form = h("form", { method: "dialog" },
+      h("h2", { id: "confirm-title" }, title), h("p", null, text), extra,
+      h("menu", null, h("button", { class: "quiet", value: "" }, "Cancel"), h("button", { value: "ok" }, action)));
+    dialog.append(form);
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "ok");
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+    form.querySelector("button").focus();
+  });
+}
+
+function actions(name, done) {
+  const note = h("output", { class: "outcome" });
+  const run = async (step, body) => {
+    try {
+      await api.step(name, step, body);
+      note.className = "outcome";
+      note.textContent = "";
+      await done();
+    } catch (error) {
+      note.className = "outcome bad";
+      note.textContent = error.message;
+    }
+  };
+  const pause = h("button", { class: "quiet", onclick: () => run(pause.step) }, "Pause");
+  const stop = h("button", { class: "quiet", onclick: async () => {
+    if (await confirmed(`Stop ${name}?`, "Nothing counts any more, for good. Its learners stay, and the first arm serves everybody.", "Stop")) await run("stop");
+  } }, "Stop");
+  const promote = h("button", { onclick: async () => {
+    const arms = h("select", { id: "promote-arm" }, Object.keys(promote.report.arms).map((arm) => h("option", { selected: arm === promote.report.verdict }, arm)));
+    const alias = h("input", { id: "promote-alias", value: promote.report.definition.alias ?? "", required: true, spellcheck: "false" });
+    const fields = h("div", { class: "fields" }, h("label", { for: "promote-arm" }, "Arm"), arms, h("label", { for: "promote-alias" }, "Alias that apps call"), alias);
+    const undecided = promote.report.verdict === "undecided" ? " The verdict is undecided." : "";
+    if (await confirmed(`Promote an arm of ${name}?`, `The alias is switched at once, on all replicas, and the experiment stops.${undecided}`, "Promote", fields)) {
+      await run("promote", { arm: arms.value, alias: alias.value });
+    }
+  } }, "Promote");
+  const element = h("div", { class: "actions" }, h("div", { class: "row" }, pause, stop, promote), note);
+  return {
+    element,
+    update(report) {
+      promote.report = report;
+      pause.step = report.status === "paused" ? "resume" : "pause";
+      pause.textContent = report.status === "paused" ? "Resume" : "Pause";
+      pause.hidden = stop.hidden = report.status === "stopped";
+    },
+  };
 }
 
 export function experimentPage(name) {
@@ -51,65 +112,90 @@ export function experimentPage(name) {
   const verdict = h("p", { class: "verdict" });
   const why = h("p", { class: "note" });
   const arms = h("tbody");
-  const head = ["Arm", "Mean", "Units", "Rounds", "Share of units"].map((title, i) => h("th", { scope: "col", class: i && i < 4 ? "number" : null }, title));
+  const head = ["Arm", "Mean", "Units", "Rounds"].map((title, i) => h("th", { scope: "col", class: i ? "number" : null }, title));
+  const means = h("p", { class: "note" });
   const pairs = h("div", { class: "pairs" });
+  const ratio = h("div");
+  const ratioCard = card("Who is served by whom", ratio);
+  const late = h("div");
+  const lateCard = card("How long answers take", late);
+  const guards = h("div");
+  const guardCard = card("Guardrails", guards);
+  const buttons = actions(name, () => update(true));
   const element = h("div", null,
     h("div", { class: "head" }, h("div", null, h("h1", null, name), kind)),
-    h("section", { class: "card" }, h("h2", null, "Verdict"), verdict, why),
-    pairs,
-    card("Arms", h("table", { class: "arms" }, h("thead", null, h("tr", null, head)), arms)));
-  let version = -1;
-  let status = "";
+    h("section", { class: "card" }, h("h2", null, "Verdict"), verdict, why, buttons.element),
+    pairs, guardCard,
+    card("Arms", h("table", { class: "arms" }, h("thead", null, h("tr", null, head)), arms), means),
+    h("div", { class: "halves" }, ratioCard, lateCard));
+  let shown = "";
 
-  async function update() {
-    const told = await api.experiment(name);
-    if (told.version === version && told.status === status) return;
+  async function update(anyway = false) {
+    const report = await api.experiment(name);
+    const now = `${report.version} ${report.status} ${report.waiting}`;
+    if (now === shown && !anyway) return;
     const past = await api.past(name);
-    const { definition } = told;
-    kind.textContent = `${told.status}, by ${told.method}, measured by ${told.measure} (${told.better} is better), confidence ${told.confidence}`;
-    verdict.textContent = sentence(told);
-    verdict.className = `verdict ${told.verdict === "undecided" ? "" : "decided"}`;
-    why.textContent = told.reason + (told.promoted ? `; ${told.promoted} was promoted` : "");
-    showArms(told, definition);
-    showPairs(told, past);
-    version = told.version;
-    status = told.status;
+    kind.textContent = `${report.status}, by ${report.method}; ${report.measure_in_words}; confidence ${report.confidence}; about ${report.target}`;
+    verdict.textContent = sentence(report);
+    verdict.className = `verdict ${report.verdict === "undecided" ? "" : "decided"}`;
+    why.textContent = report.reason + (report.promoted ? `; ${report.promoted} was promoted` : "");
+    buttons.update(report);
+    showArms(report);
+    showPairs(report, past);
+    showPictures(report);
+    shown = now;
   }
 
-  function showArms(told, { weights, method }) {
-    const units = Object.values(told.arms).reduce((sum, arm) => sum + arm.units, 0);
-    const whole = Object.values(weights ?? {}).reduce((sum, weight) => sum + weight, 0);
-    keyed(arms, Object.entries(told.arms), ([arm]) => arm, ([arm]) => {
-      const bar = h("meter", { min: 0, max: 1, "aria-hidden": "true" });
-      const share = h("span", { class: "dim" });
+  function showArms(report) {
+    keyed(arms, Object.entries(report.arms), ([arm]) => arm, ([arm]) => {
       const numbers = [0, 1, 2].map(() => h("td", { class: "number" }));
-      return Object.assign(h("tr", null, h("th", { scope: "row" }, link(arm)), numbers, h("td", { class: "share" }, bar, share)), { bar, share, numbers });
-    }, (row, [arm, { mean, units: own, rounds }]) => {
-      row.classList.toggle("winner", told.verdict === arm);
-      [decimal(mean), count(own), count(rounds)].forEach((text, i) => (row.numbers[i].textContent = text));
-      row.bar.value = units ? own / units : 0;
-      const meant = method === "split" && whole ? `, meant ${((100 * (weights[arm] ?? 0)) / whole).toFixed(0)} %` : "";
-      row.share.textContent = units ? `${((100 * own) / units).toFixed(1)} %${meant}` : "–";
+      return Object.assign(h("tr", null, h("th", { scope: "row" }, link(arm)), numbers), { numbers });
+    }, (row, [arm, { mean, units, rounds }]) => {
+      row.classList.toggle("winner", report.verdict === arm);
+      [decimal(mean), count(units), count(rounds)].forEach((text, i) => (row.numbers[i].textContent = text));
     });
+    const each = report.rounds_per_unit === 1 ? "its first round" : `the mean of its first ${count(report.rounds_per_unit)} rounds`;
+    const waiting = report.waiting ? ` ${plural(report.waiting, "round")} wait until their time to answer is over.` : "";
+    means.textContent = (report.definition.count === "units" ? `A unit counts by ${each}.` : "Every round counts.") + waiting;
   }
 
-  function showPairs(told, past) {
-    const drawn = told.differences.slice(0, PAIRS).map((difference, at) => ({ ...difference, at }));
+  function showPairs(report, past) {
+    const drawn = report.differences.slice(0, PAIRS).map((difference, at) => ({ ...difference, at }));
+    const what = report.measure_in_words.replace(/, (lower|higher) is better$/, "");
     keyed(pairs, drawn, (one) => one.arms.join("\n"), (one) => {
-      const plot = chart(`Confidence sequence of ${one.arms[0]} less ${one.arms[1]}`);
-      return Object.assign(card(`${one.arms[0]} less ${one.arms[1]}`, plot.element), { plot });
+      const plot = chart(`Confidence sequence of ${one.arms[0]} minus ${one.arms[1]}`);
+      return Object.assign(card(`${one.arms[0]} minus ${one.arms[1]}: ${what}`, plot.element), { plot });
     }, (made, one) => {
-      const moments = past.points.map((moment) => moment.differences[one.at]).filter((moment) => moment.rounds > 0);
-      const band = moments.map((moment) => [moment.rounds, moment.lower, moment.upper]);
+      const moments = past.points.map((moment) => ({ events: moment.events, ...moment.differences[one.at] })).filter((moment) => moment.units > 0);
+      const band = moments.map((moment) => [moment.events, moment.lower, moment.upper]);
       // The first intervals are as wide as can be; the scale is that of what they have become.
       const later = band.slice(Math.floor(band.length / 8));
       const reach = Math.min(1, Math.max(0.02, ...later.flatMap(([, low, high]) => [Math.abs(low), Math.abs(high)])) * 1.05);
+      made.querySelector("h2").textContent = `${one.arms[0]} minus ${one.arms[1]}: ${what}`;
       made.plot.update({
-        series: [{ name: `difference, interval at ${told.confidence}`, kind: "mean", points: moments.map((moment) => [moment.rounds, moment.difference]), band }],
-        x: "round", low: -reach, high: reach, zero: true,
-        describe: `Now ${decimal(one.difference)}, between ${decimal(one.lower)} and ${decimal(one.upper)}, after ${count(one.rounds)} rounds.`,
+        series: [{ name: `difference, interval at ${report.confidence}`, kind: "mean", points: moments.map((moment) => [moment.events, moment.difference]), band }],
+        x: "event", low: -reach, high: reach, zero: true,
+        describe: `Now ${decimal(one.difference)}, between ${decimal(one.lower)} and ${decimal(one.upper)}, by ${plural(one.units, "unit")}.`,
       });
     });
   }
-  return { element, update };
+
+  function showPictures(report) {
+    const split = report.sample_ratio !== null;
+    ratioCard.hidden = lateCard.hidden = !split;
+    if (split) {
+      ratio.replaceChildren(shares(Object.entries(report.arms).map(([arm, { units }], i) => ({ name: arm, value: units, expected: report.sample_ratio.expected[i] }))),
+        h("p", { class: report.sample_ratio.mismatch ? "outcome bad" : "note" }, report.sample_ratio.mismatch
+          ? "Units are not shared out as the weights say: feedback is lost for some arm."
+          : `The marks are the shares that the weights promise; chance explains the rest (p ${decimal(report.sample_ratio.p)}).`));
+      late.replaceChildren(...Object.entries(report.arms).map(([arm, own]) => delays(arm, own)),
+        h("p", { class: "note" }, "Each bar is twice as long a wait as the one before it."));
+    }
+    guardCard.hidden = !report.guardrails.length;
+    guards.replaceChildren(...report.guardrails.map((one) => h("div", { class: "guard" },
+      h("p", null, h("strong", null, one.arm), ` against ${Object.keys(report.arms)[0]}: ${one.measure_in_words}`),
+      interval(one.lower, one.upper, -one.limit, `better by ${decimal(one.lower)} to ${decimal(one.upper)}, limit ${decimal(-one.limit)}`),
+      h("p", { class: one.passed ? "note" : "outcome bad" }, one.passed ? "May be promoted." : one.violated ? "Worse than the limit: not to be promoted." : "May still be worse than the limit: promotion waits."))));
+  }
+  return { element, update: () => update() };
 }

@@ -3,10 +3,12 @@
 import * as api from "./api.js";
 import { chart, trailing } from "./chart.js";
 import { card, count, decimal, h, keyed, signed } from "./dom.js";
+import { choiceCard, poolCard } from "./pool.js";
 import { linear, tryCard } from "./try.js";
 
 const POINTS = 240;
-const LABELS = 100;
+const LABELS = 1000; // asked for
+const SHOWN = 20; // at a time
 
 const tile = (name) => {
   const value = h("dd", null, "–");
@@ -29,7 +31,14 @@ export function learnerPage(name, { nudge }) {
   const labelled = card("Labels", h("table", { class: "labels" },
     h("thead", null, h("tr", null, ["Label", "Events", "Mistakes"].map((title, i) => h("th", { scope: "col", class: i ? "number" : null }, title)))), labels));
   const more = h("p", { class: "note" });
-  labelled.append(more);
+  const search = h("input", { id: "label-search", type: "search", placeholder: "Search labels", autocomplete: "off", "aria-label": "Search labels", oninput: () => turn(0) });
+  const back = h("button", { type: "button", class: "quiet", onclick: () => turn(page - 1) }, "Previous");
+  const forth = h("button", { type: "button", class: "quiet", onclick: () => turn(page + 1) }, "Next");
+  const pager = h("div", { class: "row pager" }, back, more, forth);
+  labelled.insertBefore(search, labelled.children[1]);
+  labelled.append(pager);
+  const pool = poolCard(name);
+  const choices = choiceCard();
   const features = h("ol", { class: "weights" });
   const chosen = h("span", { class: "tag" });
   const featured = card("Strongest features", h("p", { class: "note" }, "For and against ", chosen), features);
@@ -40,17 +49,20 @@ export function learnerPage(name, { nudge }) {
     h("div", { class: "head" }, h("div", null, h("h1", null, name), kind)),
     h("dl", { class: "tiles" }, Object.values(tiles).map((one) => one.element)),
     h("div", { class: "columns" },
-      h("div", null, card("Learning curve", curve.element, proof), trial.element, card("Recent events", log)),
+      h("div", null, card("Learning curve", curve.element, proof), pool.element, choices.element, trial.element, card("Recent events", log)),
       h("div", null, labelled, featured, card("Settings", spec))));
   let version = -1;
   let label = null;
   let info = null;
+  let counts = { labels: [], total: 0 };
+  let page = 0;
 
   async function update() {
     const { version: now } = await api.history(name, 1);
     if (now === version) return;
-    const [learner, history, counts] = await Promise.all([api.learner(name), api.history(name, POINTS), api.labels(name, LABELS)]);
+    const [learner, history, latest] = await Promise.all([api.learner(name), api.history(name, POINTS), api.labels(name, LABELS)]);
     info = learner;
+    counts = latest;
     const { task, algorithm } = learner.spec;
     kind.textContent = learner.name === name ? `${task}, ${algorithm}` : `${task}, ${algorithm}; an alias of ${learner.name}`;
     const { rounds, mistakes, mean_loss: mean, recent_loss: recent } = history.progress;
@@ -61,7 +73,9 @@ export function learnerPage(name, { nudge }) {
     tiles["Recent loss"].set(decimal(recent));
     tiles.Features.set(count(learner.features));
     drawCurve(history, learner.certificate);
-    showLabels(counts, learner);
+    showLabels();
+    pool.update(learner);
+    choices.update(learner);
     spec.replaceChildren(...Object.entries(learner.spec).filter(([field]) => field !== "labels").map(([field, value]) =>
       h("div", null, h("dt", null, field), h("dd", null, typeof value === "object" ? JSON.stringify(value) : String(value)))));
     trial.know(learner);
@@ -74,10 +88,11 @@ export function learnerPage(name, { nudge }) {
     const least = Math.max(20, Math.round(rounds / 20));
     const mean = points.map((point) => [point.rounds, point.mean_loss]);
     const recent = trailing(points, least);
-    const proved = rounds ? bound(certificate) : null;
+    const most = rounds ? bound(certificate) : null;
+    const proved = most !== null && most < rounds ? most : null; // more mistakes than rounds say nothing
     // The first rounds are all or nothing: the scale is that of what follows.
     const later = Math.floor(points.length / 20);
-    const reached = Math.max(...mean.slice(later).map(([, y]) => y), ...recent.slice(later).map(([, y]) => y), 1e-6);
+    const reached = Math.max(...mean.slice(later).map(([, y]) => y), ...recent.slice(later).map(([, y]) => y), 0.02);
     const near = proved !== null && proved / rounds < 4 * reached; // else the curve would be lost at the bottom
     const top = 1.1 * (near ? Math.max(reached, (1.2 * proved) / rounds) : reached);
     const series = [
@@ -86,17 +101,29 @@ export function learnerPage(name, { nudge }) {
     ];
     if (proved !== null) series.push({ name: "proved bound", kind: "bound", points: mean.map(([x]) => [x, proved / x]) });
     curve.update({ series, x: "round", low: 0, high: top, describe: rounds ? `After ${count(rounds)} rounds the mean loss is ${decimal(progress.mean_loss)}.` : "No rounds yet." });
-    const made = certificate.mistakes;
-    proof.textContent = proved !== null
-      ? `Proved: at most ${decimal(proved)} mistakes in these ${count(rounds)} rounds. There were ${count(made)}.`
-      : Object.entries(certificate).map(([field, value]) => `${field.replaceAll("_", " ")}: ${typeof value === "number" ? decimal(value) : value}`).join(" · ");
+    proof.textContent = !rounds ? "No event yet: the curve begins with the first feedback."
+      : proved !== null ? `Proved: at most ${decimal(proved)} mistakes in these ${count(rounds)} rounds. There were ${count(certificate.mistakes)}.`
+        : certificate.bound < rounds ? `Proved: its ${certificate.measure} is at most ${decimal(certificate.bound)} above that of the best expert, in ${count(rounds)} rounds together. It is ${signed(certificate.regret)}.`
+          : "";
   }
 
-  function showLabels({ labels: found, total }, learner) {
-    labelled.hidden = learner.spec.task === "subset-ranking";
-    const most = Math.max(1, ...found.map((one) => one.events));
-    if (label === null || !found.some((one) => one.label === label)) label = found[0]?.label ?? null;
-    keyed(labels, found, (one) => one.label, (one) => {
+  function turn(next) {
+    page = next;
+    showLabels();
+  }
+
+  // The labels that are searched for, a page of them at a time.
+  function showLabels() {
+    const { labels: all, total } = counts;
+    labelled.hidden = ["subset-ranking", "choice"].includes(info.spec.task);
+    const wanted = search.value.trim().toLowerCase();
+    const matching = all.filter((one) => one.label.toLowerCase().includes(wanted));
+    const pages = Math.max(1, Math.ceil(matching.length / SHOWN));
+    page = Math.min(Math.max(page, 0), pages - 1);
+    const shown = matching.slice(page * SHOWN, (page + 1) * SHOWN);
+    const most = Math.max(1, ...all.map((one) => one.events));
+    if (label === null || !all.some((one) => one.label === label)) label = all[0]?.label ?? null;
+    keyed(labels, shown, (one) => one.label, (one) => {
       const bar = h("meter", { min: 0, "aria-hidden": "true" });
       const button = h("button", { type: "button", class: "link", onclick: () => choose(one.label) }, one.label);
       const made = h("tr", null, h("th", { scope: "row" }, button, bar), h("td", { class: "number" }), h("td", { class: "number" }));
@@ -107,7 +134,13 @@ export function learnerPage(name, { nudge }) {
       made.children[2].textContent = count(one.mistakes);
     });
     mark();
-    more.textContent = total > found.length ? `and ${count(total - found.length)} more` : found.length ? "" : "No label yet: each joins with its first feedback.";
+    search.hidden = all.length <= SHOWN;
+    back.hidden = forth.hidden = pages < 2;
+    back.disabled = page === 0;
+    forth.disabled = page === pages - 1;
+    more.textContent = !all.length ? "No label yet: each joins with its first feedback."
+      : !matching.length ? "No label with that in its name."
+        : pages > 1 || total > all.length ? `${count(page * SHOWN + 1)} to ${count(page * SHOWN + shown.length)} of ${count(wanted ? matching.length : total)}` : "";
   }
 
   function mark() {
@@ -122,7 +155,7 @@ export function learnerPage(name, { nudge }) {
 
   async function showWeights() {
     const listed = info.spec.task === "subset-ranking";
-    featured.hidden = (!listed && label === null) || !linear(info.spec);
+    featured.hidden = (!listed && label === null) || !linear(info.spec) || info.version === 0;
     if (featured.hidden) return;
     chosen.textContent = listed ? "any item" : label;
     const asked = label;
@@ -146,7 +179,7 @@ export function learnerPage(name, { nudge }) {
       log.replaceChildren(h("li", { class: "dim" }, error.status === 403 ? "The log is shown to a key with the scope admin." : error.message));
       return;
     }
-    keyed(log, found.reverse(), (one) => one.version, line, (made, one) => made.classList.toggle("gone", !!one.withdrawn));
+    keyed(log, found.reverse(), (one) => one.version, line, (made, one) => made.classList.toggle("gone", !!one.retracted));
   }
 
   return { element, update };
@@ -155,7 +188,8 @@ export function learnerPage(name, { nudge }) {
 const names = (features) => (Array.isArray(features) ? features.map(String) : Object.keys(features ?? {}));
 
 // What a truth says, in a few words.
-function told({ label, labels, relevance, clicks }) {
+function told({ label, labels, relevance, clicks, reward }) {
+  if (reward !== undefined) return `reward ${decimal(reward)}`;
   if (label !== undefined) return label;
   if (labels) return labels.join(", ") || "none";
   if (clicks) return `clicked ${clicks.join(", ") || "nothing"}`;
@@ -165,12 +199,12 @@ function told({ label, labels, relevance, clicks }) {
 function line(event) {
   const { instance = {}, truth, served } = event;
   const words = instance.items ? `${instance.items.length} items: ${instance.items.slice(0, 8).map((item) => item.id).join(", ")}` : names(instance.features).slice(0, 24).join(" ");
-  const shown = served?.label ?? served?.labels?.join(", ");
+  const shown = served?.label ?? served?.labels?.join(", ") ?? served?.id;
   const at = new Date(event.at * 1000);
   return h("li", null,
     h("span", { class: "number dim" }, count(event.version)),
     h("time", { class: "dim", datetime: at.toISOString() }, at.toLocaleTimeString()),
-    h("span", { class: "truth" }, truth ? h("span", { class: "tag" }, told(truth)) : `withdrew ${event.withdraws}`,
+    h("span", { class: "truth" }, truth ? h("span", { class: "tag" }, told(truth)) : `retracted ${event.retracts}`,
       truth && shown && shown !== told(truth) && h("span", { class: "dim" }, ` served ${shown}`)),
     h("span", { class: "words dim" }, words));
 }

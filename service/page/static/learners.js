@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { sparkline, trailing } from "./chart.js";
+import { createForm } from "./create.js";
 import { count, decimal, h, keyed } from "./dom.js";
 
 const TOGETHER = 8; // rows asked about at the same time
@@ -11,6 +12,8 @@ export function learnersPage(_, { nudge }) {
   const more = h("button", { type: "button", class: "quiet", hidden: true, onclick: load }, "Show more");
   const filter = h("input", { id: "filter", type: "search", placeholder: "Filter by name", oninput: sift, autocomplete: "off" });
   const total = h("span", { class: "dim" });
+  const health = h("p", { class: "note health", role: "status" });
+  const compare = h("a", { class: "compare", hidden: true }, "Compare");
   const table = h("table", { class: "learners" },
     h("thead", null, h("tr", null,
       ["Learner", "Task", "Version", "Mistakes", "Recent loss", "Loss over time"].map((name, i) => h("th", { scope: "col", class: i > 1 && i < 5 ? "number" : null }, name)))),
@@ -20,8 +23,8 @@ export function learnersPage(_, { nudge }) {
     h("pre", null, `curl -X PUT ${location.origin}/v1/learners/folders -d '{"task": "multiclass"}'\n` +
       `curl ${location.origin}/v1/learners/folders/feedback -d '{"features": ["board", "meeting"], "label": "work"}'`));
   const element = h("div", null,
-    h("div", { class: "head" }, h("h1", null, "Learners"), total, h("label", { for: "filter", class: "hidden" }, "Filter by name"), filter),
-    h("section", { class: "card flush" }, table, empty), more);
+    h("div", { class: "head" }, h("h1", null, "Learners"), total, compare, h("label", { for: "filter", class: "hidden" }, "Filter by name"), filter),
+    health, h("section", { class: "card flush" }, table, empty), more, createForm(nudge));
   const seen = new Set();
   const watcher = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) seen[isIntersecting ? "add" : "delete"](target);
@@ -32,14 +35,28 @@ export function learnersPage(_, { nudge }) {
   let filling = null;
 
   function row(entry) {
-    const cells = { version: h("td", { class: "number" }), mistakes: h("td", { class: "number" }), recent: h("td", { class: "number" }), spark: h("td", { class: "trend" }) };
+    const cells = { version: h("td", { class: "number", "data-title": "Version" }), mistakes: h("td", { class: "number", "data-title": "Mistakes" }), recent: h("td", { class: "number", "data-title": "Recent loss" }), spark: h("td", { class: "trend" }) };
     const made = h("tr", { "data-name": entry.name },
-      h("th", { scope: "row" }, h("a", { href: `#/learners/${encodeURIComponent(entry.name)}` }, entry.name)),
+      h("th", { scope: "row" }, h("input", { type: "checkbox", "aria-label": `compare ${entry.name}`, value: entry.name, onchange: choose }), h("a", { href: `#/learners/${encodeURIComponent(entry.name)}` }, entry.name)),
       h("td", { class: "kind" }, entry.task, h("span", { class: "dim" }, entry.algorithm)),
       cells.version, cells.mistakes, cells.recent, cells.spark);
     Object.assign(made, { shown: cells, told: -1, entry });
     watcher.observe(made);
     return made;
+  }
+
+  // Two or more that are ticked can be looked at on one chart.
+  function choose() {
+    const ticked = [...body.querySelectorAll("input:checked")].map((input) => input.value);
+    compare.hidden = ticked.length < 2;
+    compare.href = `#/compare/${ticked.map(encodeURIComponent).join(",")}`;
+    compare.textContent = `Compare ${ticked.length}`;
+  }
+
+  async function check() {
+    const { ready, version, kernel } = await api.health();
+    health.textContent = `${ready ? "Ready" : "Not ready: the store does not take writes"}${version ? ` · feedrank ${version} · ${kernel} kernel` : ""}`;
+    health.classList.toggle("bad", !ready);
   }
 
   function sift() {
@@ -79,6 +96,7 @@ export function learnersPage(_, { nudge }) {
   }
 
   async function update() {
+    await check();
     const found = [];
     for (let i = 0; i < cursors.length; i += 1) {
       const page = await api.learners(cursors[i]);

@@ -2,6 +2,7 @@
 
 import { Problem, Unreachable, ask } from "./api.js";
 import { h } from "./dom.js";
+import { comparePage } from "./compare.js";
 import { experimentPage, experimentsPage } from "./experiments.js";
 import { learnerPage } from "./learner.js";
 import { learnersPage } from "./learners.js";
@@ -11,6 +12,7 @@ const main = document.getElementById("main");
 const status = document.getElementById("status");
 const pages = [
   [/^#\/learners\/([^/]+)$/, learnerPage],
+  [/^#\/compare\/([^/]+)$/, comparePage],
   [/^#\/experiments\/([^/]+)$/, experimentPage],
   [/^#\/experiments$/, experimentsPage],
   [/^/, learnersPage],
@@ -45,7 +47,7 @@ async function show() {
   const name = found[1] && decodeURIComponent(found[1]);
   document.title = name ? `${name} · feedrank` : "feedrank";
   for (const link of document.querySelectorAll("nav a")) {
-    const at = link.getAttribute("href") === "#/experiments" ? /^#\/experiments/ : /^(#\/(learners.*)?)?$/;
+    const at = link.getAttribute("href") === "#/experiments" ? /^#\/experiments/ : /^(#\/((learners|compare).*)?)?$/;
     if (link.hash && at.test(location.hash)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }

@@ -5,16 +5,17 @@ import { card, decimal, h, signed } from "./dom.js";
 
 const TOP = 8;
 const WORDS = 10;
+const listed = (task) => task === "subset-ranking" || task === "choice";
 const ITEMS = '[{"id": "a", "features": {"x": 1}},\n {"id": "b", "features": {"x": 0.5, "y": 1}}]';
 
 export const linear = ({ kernel }) => !kernel || kernel === "linear";
 
 // Words as people write them, or features as the API takes them.
-export function instance(text, listed) {
+export function instance(text, many) {
   const trimmed = text.trim();
-  if (listed || /^[[{]/.test(trimmed)) {
+  if (many || /^[[{]/.test(trimmed)) {
     const value = JSON.parse(trimmed);
-    return value.features || value.items ? value : { [listed ? "items" : "features"]: value };
+    return value.features || value.items ? value : { [many ? "items" : "features"]: value };
   }
   const counts = {};
   for (const word of trimmed.toLowerCase().match(/[\p{L}\p{N}]+(?:[._'@-][\p{L}\p{N}]+)*/gu) ?? []) counts[word] = (counts[word] ?? 0) + 1;
@@ -47,8 +48,8 @@ export function tryCard(name, nudge) {
   function know({ spec }) {
     if (task) return;
     task = spec.task;
-    additive = linear(spec);
-    if (task === "subset-ranking") {
+    additive = linear(spec) && task !== "choice";
+    if (listed(task)) {
       caption.textContent = "Items as JSON";
       field.rows = 6;
       field.value ||= ITEMS;
@@ -58,7 +59,7 @@ export function tryCard(name, nudge) {
   async function submit(event) {
     event.preventDefault();
     try {
-      asked = instance(field.value, task === "subset-ranking");
+      asked = instance(field.value, listed(task));
     } catch (error) {
       say(`That is not JSON: ${error.message}`, "bad");
       return;
@@ -89,11 +90,12 @@ export function tryCard(name, nudge) {
   function render() {
     const largest = Math.max(...served.ranking.map((entry) => Math.abs(entry.score)), 1e-12);
     const decided = served.labels ?? (served.label === undefined || served.label === null ? [] : [served.label]);
-    const verdict = single() ? (served.abstained ? "It abstains" : served.label ?? "It knows no label yet") : task === "multilabel" ? decided.join(", ") || "None of them" : null;
+    const verdict = single() ? (served.abstained ? "It abstains" : served.label ?? "It knows no label yet") : task === "multilabel" ? decided.join(", ") || "None of them" : task === "choice" ? served.choice : null;
     const parts = [
-      verdict && h("p", { class: "decision" }, h("strong", null, verdict), served.margin !== null && h("span", { class: "dim" }, ` margin ${decimal(served.margin)}`)),
+      verdict && h("p", { class: "decision" }, h("strong", null, verdict), served.margin != null && h("span", { class: "dim" }, ` margin ${decimal(served.margin)}`), served.probability != null && h("span", { class: "dim" }, ` drawn with probability ${decimal(served.probability)}`)),
       h("ol", { class: "ranking" }, served.ranking.map((entry, i) => place(entry, i, largest, decided))),
-      !closed() && task !== "subset-ranking" && other(),
+      !closed() && !listed(task) && other(),
+      task === "choice" && h("label", { class: "grade" }, "reward ", h("input", { type: "number", step: "any", value: "1", id: "reward" })),
       !single() && h("button", null, "Teach this"),
     ];
     answer.replaceChildren(...parts.filter(Boolean));
@@ -104,10 +106,11 @@ export function tryCard(name, nudge) {
     const bar = h("meter", { min: 0, max: largest, value: Math.max(0, entry.score), "aria-hidden": "true" });
     const spoke = Object.entries(entry.contributions ?? {}).sort((one, two) => Math.abs(two[1]) - Math.abs(one[1]));
     const control = single()
-      ? h("button", { type: "button", class: "quiet", "data-label": title, onclick: () => teach({ label: title }), "aria-label": `${title} is right` }, "Right")
+      ? h("button", { type: "button", class: "quiet", "data-label": title, onclick: () => teach({ label: title }), "aria-label": `${title} is correct` }, "Correct")
+      : task === "choice" ? h("span", { class: "dim number" }, `p ${decimal(entry.probability)}`)
       : task === "subset-ranking"
         ? h("label", { class: "grade" }, "grade ", h("input", { type: "number", min: 0, step: "any", value: "0", "data-id": title, "aria-label": `grade of ${title}` }))
-        : h("label", { class: "grade" }, h("input", { type: "checkbox", "data-name": title, checked: task === "multilabel" && decided.includes(title), "aria-label": `${title} is right` }), " right");
+        : h("label", { class: "grade" }, h("input", { type: "checkbox", "data-name": title, checked: task === "multilabel" && decided.includes(title), "aria-label": `${title} is correct` }), " correct");
     return h("li", { class: decided.includes(title) || (!decided.length && !i && !single()) ? "first" : null },
       h("div", { class: "row" }, h("span", { class: "name" }, title), bar, h("span", { class: "number" }, decimal(entry.score)), control),
       spoke.length > 0 && h("ul", { class: "spoke", "aria-label": `words for and against ${title}` },
@@ -117,12 +120,13 @@ export function tryCard(name, nudge) {
 
   function other() {
     const input = h("input", { id: "other", autocomplete: "off", placeholder: single() ? "another label" : "others, separated by commas" });
-    return h("div", { class: "row" }, h("label", { for: "other", class: "hidden" }, "Another label"), input, single() && h("button", { class: "quiet" }, "Right"));
+    return h("div", { class: "row" }, h("label", { for: "other", class: "hidden" }, "Another label"), input, single() && h("button", { class: "quiet" }, "Correct"));
   }
 
   function marked() {
     const text = answer.querySelector("#other")?.value.trim() ?? "";
     if (single()) return text ? { label: text } : null;
+    if (task === "choice") return { reward: Number(answer.querySelector("#reward").value) };
     if (task === "subset-ranking") {
       const grades = [...answer.querySelectorAll("[data-id]")].map((input) => [input.dataset.id, Number(input.value)]);
       return { relevance: Object.fromEntries(grades) };

@@ -1,0 +1,80 @@
+// What a learner is made of: the experts of a pool beside the pool itself, its drift alarm, and the items of a choice.
+
+import { chart } from "./chart.js";
+import { card, count, decimal, h } from "./dom.js";
+import { interval } from "./pictures.js";
+
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
+
+const share = (value) => {
+  const bar = h("meter", { min: 0, max: 1, "aria-hidden": "true" });
+  bar.value = value;
+  return bar;
+};
+
+// The experts by weight, and their mean loss as it moved since this page was opened: the server keeps only the latest.
+export function poolCard(name) {
+  const curves = chart(`Experts of ${name}`);
+  const waiting = h("p", { class: "note" }, "Their curves are drawn from now on, as events come.");
+  const rows = h("tbody");
+  const alarm = h("p", { class: "note", role: "status" });
+  const element = card("Experts", curves.element, waiting,
+    h("table", { class: "experts" },
+      h("thead", null, h("tr", null, ["Expert", "Weight", "Mean loss"].map((title, i) => h("th", { scope: "col", class: i ? "number" : null }, title)))), rows),
+    alarm);
+  const seen = new Map();
+
+  function update({ experts, drift, progress }) {
+    element.hidden = !experts?.length;
+    if (element.hidden) return;
+    const { rounds, mean_loss: pool } = progress;
+    for (const one of [{ name: "the pool", mean_loss: pool }, ...experts]) {
+      const points = seen.get(one.name) ?? [];
+      if (one.mean_loss !== null && points.at(-1)?.[0] !== rounds) points.push([rounds, one.mean_loss]);
+      seen.set(one.name, points.slice(-500));
+    }
+    const series = [...seen].map(([title, points], i) => ({ name: title, kind: i ? `more-${i}` : "mean", points }));
+    const live = series[0].points.length > 1;
+    curves.element.hidden = !live;
+    waiting.hidden = live;
+    const high = 1.1 * Math.max(0.02, ...series.flatMap(({ points }) => points.map(([, y]) => y)));
+    if (live) curves.update({ series, x: "round", low: 0, high, from: series[0].points[0][0], describe: `The mean loss of the pool is ${decimal(pool)}.` });
+    rows.replaceChildren(...[...experts].sort((one, two) => two.weight - one.weight).map((one) =>
+      h("tr", null, h("th", { scope: "row" }, one.name, share(one.weight)), h("td", { class: "number" }, percent(one.weight)), h("td", { class: "number" }, decimal(one.mean_loss)))));
+    alarm.hidden = !drift;
+    alarm.className = drift?.alarms ? "outcome bad" : "note";
+    alarm.textContent = drift?.alarms
+      ? `Drift: the stream changed ${drift.alarms === 1 ? "once" : `${count(drift.alarms)} times`}, last noticed at round ${count(drift.last_alarm)}.`
+      : "No drift noticed.";
+  }
+
+  return { element, update };
+}
+
+// What was chosen, what it earned, and whether the apprentice is released.
+export function choiceCard() {
+  const lines = h("p");
+  const rows = h("tbody");
+  const apprentice = h("div", { class: "guard" });
+  const element = card("Choices", lines,
+    h("table", { class: "chosen" }, h("thead", null, h("tr", null, ["Item", "Share", "Mean reward"].map((title, i) => h("th", { scope: "col", class: i ? "number" : null }, title)))), rows),
+    apprentice);
+
+  function update({ choice, progress }) {
+    element.hidden = !choice;
+    if (!choice) return;
+    lines.textContent = progress.rounds ? `Mean reward ${decimal(choice.mean_reward)}; ${percent(choice.explored)} of the choices were not the best guess.` : "No reward yet.";
+    rows.replaceChildren(...choice.items.map((one) =>
+      h("tr", null, h("th", { scope: "row" }, one.id, share(one.share)), h("td", { class: "number" }, percent(one.share)), h("td", { class: "number" }, decimal(one.mean_reward)))));
+    const trial = choice.apprentice;
+    apprentice.hidden = !trial?.share;
+    if (apprentice.hidden) return;
+    const told = `reward over the first item's: between ${decimal(trial.lower)} and ${decimal(trial.upper)}`;
+    apprentice.replaceChildren(
+      h("p", null, trial.released ? `Released at version ${count(trial.released)}: it serves by itself.` : `Apprentice: your first item is served in ${percent(1 - trial.share)} of the rounds.`),
+      interval(trial.lower, trial.upper, -0.01, told),
+      h("p", { class: "note" }, `The ${told} (95 %, valid at every look), from ${count(trial.rounds)} rounds.`));
+  }
+
+  return { element, update };
+}
