@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from .errors import ServiceError
-from .host.fold import Fold
-from .replay import Replay, Report
-from .replay import replay as run_replay
-from .replay import verify as run_verify
-from .settings import Settings, SettingsError
-from .store import Store, open_store
+from feedrank.service.contract.faults import ServiceError
+from feedrank.service.contract.settings import Settings, SettingsError
+from feedrank.service.runtime.learner_state import LearnerState
+from feedrank.service.runtime.replay import Replay, Report
+from feedrank.service.runtime.replay import replay as run_replay
+from feedrank.service.runtime.replay import verify as run_verify
+from feedrank.service.store import Store, StoreSignal, open_store
 
 T = TypeVar("T")
 ROWS = 20
@@ -74,7 +74,7 @@ def run(url: str | None, body: Callable[[Store], Awaitable[T]]) -> T:
     """Open the store, run, close; what cannot be done is one line."""
 
     async def main() -> T:
-        held = await open_store(Settings.from_env(store=url).store)
+        held = await open_store(Settings.from_env(store=url).store, read_only=True)
         try:
             return await body(held)
         finally:
@@ -82,7 +82,7 @@ def run(url: str | None, body: Callable[[Store], Awaitable[T]]) -> T:
 
     try:
         return asyncio.run(main())
-    except (ServiceError, SettingsError, OSError, orjson.JSONDecodeError) as error:
+    except (ServiceError, StoreSignal, SettingsError, OSError, orjson.JSONDecodeError) as error:
         print(f"feedrank: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
 
@@ -121,5 +121,5 @@ def show(told: Replay) -> None:
         print(f"{told.refused} events do not fit the other spec and were left out")
 
 
-def points(fold: Fold) -> dict[int, dict[str, Any]]:
-    return {point["rounds"]: point for point in fold.curve.to_json()}
+def points(fold: LearnerState) -> dict[int, dict[str, Any]]:
+    return {point["rounds"]: point for point in fold.history()}

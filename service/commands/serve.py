@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .keys import SCOPES, KeysError, add_key, read_keys, revoke_key
-from .settings import Settings, SettingsError
+from feedrank.service.contract.settings import Settings, SettingsError
+from feedrank.service.http.keyring import SCOPES, KeysError, add_key, read_keys, revoke_key
 
 serve = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 keys = typer.Typer(
@@ -40,7 +40,7 @@ def _serve(
         settings = Settings.from_env(host=host, port=port, store=store)
     except SettingsError as error:
         raise fail(error) from None
-    from .server import run  # noqa: PLC0415  (the keys commands need no NumPy)
+    from feedrank.service.http.server import run  # noqa: PLC0415  (the keys commands need no NumPy)
 
     raise typer.Exit(run(settings))
 

@@ -1,0 +1,1 @@
+"""The service's commands of the command line."""

@@ -1,0 +1,59 @@
+"""The command line's part of experiments: `feedrank experiment aa`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from feedrank.service.contract.faults import ServiceError
+from feedrank.service.experiments.manager import Experiments
+from feedrank.service.experiments.watch import aa_check
+from feedrank.service.runtime import Host
+
+from .serve import fail
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Check experiments."
+)
+
+
+@app.callback()
+def _group() -> None:
+    """Check experiments."""
+
+
+@app.command()
+def aa(
+    runs: Annotated[int, typer.Option(help="simulated experiments between two equal arms")] = 2000,
+    events: Annotated[int, typer.Option(help="events of each, with a look after every one")] = 1000,
+    confidence: Annotated[float, typer.Option(help="as in a definition")] = 0.95,
+    weight: Annotated[float, typer.Option(help="the first arm's share of units")] = 0.5,
+    mean: Annotated[float, typer.Option(help="of the values, which are 0 or 1")] = 0.5,
+    seed: Annotated[int, typer.Option(help="of the simulation")] = 0,
+    name: Annotated[
+        str | None, typer.Option(help="draw the values from this experiment's log instead")
+    ] = None,
+    store: Annotated[
+        str, typer.Option(envvar="FEEDRANK_STORE", help="where that experiment is")
+    ] = "sqlite:feedrank.db",
+) -> None:
+    """Count the false verdicts between equal arms; leaves with status 1 if there are more than the confidence allows."""
+    try:
+        values = None if name is None else asyncio.run(_values(store, name))
+        found = aa_check(runs, events, confidence, weight, mean, seed, values)
+    except ServiceError as error:
+        raise fail(error) from None
+    print(
+        f"{found['false_verdicts']} of {runs} A/A experiments ever gave a verdict: {found['rate']:.2%}, "
+        f"allowed {found['allowed']:.2%}"
+    )
+    if not found["passed"]:
+        raise typer.Exit(1)
+
+
+async def _values(store: str, name: str) -> Sequence[float]:
+    async with Host.open(store) as host:
+        return await Experiments(host).values(name)

@@ -1,0 +1,118 @@
+"""`feedrank sweep`: one log under many specs, on all cores or on a Dask cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from feedrank.service.contract.faults import ServiceError
+from feedrank.service.runtime import trials
+from feedrank.service.runtime.trials import Lessons, Trial
+from feedrank.service.store import Store
+
+from .rebuild import Place, bar, run
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def sweep(
+    learner: Annotated[str, typer.Argument(help="its name, or an alias")],
+    grid: Annotated[str | None, typer.Option(help="every combination: '{\"C\": [0.1, 1, 10]}'")] = None,
+    random: Annotated[int, typer.Option(min=0, help="so many random settings of its own parameters")] = 0,
+    specs: Annotated[Path | None, typer.Option(help="a JSON file: a list of specs")] = None,
+    base: Annotated[str, typer.Option(help="JSON to start from, over the learner's own spec")] = "{}",
+    seed: Annotated[int, typer.Option(help="of the random settings")] = 0,
+    until: Annotated[int | None, typer.Option(min=1, help="stop after this version")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="processes; all cores if left out")] = None,
+    dask: Annotated[str | None, typer.Option(help="scheduler of a Dask cluster: tcp://HOST:PORT")] = None,
+    state: Annotated[
+        Path | None, typer.Option(help="file of results: a sweep that was stopped goes on")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="`table` or `json`")] = "table",
+    store: Place = None,
+) -> None:
+    """Say what a learner's log would have cost under other specs, and name the best."""
+
+    async def body(opened: Store) -> Lessons:
+        return await trials.collect(opened, learner, until)
+
+    lessons = run(store, body)
+    try:
+        chosen = _specs(lessons, grid, random, specs, base, seed)
+        trials.check_specs(chosen)
+        with executor(workers, dask) as pool, bar("specs") as progress:
+            results = trials.sweep(lessons, chosen, pool, state, progress)
+    except (ServiceError, ValueError, OSError) as error:
+        print(f"feedrank sweep: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    show(lessons, results, form)
+
+
+def _specs(
+    lessons: Lessons, grid: str | None, random: int, specs: Path | None, base: str, seed: int
+) -> list[dict[str, Any]]:
+    """The learner's own spec first, then all that were asked for."""
+    own = lessons.spec
+    start = own | orjson.loads(base) if orjson.loads(base) else own
+    chosen = [own] + ([start] if start != own else [])
+    if grid is not None:
+        values = orjson.loads(grid)
+        if not isinstance(values, dict) or not all(isinstance(each, list) for each in values.values()):
+            raise ValueError("--grid must be an object of lists")
+        chosen += trials.grid(start, values)
+    if random:
+        chosen += trials.sampled(start, random, seed)
+    if specs is not None:
+        chosen += orjson.loads(specs.read_bytes())
+    unique: dict[bytes, dict[str, Any]] = {}
+    for spec in chosen:
+        unique.setdefault(orjson.dumps(spec, option=orjson.OPT_SORT_KEYS), spec)
+    return list(unique.values())
+
+
+@contextmanager
+def executor(workers: int | None, dask: str | None) -> Iterator[Executor]:
+    """A pool of processes, or the workers of a Dask cluster."""
+    # Weights must not depend on how many threads a product is shared among.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if dask is None:
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+            yield pool
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415  (an extra)
+    except ModuleNotFoundError:
+        raise ValueError("a Dask cluster needs distributed; run: pip install 'feedrank[dask]'") from None
+    with Client(dask, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+        yield client.get_executor(pure=False)
+
+
+def show(lessons: Lessons, results: list[Trial], form: str) -> None:
+    """The table, the best first."""
+    if form == "json":
+        for trial in results:
+            print(orjson.dumps(trial).decode())
+        return
+    table = Table("", "mean loss", "95 %", "refused", "what differs from its own spec")
+    for place, trial in enumerate(results, 1):
+        differs = {name: value for name, value in trial.spec.items() if lessons.spec.get(name) != value}
+        text = trial.problem or (orjson.dumps(differs).decode() if differs else "(its own)")
+        mean = "" if trial.mean_loss is None else f"{trial.mean_loss:.4f}"
+        interval = "" if trial.half_width is None else f"± {trial.half_width:.4f}"
+        table.add_row(str(place), mean, interval, str(trial.refused or ""), text)
+    Console().print(table)
+    print(f"{lessons.name}: {lessons.count} events under {len(results)} specs")
+    if results and results[0].mean_loss is not None:
+        print(f"best: {orjson.dumps(results[0].spec).decode()}")
