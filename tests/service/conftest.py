@@ -13,7 +13,8 @@ from typing import TypeVar
 
 import pytest
 
-from feedrank.service.host import Host, HostSettings
+from feedrank.service.contract.settings import Settings
+from feedrank.service.runtime import Host
 from feedrank.service.store import Store, open_store
 
 
@@ -67,6 +68,18 @@ def redis_cluster(tmp_path: Path) -> Iterator[SimpleNamespace]:
             server.kill()
 
 
+@pytest.fixture
+def redis_replicated() -> Callable[[Path], SimpleNamespace]:
+    """Makes a primary, a replica and a Sentinel in a folder."""
+    return _neighbour("redis_sentinel").Replicated
+
+
+@pytest.fixture
+def kill_rounds() -> Callable[[str, int], SimpleNamespace]:
+    """Kills and restarts the service on a store so often, under load, and checks what is left."""
+    return _neighbour("kill_rounds").rounds
+
+
 @pytest.fixture(params=["sqlite", "redis"])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty store, of each kind in turn."""
@@ -106,7 +119,7 @@ def with_host(store_url: str) -> Callable[..., T]:
 
     def run(body: Callable[[Host], Awaitable[T]], **settings: object) -> T:
         async def main() -> T:
-            async with Host.open(store_url, HostSettings(**settings)) as host:  # type: ignore[arg-type]
+            async with Host.open(store_url, Settings(**settings)) as host:  # type: ignore[arg-type]
                 return await body(host)
 
         return asyncio.run(main())

@@ -51,7 +51,7 @@ class RedisServer:
         command = [binary(), "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
         command += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 120
         while not self.answers():
             assert self.process.poll() is None, "redis-server did not start"
             assert time.monotonic() < deadline, "redis-server does not answer"
@@ -65,7 +65,7 @@ class RedisServer:
 
     def ask(self, line: bytes) -> bytes:
         """Send one inline command and read what comes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
             connection.sendall(line + b"\r\n")
             return connection.recv(65536)
 

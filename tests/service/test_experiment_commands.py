@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from feedrank.service.experiments.commands import app
+from feedrank.service.commands.check_experiments import app
 from feedrank.service.experiments.manager import Experiments
-from feedrank.service.host import Host
+from feedrank.service.runtime import Host
 
 SMALL = ["aa", "--runs", "60", "--events", "100"]
 

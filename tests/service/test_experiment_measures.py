@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from feedrank.learners import build
-from feedrank.learners.spec import LOSSES
+from feedrank.learners import build, registry
 from feedrank.learners.spec import read as full
-from feedrank.service.errors import Unprocessable
-from feedrank.service.experiments.measures import Measure, credited, read, value
+from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.experiments.measures import Measure, check_fit, credited, defaults, kind_of, read, value
 
 JSON = dict[str, Any]
 ABCD = {"ranking": ["a", "b", "c", "d"], "items": ["d", "c", "b", "a"]}
 
 
 def measure(name: str | None, method: str = "split", **spec: Any) -> Measure:
-    return read(name, [full(spec), full(spec)], method)
+    specs = [full(spec), full(spec)]
+    return defaults(specs, method)["grades"] if name is None else read(name, specs, method)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,7 @@ def measure(name: str | None, method: str = "split", **spec: Any) -> Measure:
         ("ap", {"relevance": {"b": 1}}, 0.5),
         ("precision@2", {"relevance": {"a": 1, "d": 1}}, 0.5),
         ("pairwise-disagreement", {"relevance": {"c": 1}}, 2 / 3),
-        ("ap", {"clicks": ["b"]}, 0.5),
-        ("ap", {"clicks": []}, None),
+        ("ap", {"clicks": ["b"]}, None),
         ("loss", {}, None),
     ],
 )
@@ -91,7 +90,10 @@ SPECS: list[JSON] = [
         "blocks": [["a", "b"]],
     },
     {"task": "ordinal", "algorithm": "predtron", "labels": ["a", "b", "c", "d"]},
-    *({"task": "multilabel", "algorithm": "predtron", "loss": loss} for loss in LOSSES["multilabel"]),
+    *(
+        {"task": "multilabel", "algorithm": "predtron", "loss": loss}
+        for loss in registry.losses("multilabel")
+    ),
     {"task": "multilabel", "algorithm": "quadratic-surrogate", "loss": "f-score"},
     {
         "task": "multilabel",
@@ -128,8 +130,6 @@ def test_losses_are_those_of_the_core_but_for_a_scale(spec: JSON) -> None:
         instance: JSON = {"features": {}}
         if task == "subset-ranking":
             instance = {"items": [{"id": name, "features": {"f": 1}} for name in names]}
-            if rng.random() < 0.5:
-                truth = {"clicks": some}
         elif task == "multilabel":
             served, truth = {"labels": other}, {"labels": some}
         elif task != "label-ranking":
@@ -171,3 +171,35 @@ def test_credit_goes_to_clicked_places() -> None:
     assert credited(first, names, {"clicks": ["d", "c"]}) == [2]
     assert credited(first, names, {"reward": 1}) is None
     assert measure(None, "interleave", task="subset-ranking").name == "clicks"
+
+
+def test_a_measure_must_fit_the_feedback() -> None:
+    with pytest.raises(Unprocessable, match="reciprocal-rank"):
+        check_fit(measure("ndcg", task="subset-ranking"), {"clicks": ["a"]})
+    with pytest.raises(Unprocessable, match="reward"):
+        check_fit(measure("reward", task="subset-ranking"), {"clicks": ["a"]})
+    check_fit(measure("reward", task="subset-ranking"), {"reward": 0.0})
+    check_fit(measure("clicks@3", task="subset-ranking"), {"relevance": {"a": 1}})
+
+
+def test_the_default_follows_the_feedback() -> None:
+    own = defaults([full({"task": "subset-ranking"})] * 2, "split")
+    assert own[kind_of({"clicks": []})].text == "reciprocal-rank"
+    assert own[kind_of({"relevance": {}})].is_loss
+    lists = [full({"task": "subset-ranking", "algorithm": "slam", "measure": m}) for m in ("ndcg", "ap")]
+    assert defaults(lists, "split")["grades"].text == "ndcg"
+    classes = defaults([full({"task": "multiclass"})] * 2, "split")
+    assert classes["clicks"] == classes["grades"]
+
+
+def test_measures_are_named_in_words() -> None:
+    assert (
+        measure("ndcg@10", task="subset-ranking").in_words
+        == "NDCG loss in the first 10 places, lower is better"
+    )
+    assert measure("reward", task="multiclass").in_words == "reward, higher is better"
+    for task in ("binary", "multiclass", "ordinal", "multilabel", "label-ranking", "subset-ranking"):
+        for loss in registry.losses(task):
+            spec = {"task": task, **({"labels": ["a", "b"]} if task in ("binary", "ordinal") else {})}
+            name = "precision@3" if loss == "precision" else loss
+            assert not measure(name, **spec).in_words.startswith(f"{loss},")

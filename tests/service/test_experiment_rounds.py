@@ -11,9 +11,10 @@ import numpy as np
 import orjson
 import pytest
 
-from feedrank.service.errors import Conflict, Gone, NotFound, StoreUnavailable, Unprocessable
+from feedrank.service.contract.faults import Conflict, Gone, NotFound, StoreUnavailable, Unprocessable
+from feedrank.service.contract.settings import Settings
 from feedrank.service.experiments.manager import Experiments
-from feedrank.service.host import Host, HostSettings
+from feedrank.service.runtime import Host
 
 JSON = dict[str, Any]
 CLASSES = {"task": "multiclass", "algorithm": "predtron", "labels": ["x", "y"]}
@@ -23,8 +24,12 @@ LISTS = {"task": "subset-ranking", "algorithm": "listnet"}
 
 @asynccontextmanager
 async def hosted(url: str, **settings: Any) -> AsyncIterator[tuple[Host, Experiments]]:
-    async with Host.open(url, HostSettings(**settings)) as host:
-        yield host, Experiments(host)
+    async with Host.open(url, Settings(**settings)) as host:
+        experiments = Experiments(host)
+        try:
+            yield host, experiments
+        finally:
+            await experiments.close()
 
 
 async def two(host: Host, a: JSON = CLASSES, b: JSON = SLOW) -> None:
@@ -242,7 +247,7 @@ def test_a_crash_between_the_log_and_the_arms_is_healed(
 
     async def other_traffic(host: Host, experiments: Experiments) -> None:
         assert await versions(host) == [1, 0]
-        monkeypatch.setattr("feedrank.service.experiments.live.DOUBT", 0.0)
+        monkeypatch.setattr("feedrank.service.experiments.loaded.DOUBT", 0.0)
         await experiments.feedback("e", {"features": ["f"], "label": "x", "feedback_id": "other"})
         assert await versions(host) == [2, 2]
 
@@ -265,7 +270,7 @@ def test_another_replica_follows_a_pause(store_url: str, monkeypatch: pytest.Mon
         units = [{"features": ["f"], "unit": str(i), "remember": False} for i in range(12)]
         assert {(await other.predict("e", unit))["learner"] for unit in units} == {"a", "b"}
         await experiments.step("e", "pause")
-        monkeypatch.setattr("feedrank.service.experiments.live.FRESH", 0.0)
+        monkeypatch.setattr("feedrank.service.experiments.loaded.FRESH", 0.0)
         assert {(await other.predict("e", unit))["learner"] for unit in units} == {"a"}
 
     run(store_url, body)
@@ -428,4 +433,4 @@ def test_a_trimmed_log_still_answers_repeats(store_url: str) -> None:
         assert again == {**first, "duplicate": True}
         assert (await Experiments(host).info("e"))["version"] == 25
 
-    run(store_url, body, snapshot_every=5, retention_events=2)
+    run(store_url, body, snapshot_every=5, log_retention=2)

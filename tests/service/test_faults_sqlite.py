@@ -14,10 +14,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from feedrank.service import errors
-from feedrank.service.host import Host, HostSettings
+from feedrank.service.contract import faults as errors
+from feedrank.service.contract.settings import Settings
+from feedrank.service.runtime import Host
 from feedrank.service.store import Draft, open_store
-from feedrank.service.store.sqlite_file import APPLICATION, MIGRATIONS, SCHEMA
+from feedrank.service.store.sqlite_schema import APPLICATION, MIGRATIONS, SCHEMA
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
 
@@ -63,27 +64,27 @@ def read_only(host):
 @pytest.mark.parametrize("fault", [small_pages, small_files, read_only])
 def test_what_cannot_be_written_is_not_acknowledged_and_service_recovers(tmp_path, fault):
     url = f"sqlite:{tmp_path / 'a.db'}"
-    told = {}
+    replies = {}
 
     async def fill(host, start, count):
-        """Send until a refusal; what was acknowledged stays in `told`."""
+        """Send until a refusal; what was acknowledged stays in `replies`."""
         for i in range(start, start + count):
-            told[i] = await host.feedback("a", event(i))
+            replies[i] = await host.feedback("a", event(i))
 
     async def main():
-        async with Host.open(url, HostSettings(snapshot_every=10)) as host:
+        async with Host.open(url, Settings(snapshot_every=10)) as host:
             await host.create("a", SPEC)
             await fill(host, 0, 5)
             with fault(host):
                 with pytest.raises(errors.StoreUnavailable) as caught:
                     await fill(host, 5, 1000)
                 assert caught.value.headers["Retry-After"]
-                refused = len(told)
+                refused = len(replies)
                 assert (await host.predict("a", {"features": ["x"], "remember": False}))["version"] == refused
                 sent = (host.feedback("a", event(2000 + i)) for i in range(20))
                 many = await asyncio.gather(*sent, return_exceptions=True)
                 assert any(isinstance(one, errors.StoreUnavailable) for one in many)
-                told.update({2000 + i: one for i, one in enumerate(many) if isinstance(one, dict)})
+                replies.update({2000 + i: one for i, one in enumerate(many) if isinstance(one, dict)})
                 if fault is read_only:
                     with pytest.raises(errors.StoreUnavailable):
                         await host.ready()
@@ -95,8 +96,8 @@ def test_what_cannot_be_written_is_not_acknowledged_and_service_recovers(tmp_pat
     async def after():
         async with Host.open(url) as host:
             assert await host.export("a") == exported
-            assert (await host.info("a"))["version"] == len(told)
-            for i, reply in told.items():
+            assert (await host.info("a"))["version"] == len(replies)
+            for i, reply in replies.items():
                 assert await host.feedback("a", event(i)) == {**reply, "duplicate": True}
 
     exported = asyncio.run(main())
@@ -114,7 +115,7 @@ def test_one_poisoned_write_does_not_take_the_others_with_it(tmp_path):
         sent.insert(5, store._writer.run(poison))
         results = await asyncio.gather(*sent, return_exceptions=True)
         assert isinstance(results.pop(5), errors.StoreUnavailable)
-        assert [placed.version for (placed,) in results] == list(range(1, 11))
+        assert [place.version for (place,) in results] == list(range(1, 11))
         await store.close()
 
     asyncio.run(main())
@@ -157,7 +158,7 @@ def test_a_writer_that_cannot_be_opened_again_is_tried_with_the_next_write(tmp_p
             writer._reconnect = opened
             with pytest.raises(errors.StoreUnavailable):
                 await store.append("log", [Draft(b"x")])
-        assert [placed.version for placed in await store.append("log", [Draft(b"x")])] == [1]
+        assert [place.version for place in await store.append("log", [Draft(b"x")])] == [1]
         await store.close()
 
     asyncio.run(main())
@@ -258,7 +259,8 @@ def test_a_file_that_cannot_be_used_is_refused_untouched(tmp_path, spoil, said):
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     assert "is a directory" in refusal(f"sqlite:{tmp_path}")
-    assert "No such file" in refusal(f"sqlite:{tmp_path / 'none' / 'a.db'}")
+    (tmp_path / "file").touch()
+    assert "Not a directory" in refusal(f"sqlite:{tmp_path / 'file' / 'a.db'}")
 
 
 def test_a_read_only_file_is_refused():

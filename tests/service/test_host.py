@@ -6,7 +6,7 @@ import time
 import pytest
 
 from feedrank import learners
-from feedrank.service import errors
+from feedrank.service.contract import faults as errors
 from feedrank.service.store import Closed
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
@@ -313,9 +313,9 @@ def test_feedback_that_comes_together_shares_an_append_and_each_gets_its_own_rep
         appends = []
         append = host.store.append
 
-        async def counted(log, drafts):
+        async def counted(log, drafts, expected=None):
             appends.append(len(drafts))
-            return await append(log, drafts)
+            return await append(log, drafts, expected)
 
         monkeypatch.setattr(host.store, "append", counted)
         replies = await asyncio.gather(*(host.feedback("l", event(i)) for i in range(1, 33)))
@@ -449,4 +449,12 @@ def test_min_version_waits_within_a_bound(with_host):
             await host.predict("a", {"features": ["x"], "min_version": 4})
         assert caught.value.headers["Retry-After"]
 
-    with_host(body, wait=1.5)
+    with_host(body, version_wait=1.5)
+
+
+def test_an_empty_store_lists_nothing(with_host):
+    async def body(host):
+        async with asyncio.timeout(60):
+            assert await host.list() == {"learners": [], "next": None}
+
+    with_host(body)

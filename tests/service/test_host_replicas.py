@@ -6,8 +6,9 @@ from contextlib import AsyncExitStack
 import pytest
 
 from feedrank import learners
-from feedrank.service import errors
-from feedrank.service.host import Host, HostSettings
+from feedrank.service.contract import faults as errors
+from feedrank.service.contract.settings import Settings
+from feedrank.service.runtime import Host
 from feedrank.service.store import Draft, Snapshot
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
@@ -17,7 +18,7 @@ def event(i, **more):
     return {"features": {f"w{i % 7}": 1.0, f"v{i % 5}": 0.5, "x": 2.0}, "label": "abc"[i % 3], **more}
 
 
-async def eventually(test, seconds=5.0):
+async def eventually(test, seconds=120.0):
     """Until `test()` is true: what a replica hears, it hears soon."""
     deadline = asyncio.get_running_loop().time() + seconds
     while not await test():
@@ -34,7 +35,7 @@ def replicas(redis_server):
         async def main():
             async with AsyncExitStack() as stack:
                 hosts = [
-                    await stack.enter_async_context(Host.open(url, HostSettings(**settings)))
+                    await stack.enter_async_context(Host.open(url, Settings(**settings)))
                     for _ in range(count)
                 ]
                 await body(*hosts)
@@ -168,19 +169,19 @@ def test_a_replica_behind_the_trimmed_part_loads_the_snapshot(replicas):
     async def body(one, two):
         await one.create("a", SPEC)
         await two.info("a")
-        (behind,) = two._memory._residents.values()
+        (behind,) = two._memory._learners.values()
         behind.following = True  # it hears of nothing
         for i in range(40):
             await one.feedback("a", event(i))
             await asyncio.sleep(0.001)
-        (ahead,) = one._memory._residents.values()
-        await ahead._saving
+        (ahead,) = one._memory._learners.values()
+        await ahead.saver.settle()
         assert (await one.events("a"))["floor"] > 1
         assert behind.version == 0
         behind.following = False
         assert await both_equal(one, two) == 40
 
-    replicas(body, snapshot_every=5, snapshots_kept=1, retention_events=2)
+    replicas(body, snapshot_every=5, snapshots_kept=1, log_retention=2)
 
 
 def test_a_replica_that_disagrees_is_found_counted_and_mended(replicas):
@@ -189,9 +190,9 @@ def test_a_replica_that_disagrees_is_found_counted_and_mended(replicas):
         for i in range(5):
             await one.feedback("a", event(i))
         await two.info("a")
-        (resident,) = two._memory._residents.values()
-        resident.learner.learn({"features": ["cosmic", "ray"]}, {"label": "a"})
-        resident.learner.version = 5
+        (loaded,) = two._memory._learners.values()
+        loaded.state.learner.learn({"features": ["cosmic", "ray"]}, {"label": "a"})
+        loaded.state.learner.version = 5
         for i in range(5, 10):
             await one.feedback("a", event(i))
         assert await one.export("a") != await two.export("a") or two.stats()["divergences"]
@@ -201,9 +202,9 @@ def test_a_replica_that_disagrees_is_found_counted_and_mended(replicas):
             return one.stats()["divergences"] + two.stats()["divergences"] == 1
 
         await eventually(mended)
-        for resident in (*one._memory._residents.values(), *two._memory._residents.values()):
-            if resident._saving is not None:
-                await resident._saving
+        for loaded in (*one._memory._learners.values(), *two._memory._learners.values()):
+            if loaded.saver._saving is not None:
+                await loaded.saver.settle()
         assert await both_equal(one, two) == 10
 
     replicas(body, snapshot_every=10)

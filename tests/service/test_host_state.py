@@ -2,16 +2,19 @@
 
 import asyncio
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from feedrank import learners
-from feedrank.service import errors
-from feedrank.service.host import Host, HostSettings
-from feedrank.service.host.curve import MOST, Curve
-from feedrank.service.host.events import Event
+from feedrank.service.contract import faults as errors
+from feedrank.service.contract.messages import Event
+from feedrank.service.contract.settings import Settings
+from feedrank.service.runtime import Host, checkpoints
+from feedrank.service.runtime.learner_state import MOST_POINTS, LearnerState
+from feedrank.service.runtime.series import Series
 from feedrank.service.store import Draft, Snapshot
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
@@ -37,9 +40,9 @@ def folded(numbers, version):
 
 async def settle(host):
     """Wait for snapshots that are on their way."""
-    for resident in list(host._memory._residents.values()):
-        if resident._saving is not None:
-            await resident._saving
+    for loaded in list(host._memory._learners.values()):
+        if loaded.saver._saving is not None:
+            await loaded.saver.settle()
 
 
 class Crash(Exception):
@@ -48,7 +51,7 @@ class Crash(Exception):
 
 async def crash(host):
     """End as a kill does: nothing is saved that was not."""
-    host._memory._residents.clear()
+    host._memory._learners.clear()
 
 
 # Loading
@@ -162,9 +165,9 @@ def test_concurrent_first_uses_load_once(with_host):
 def test_a_request_that_is_given_up_is_still_applied(with_host):
     async def body(host):
         await host.create("a", SPEC)
-        (resident,) = host._memory._residents.values()
+        (loaded,) = host._memory._learners.values()
         task = asyncio.create_task(host.feedback("a", event(0)))
-        while not resident.appending:
+        while not loaded.appending:
             await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -189,14 +192,16 @@ def test_a_withdrawn_event_never_happened(with_host, every):
         await settle(host)
         assert await host.retract("a", {"feedback_id": "f4"}) == {
             "version": 12,
-            "withdrawn": 5,
+            "retracted": 5,
             "duplicate": False,
+            "state": "done",
         }
         assert await host.export("a") == folded([i for i in range(11) if i != 4], 12)
         assert await host.retract("a", {"feedback_id": "f4"}) == {
             "version": 12,
-            "withdrawn": 5,
+            "retracted": 5,
             "duplicate": True,
+            "state": "done",
         }
         await host.retract("a", {"prediction_id": told["prediction_id"]})
         await host.retract("a", {"feedback_id": "f0"})
@@ -212,8 +217,8 @@ def test_a_withdrawn_event_never_happened(with_host, every):
         with pytest.raises(errors.NotFound):
             await host.retract("a", {"feedback_id": "unknown"})
         shown = (await host.events("a"))["events"]
-        assert [e["version"] for e in shown if e.get("withdrawn")] == [1, 5, 11]
-        assert [e["withdraws"] for e in shown if e["kind"] == "withdrawal"] == [5, 11, 1]
+        assert [e["version"] for e in shown if e.get("retracted")] == [1, 5, 11]
+        assert [e["retracts"] for e in shown if e["kind"] == "retraction"] == [5, 11, 1]
         return numbers, replies
 
     async def after(host):
@@ -241,7 +246,7 @@ def test_what_the_log_no_longer_holds_cannot_be_withdrawn(with_host):
         page = await host.events("a")
         assert (page["floor"], page["events"][0]["version"]) == (16, 16)
 
-    with_host(body, snapshot_every=5, retention_events=2)
+    with_host(body, snapshot_every=5, log_retention=2)
 
 
 def test_after_the_end_of_the_log_there_are_no_events_however_far(with_host):
@@ -254,21 +259,33 @@ def test_after_the_end_of_the_log_there_are_no_events_however_far(with_host):
     with_host(body)
 
 
-def test_retention_by_age_keeps_what_is_young(with_host, monkeypatch):
-    real, ago = time.time, [1000.0]
-    monkeypatch.setattr(time, "time", lambda: real() - ago[0])
+@pytest.mark.parametrize("passed", [True, False])
+def test_retention_by_age_keeps_what_is_young_though_the_clock_is_set_ahead(with_host, monkeypatch, passed):
+    wall, steady = [1_000_000.0], [0.0]
+    monkeypatch.setattr(time, "time", lambda: wall[0])
+    monkeypatch.setattr(checkpoints, "CLOCK", checkpoints.Clock(lambda: wall[0], lambda: steady[0]))
 
     async def body(host):
         await host.create("a", SPEC)
         for start in (0, 4, 8, 12):
             if start == 8:
-                ago[0] = 0.0
+                wall[0] += 1000
+                steady[0] += 1000 * passed
             await teach(host, "a", 4, start=start)
             await settle(host)
-        assert (await host.events("a"))["floor"] == 9
-        assert (await host.events("a"))["events"][0]["version"] == 9
+        assert (await host.events("a"))["floor"] == (9 if passed else 1)
+        assert (await host.events("a"))["events"][0]["version"] == (9 if passed else 1)
 
-    with_host(body, snapshot_every=4, snapshots_kept=2, retention_age=500.0)
+    with_host(body, snapshot_every=4, snapshots_kept=2, log_retention_age=500.0)
+
+
+def test_a_clock_that_is_set_back_makes_nothing_old():
+    wall, steady = [500.0], [3.0]
+    clock = checkpoints.Clock(lambda: wall[0], lambda: steady[0])
+    wall[0], steady[0] = 100.0, 4.0
+    assert clock.now() == 100.0
+    wall[0], steady[0] = 900.0, 5.0
+    assert clock.now() == 502.0
 
 
 steps = st.lists(
@@ -281,7 +298,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=steps, every=st.sampled_from([1, 2, 5, 1000]))
 def test_any_history_folds_to_the_events_that_stand(tmp_path_factory, steps, every):
     """Learn, withdraw, stop and crash in any order: the learner is the fold of what was not withdrawn."""
@@ -291,7 +308,7 @@ def test_any_history_folds_to_the_events_that_stand(tmp_path_factory, steps, eve
 
     async def main():
         nonlocal version
-        async with Host.open(url, HostSettings(snapshot_every=every)) as host:
+        async with Host.open(url, Settings(snapshot_every=every)) as host:
             await host.create("a", SPEC)
             while todo:
                 step, value = todo.pop(0)
@@ -324,22 +341,37 @@ def test_any_history_folds_to_the_events_that_stand(tmp_path_factory, steps, eve
 
 
 @given(st.lists(st.floats(0, 1, allow_nan=False), min_size=1, max_size=3000), st.integers(0, 3000))
-def test_the_curve_is_bounded_evenly_spaced_and_exact(losses, cut):
-    curve, total = Curve(), 0.0
+def test_a_series_is_bounded_evenly_spaced_and_exact(losses, cut):
+    series, total = Series(MOST_POINTS), 0.0
     totals = {}
     for rounds, loss in enumerate(losses, start=1):
         total += loss
         totals[rounds] = total
-        curve.count(rounds, total)
+        series.add(rounds, total)
         if rounds == cut:
-            curve = Curve.load(curve.dump())  # saving in between changes nothing
-    assert len(curve.points) <= MOST
-    assert len(curve.points) >= min(len(losses), MOST // 2 - 1)
-    assert curve.points == [(r, totals[r]) for r in range(curve.stride, len(losses) + 1, curve.stride)]
-    told = curve.to_json()
-    assert told[-1]["cumulative_loss"] == pytest.approx(
-        sum(p["window_loss"] for p in told) * curve.stride, abs=1e-9
-    )
+            series = Series.load(MOST_POINTS, *series.dump())  # saving in between changes nothing
+    points = series.points
+    assert len(points) <= MOST_POINTS
+    assert len(points) >= min(len(losses), MOST_POINTS // 2 - 1)
+    assert points == [(r, totals[r]) for r in range(series.stride, len(losses) + 1, series.stride)]
+    now = (len(losses), total)
+    assert series.until(*now) == [*points[:-1], now]
+    few = series.until(*now, most=7)
+    assert len(few) <= 7
+    assert few[-1] == now
+    assert set(few) <= {*points, now}
+
+
+def test_the_windows_of_a_curve_add_up_to_its_loss():
+    state = LearnerState(learners.build(SPEC))
+    for i in range(1500):
+        state.apply(i + 1, Event({"label": event(i)["label"]}, {"features": event(i)["features"]}))
+    points = state.history()
+    places = [0, *(point["rounds"] for point in points)]
+    widths = [b - a for a, b in pairwise(places)]
+    lost = sum(point["window_loss"] * width for point, width in zip(points, widths, strict=True))
+    assert lost == pytest.approx(state.learner.progress.cumulative_loss, abs=1e-9)
+    assert points[-1]["rounds"] == 1500
 
 
 # Carrying

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from feedrank.service.host.work import SHORT, Worker
+from feedrank.service.runtime.worker import SHORT, Worker, stopped
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def worker():
 
 def where(seconds):
     def work():
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
+        end = time.thread_time() + seconds
+        while time.thread_time() < end:
             pass
         return threading.current_thread() is threading.main_thread()
 
@@ -88,3 +88,25 @@ def test_who_gives_up_does_not_let_others_in_before_the_thread_is_done(worker):
 
     asyncio.run(main())
     assert log == ["long", "next"]
+
+
+def test_a_task_that_loses_a_cancellation_is_stopped_all_the_same():
+    lost = []
+
+    async def stubborn():
+        while True:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                lost.append(1)
+                if len(lost) == 3:
+                    raise
+
+    async def main():
+        task = asyncio.create_task(stubborn())
+        await asyncio.sleep(0)
+        await stopped(task)
+        assert task.cancelled()
+
+    asyncio.run(main())
+    assert len(lost) == 3

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from feedrank.service.keys import Keyring, KeysError, add_key, read_keys, revoke_key
+from feedrank.service.http.keyring import Keyring, KeysError, add_key, read_keys, revoke_key
 
 
 @pytest.fixture
@@ -96,8 +96,9 @@ def test_revoking_what_is_not_there(file):
 
 
 def test_unwritable_place_is_one_line(tmp_path):
+    (tmp_path / "file").touch()
     with pytest.raises(KeysError, match="cannot write"):
-        add_key(tmp_path / "no" / "keys", ["admin"])
+        add_key(tmp_path / "file" / "keys", ["admin"])
 
 
 def test_lines_are_plain_json(file):

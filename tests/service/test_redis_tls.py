@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 import trustme
 
-from feedrank.service import errors
+from feedrank.service.contract import faults as errors
+from feedrank.service.contract.store_url import shown
 from feedrank.service.store import Draft, open_store
-from feedrank.service.store.open import shown
 from feedrank.service.store.redis_open import TIMEOUT
 
 RedisServer, free_port = map(

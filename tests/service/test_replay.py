@@ -4,8 +4,9 @@ import pytest
 from typer.testing import CliRunner
 
 from feedrank import learners
-from feedrank.service import errors, replay_commands
-from feedrank.service.replay import replay, verify
+from feedrank.service.commands import rebuild as replay_commands
+from feedrank.service.contract import faults as errors
+from feedrank.service.runtime.replay import replay, verify
 from feedrank.service.store import Draft, Snapshot
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
@@ -22,8 +23,8 @@ async def history(host):
     await host.retract("a", {"feedback_id": "f26"})
     for i in range(30, 40):
         await host.feedback("a", event(i))
-    for resident in host._memory._residents.values():
-        await resident._saving
+    for loaded in host._memory._learners.values():
+        await loaded.saver.settle()
 
 
 def test_a_replay_gives_the_learner_and_what_another_would_have_been(with_host):
@@ -38,7 +39,7 @@ def test_a_replay_gives_the_learner_and_what_another_would_have_been(with_host):
         )
         assert (told.first, told.last, told.refused) == (1, 41, 0)
         assert learners.dump(told.own.learner) == await host.export("a")
-        assert told.own.curve.to_json() == (await host.history("a"))["points"]
+        assert told.own.history() == (await host.history("a"))["points"]
         assert told.other.learner.progress.rounds == 39
         assert told.other.learner.spec["algorithm"] != "predtron"
         assert seen[-1] == (41, 41)
@@ -54,7 +55,7 @@ def test_a_replay_gives_the_learner_and_what_another_would_have_been(with_host):
     with_host(body, snapshot_every=7)
 
 
-@pytest.mark.parametrize("retention", [None, 5])
+@pytest.mark.parametrize("retention", [0, 5])
 def test_a_sound_store_verifies(with_host, retention):
     async def body(host):
         await history(host)
@@ -69,7 +70,7 @@ def test_a_sound_store_verifies(with_host, retention):
         assert reports["a"].snapshots == 2
         assert reports["a"].version == 41
 
-    with_host(body, snapshot_every=4, retention_events=retention)
+    with_host(body, snapshot_every=4, log_retention=retention)
 
 
 def test_what_is_wrong_is_found(with_host):
@@ -102,7 +103,7 @@ def test_the_commands_print_curves_and_verdicts(with_host, store_url, tmp_path):
     told = command(replay_commands.replay, "a", "--spec", str(other), "--store", store_url)
     assert told.exit_code == 0, told.stderr
     assert "its own (predtron): 39 rounds" in told.stdout
-    assert "the other (dual-ascent): 39 rounds" in told.stdout
+    assert "the other (auto): 39 rounds" in told.stdout
     assert command(replay_commands.verify, "--store", store_url).stdout == "1 learners, 41 events: sound\n"
 
     async def spoil(host):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from feedrank.service.settings import Settings, SettingsError, is_loopback, variable
+from feedrank.service.contract.settings import Settings, SettingsError, is_loopback, variable
 
 
 def test_every_field_is_a_variable_with_a_help_text():
@@ -82,3 +82,17 @@ def test_a_refused_store_is_named_without_its_password():
         Settings.from_env({"FEEDRANK_STORE": "redi://me:hush@host:1/0?password=hush"})
     assert "redi://host:1/0" in str(caught.value)
     assert "hush" not in str(caught.value)
+
+
+def test_the_password_of_redis_may_come_from_a_file(tmp_path):
+    file = tmp_path / "password"
+    file.write_text("p@ss/word\n")
+    environ = {"FEEDRANK_STORE": "redis://redis:6379/0", "FEEDRANK_STORE_PASSWORD_FILE": str(file)}
+    assert Settings.from_env(environ).store == "redis://:p%40ss%2Fword@redis:6379/0"
+    for wrong in (
+        {**environ, "FEEDRANK_STORE": "sqlite:x.db"},
+        {**environ, "FEEDRANK_STORE": "redis://:a@redis/0"},
+        {**environ, "FEEDRANK_STORE_PASSWORD_FILE": str(tmp_path / "none")},
+    ):
+        with pytest.raises(SettingsError, match="FEEDRANK_STORE_PASSWORD_FILE"):
+            Settings.from_env(wrong)

@@ -7,54 +7,80 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from feedrank.service.store import Clash, Closed, Draft, Missing, Placed, Snapshot, Trimmed, open_store
+from feedrank.service.store import (
+    Clash,
+    Closed,
+    Diverged,
+    Draft,
+    Missing,
+    Position,
+    Record,
+    Snapshot,
+    Trimmed,
+    open_store,
+)
 
 
 @dataclass
 class Model:
     """A log, said as simply as possible."""
 
-    entries: list = field(default_factory=list)  # (body, taken, mark)
+    entries: list = field(default_factory=list)  # (body, taken, retracted)
     ids: dict = field(default_factory=dict)
-    records: dict = field(default_factory=dict)
+    records: dict = field(default_factory=dict)  # key -> [value, digest, taken at]
     snapshots: dict = field(default_factory=dict)
     outcomes: dict = field(default_factory=dict)
     floor: int = 1
-    marked: int = 0
+    retracted: int = 0
+    forgotten: int = 0
     closed: bool = False
 
     def append(self, drafts):
         if self.closed:
             raise Closed
-        entries, ids, records = list(self.entries), dict(self.ids), dict(self.records)
-        placed, marks = [], []
+        entries, ids = list(self.entries), dict(self.ids)
+        records = {key: list(record) for key, record in self.records.items()}
+        placements, retractions = [], []
         for index, draft in enumerate(drafts):
-            known = {ids[id] for id in draft.ids if id in ids}
-            if len(known) > 1 or any(digest != draft.digest for _, digest in known):
+            there = {ids[id] for id in draft.ids if id in ids}
+            if len(there) > 1 or any(digest != draft.digest for _, digest in there):
                 raise Clash(index)
-            if known:
-                placed.append(Placed(known.pop()[0], False))
+            if there:
+                placements.append((there.pop()[0], False))
                 continue
             # What another draft of the batch takes is still there for this one: all are checked before any is written.
-            if draft.take is not None and draft.take not in self.records:
+            record = self.records.get(draft.take)
+            if draft.take is not None and (record is None or record[2]):
                 raise Missing(index)
-            if draft.marks and not (
+            if draft.retracts and not (
                 self.floor <= draft.base + 1 and (draft.base == 0 or draft.base in self.snapshots)
             ):
                 raise Trimmed
-            entries.append((draft.body, self.records[draft.take] if draft.take else None, 0))
+            entries.append((draft.body, record[0] if record else None, 0))
             ids.update(dict.fromkeys(draft.ids, (len(entries), draft.digest)))
-            records.pop(draft.take, None)
-            placed.append(Placed(len(entries), True))
-            if draft.marks:
-                marks.append((draft.marks, len(entries)))
+            if record and record[1]:
+                records[draft.take][2] = len(entries)
+            elif record:
+                records.pop(draft.take, None)
+            placements.append((len(entries), True))
+            if draft.retracts:
+                retractions.append((draft.retracts, len(entries)))
         self.entries, self.ids, self.records = entries, ids, records
-        for marked, by in marks:
-            body, taken, _ = self.entries[marked - 1]
-            self.entries[marked - 1] = (body, taken, by)
-            self.marked = by
-            self.snapshots = {v: digest for v, digest in self.snapshots.items() if v < marked}
-        return placed
+        for retracted, by in retractions:
+            body, taken, _ = self.entries[retracted - 1]
+            self.entries[retracted - 1] = (body, taken, by)
+            self.retracted = by
+            self.snapshots = {v: digest for v, digest in self.snapshots.items() if v < retracted}
+        return placements
+
+    def remember(self, key, value, digest):
+        if key not in self.records:
+            self.records[key] = [value, digest, 0]
+            return {}
+        record = self.records[key]
+        if record[1] != digest:
+            raise Clash(0)
+        return {key: b"" if 0 < record[2] < self.floor else record[0]}
 
     def read(self, after, limit):
         if self.closed:
@@ -63,14 +89,17 @@ class Model:
             raise Trimmed
         return [(after + 1 + i, *entry) for i, entry in enumerate(self.entries[after : after + limit])]
 
-    def save(self, version, digest, keep, floor):
+    def save(self, version, digest, keep, floor, forget):
         if self.closed:
             raise Closed
         if self.snapshots.get(version, digest) != digest:
             return self.snapshots[version]
-        if version not in self.snapshots:
+        if version > self.forgotten:
             self.outcomes.setdefault(version, digest.encode())
-        if version >= self.marked:
+        self.forgotten = max(self.forgotten, min(forget, len(self.entries)))
+        self.ids = {id: row for id, row in self.ids.items() if row[0] > self.forgotten}
+        self.outcomes = {v: outcome for v, outcome in self.outcomes.items() if v > self.forgotten}
+        if version >= self.retracted:
             self.snapshots[version] = digest
             kept = sorted(self.snapshots)[-keep:]
             self.snapshots = {v: self.snapshots[v] for v in kept}
@@ -93,16 +122,18 @@ operations = st.lists(
     st.one_of(
         st.tuples(st.just("append"), st.lists(drafts, min_size=1, max_size=3)),
         st.tuples(st.just("append"), st.lists(drafts, min_size=1, max_size=3)),
-        st.tuples(st.just("remember"), st.sampled_from(["r", "s"])),
-        st.tuples(st.just("mark"), st.integers(0, 8), st.integers(0, 8)),
+        st.tuples(st.just("remember"), st.sampled_from(["r", "s"]), st.sampled_from(["", "d", "e"])),
+        st.tuples(st.just("retract"), st.integers(0, 8), st.integers(0, 8)),
         st.tuples(
             st.just("save"),
             st.integers(1, 8),
             st.sampled_from(["d", "e"]),
             st.integers(1, 2),
             st.integers(1, 8),
+            st.integers(0, 4),
         ),
         st.tuples(st.just("drop")),
+        st.tuples(st.just("diverge")),
     ),
     max_size=25,
 )
@@ -127,56 +158,77 @@ def expected_of(call, *arguments):
         return type(signal)
 
 
-async def play(store, log, steps):
-    model = Model()
-    for step, *arguments in steps:
-        if step == "append":
-            assert await outcome_of(store.append(log, arguments[0])) == expected_of(
-                model.append, arguments[0]
+class Play:
+    """One sequence of operations on both; `position` is where a writer was some steps ago, on the same history."""
+
+    def __init__(self, store, log):
+        self.store, self.log, self.model = store, log, Model()
+        self.position = None
+
+    async def append(self, drafts):
+        placements = await outcome_of(self.store.append(self.log, drafts, self.position))
+        if isinstance(placements, list):
+            placements = [(one.version, one.fresh) for one in placements]
+        assert placements == expected_of(self.model.append, drafts)
+
+    async def remember(self, key, digest):
+        if not self.model.closed:
+            value = f"{key}{digest}".encode()
+            call = self.store.remember(self.log, {key: Record(value, digest)}, 60)
+            assert await outcome_of(call) == expected_of(self.model.remember, key, value, digest)
+
+    async def retract(self, version, base):
+        model = self.model
+        if model.floor <= version <= len(model.entries) and base < version and not model.closed:
+            await self.append([Draft(b"m", retracts=version, base=base)])
+
+    async def save(self, version, digest, keep, floor, forget):
+        if version <= len(self.model.entries) and version + 1 >= self.model.floor:
+            snapshot = Snapshot(version, digest, b"data", await self.chain(version))
+            call = self.store.save(
+                self.log, snapshot, {version: digest.encode()}, keep=keep, floor=floor, forget=forget
             )
-        elif step == "remember":
-            if not model.closed:
-                await store.remember(log, {arguments[0]: arguments[0].encode()}, 60)
-                model.records[arguments[0]] = arguments[0].encode()
-        elif step == "mark":
-            marks, base = arguments
-            if model.floor <= marks <= len(model.entries) and base < marks and not model.closed:
-                draft = [Draft(b"m", marks=marks, base=base)]
-                assert await outcome_of(store.append(log, draft)) == expected_of(model.append, draft)
-        elif step == "save":
-            version, digest, keep, floor = arguments
-            if version <= len(model.entries) and version + 1 >= model.floor:
-                call = store.save(
-                    log,
-                    Snapshot(version, digest, b"data"),
-                    {version: digest.encode()},
-                    keep=keep,
-                    floor=floor,
-                )
-                assert await outcome_of(call) == expected_of(model.save, version, digest, keep, floor)
-        else:
-            await store.drop(log)
-            model.drop()
-        await compare(store, log, model)
+            expected = expected_of(self.model.save, version, digest, keep, floor, forget)
+            assert await outcome_of(call) == expected
 
+    async def chain(self, version):
+        if version < self.model.floor:
+            return ""
+        return (await self.store.read(self.log, version - 1, 1))[0].chain
 
-async def compare(store, log, model):
-    head = await store.head(log)
-    assert (head.version, head.floor, head.closed) == (len(model.entries), model.floor, model.closed)
-    assert head.snapshots == tuple(sorted(model.snapshots))
-    for after in range(3):
-        told = await outcome_of(store.read(log, after, 5))
-        if isinstance(told, list):
-            told = [(e.version, e.body, e.taken, e.mark) for e in told]
-        assert told == expected_of(model.read, after, 5)
-    for id in ("i", "j", "k"):
-        assert await store.find(log, id) == model.ids.get(id)
-    for key in ("r", "s"):
-        assert await store.recall(log, key) == model.records.get(key)
-    for version in range(1, 6):
-        assert await store.outcome(log, version) == model.outcomes.get(version)
-        held = await store.snapshot(log, version)
-        assert (held.digest if held else None) == model.snapshots.get(version)
+    async def drop(self):
+        await self.store.drop(self.log)
+        self.model.drop()
+
+    async def diverge(self):
+        """Nothing is appended for a writer that has seen something else."""
+        if not self.model.closed:
+            for version in (len(self.model.entries), len(self.model.entries) + 1):
+                with pytest.raises(Diverged):
+                    await self.store.append(self.log, [Draft(b"no")], Position(version, "f" * 40))
+
+    async def compare(self):
+        store, log, model = self.store, self.log, self.model
+        head = await store.head(log)
+        assert (head.version, head.floor, head.closed) == (len(model.entries), model.floor, model.closed)
+        assert head.snapshots == tuple(sorted(model.snapshots))
+        for after in range(3):
+            entries = await outcome_of(store.read(log, after, 5))
+            if isinstance(entries, list):
+                entries = [(e.version, e.body, e.taken, e.retracted) for e in entries]
+            assert entries == expected_of(model.read, after, 5)
+        for id in ("i", "j", "k"):
+            assert await store.find(log, id) == model.ids.get(id)
+        for key in ("r", "s"):
+            value, _, taken = model.records.get(key, [None, "", 0])
+            assert await store.recall(log, key) == (None if taken else value)
+        for version in range(1, 6):
+            assert await store.outcome(log, version) == model.outcomes.get(version)
+            snapshot = await store.snapshot(log, version)
+            assert (snapshot.digest if snapshot else None) == model.snapshots.get(version)
+        assert await store.examine(log) == []
+        if head.version:
+            self.position = head.position
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -192,7 +244,10 @@ def test_a_store_is_its_model(kind, steps, tmp_path_factory, redis_server):
     async def main():
         store = await open_store(url)
         try:
-            await play(store, "log", steps)
+            play = Play(store, "log")
+            for step, *arguments in steps:
+                await getattr(play, step)(*arguments)
+                await play.compare()
         finally:
             await store.close()
 

@@ -13,8 +13,8 @@ import httpx
 import pytest
 import uvicorn
 
-from feedrank.service.app import create_app
-from feedrank.service.settings import Settings
+from feedrank.service.contract.settings import Settings
+from feedrank.service.http.app import create_app
 
 PROBLEM = "application/problem+json"
 
@@ -127,21 +127,20 @@ class Process:
         self.process.communicate(timeout=30)
 
     def stop(self):
-        """SIGTERM; returns (seconds, exit status, standard error)."""
-        begun = time.monotonic()
+        """SIGTERM; returns (exit status, standard error)."""
         self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=60)
-        return time.monotonic() - begun, self.process.returncode, self.log.read_text()
+        self.process.communicate(timeout=120)
+        return self.process.returncode, self.log.read_text()
 
 
 @pytest.fixture
 def start(tmp_path):
-    """`start(**environ)`: a server process over the test's SQLite file; ended with the test."""
+    """`start(**environ)`: a server process over the test's SQLite file, or `store`; ended with the test."""
     running = []
 
-    def begin(*, port=0, **environ):
+    def begin(*, port=0, store=None, **environ):
         log = tmp_path / f"{len(running)}.log"
-        process = Process(f"sqlite:{tmp_path / 'process.db'}", log, environ=environ, port=port)
+        process = Process(store or f"sqlite:{tmp_path / 'process.db'}", log, environ=environ, port=port)
         running.append(process)
         return process
 

@@ -41,11 +41,15 @@ def test_links_lead_somewhere(guide):
 
 
 def test_every_type_of_problem_is_listed():
-    from feedrank.service import errors, problems
+    from feedrank.service.contract import faults as errors
+    from feedrank.service.http import door, problems, wire
 
     listed = (DOCS / "errors.md").read_text()
     kinds = {
-        kind for module in (errors, problems) for kind in vars(module).values() if isinstance(kind, type)
+        kind
+        for module in (errors, problems, door, wire)
+        for kind in vars(module).values()
+        if isinstance(kind, type)
     }
     for kind in kinds:
         if issubclass(kind, errors.ServiceError) and kind is not errors.StoreRefused:

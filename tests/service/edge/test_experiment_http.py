@@ -3,6 +3,7 @@
 import random
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,66 @@ def test_problems(arms, refused):
     told = arms.post("/v1/experiments/e/feedback", json={"prediction_id": "x", "label": "l1"})
     refused(told, 404, "not-found")
     refused(arms.post("/v1/experiments/e/jump"), 404, "not-found")
+
+
+def by_hand(units):
+    """Mean value of the units of each arm by the mean of their first 2^k rounds, as a level k counts them."""
+    levels = []
+    for k in range(10):
+        own = {}
+        for arm, values in units.values():
+            if len(values) >= 1 << k:
+                own.setdefault(arm, []).append(sum(values[: 1 << k]) / (1 << k))
+        if not own:
+            return levels
+        levels.append({arm: (len(means), sum(means) / len(means)) for arm, means in own.items()})
+    return levels
+
+
+def test_users_that_come_back_count_as_a_hand_would_count_them(arms):
+    arms.put("/v1/experiments/e", json={"arms": ["bad", "good"], "measure": "reward"})
+    rng = random.Random(1)
+    units, verdicts = {}, []
+    for _ in range(15):
+        names = [f"user-{rng.randrange(60)}" for _ in range(100)]
+        asked = [{"features": ["w1"], "unit": name} for name in names]
+        shown = arms.post("/v1/experiments/e/predict", json={"instances": asked}).json()["predictions"]
+        events = []
+        for name, one in zip(names, shown, strict=True):
+            reward = float(rng.random() < (0.21 if one["learner"] == "bad" else 0.65))
+            units.setdefault(name, (one["learner"], []))[1].append(reward)
+            events.append({"prediction_id": one["prediction_id"], "reward": reward})
+        assert arms.post("/v1/experiments/e/feedback", json={"events": events}).status_code == 200
+        told = arms.get("/v1/experiments/e").json()
+        verdicts.append(told["verdict"])
+        level = by_hand(units)[told["rounds_per_unit"].bit_length() - 1]
+        for arm, (_, mean) in level.items():
+            assert told["arms"][arm]["mean"] == pytest.approx(mean)
+        (difference,) = told["differences"]
+        assert difference["units"] == sum(count for count, _ in level.values())
+        assert difference["lower"] <= difference["difference"] <= difference["upper"]
+    assert verdicts[0] == "undecided"
+    assert verdicts[-1] == "good"
+    assert told["rounds_per_unit"] >= 4
+
+
+def test_clicks_and_retractions_over_http(client):
+    for name in ("one", "two"):
+        client.put(f"/v1/learners/{name}", json={"task": "subset-ranking", "algorithm": "listnet"})
+    client.put("/v1/experiments/pages", json={"arms": ["one", "two"], "wait": 0.3, "measure": "clicks"})
+    page = {"items": [{"id": "a", "features": [1]}, {"id": "b", "features": [2]}], "unit": "u"}
+    shown = client.post("/v1/experiments/pages/predict", json=page).json()
+    for clicks in (["a"], ["b"]):
+        joined = client.post(
+            "/v1/experiments/pages/clicks", json={"prediction_id": shown["prediction_id"], "clicks": clicks}
+        )
+        assert joined.status_code == 202
+    assert joined.json()["clicks"] == ["a", "b"]
+    while sum(arm["rounds"] for arm in client.get("/v1/experiments/pages").json()["arms"].values()) == 0:
+        time.sleep(0.05)
+    gone = client.post("/v1/experiments/pages/retract", json={"prediction_id": shown["prediction_id"]})
+    assert gone.status_code in (200, 202)
+    told = client.get("/v1/experiments/pages").json()
+    assert sum(arm["rounds"] for arm in told["arms"].values()) == 0
+    assert client.post("/v1/learners/one/evaluate", json={"learner": "two"}).status_code == 409
+    assert client.delete("/v1/experiments/pages").status_code == 204

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from feedrank.service.logs import JsonLines
+from feedrank.service.http.logs import JsonLines
 
 WORDS = {"features": {"flight": 1}}
 PREDICT, FEEDBACK = "/v1/learners/mail/predict", "/v1/learners/mail/feedback"
@@ -35,8 +35,8 @@ def test_body_above_the_limit_is_413_and_closes(make_mail, refused):
 
 
 def test_the_rest_of_a_large_body_is_not_read():
-    from feedrank.service.bodies import read_body
-    from feedrank.service.errors import TooLarge
+    from feedrank.service.contract.faults import TooLarge
+    from feedrank.service.http.bodies import read_body
 
     async def read(headers):
         taken = []
@@ -86,9 +86,9 @@ def test_limit_of_labels(make_mail, refused):
 
 
 def test_limit_of_a_learners_bytes_is_507(make_mail, refused):
-    client = make_mail(max_learner_bytes=64 * 1024)
+    client = make_mail(max_learner_bytes=2560 * 1024)
     statuses = set()
-    for i in range(100):
+    for i in range(600):
         words = {f"w{i}-{j}": 1 for j in range(100)}
         reply = client.post(FEEDBACK, json={"features": words, "label": f"l{i % 10}"})
         statuses.add(reply.status_code)
@@ -96,7 +96,7 @@ def test_limit_of_a_learners_bytes_is_507(make_mail, refused):
             refused(reply, 507, "storage-full")
             break
     assert statuses == {200, 507}
-    assert client.get("/v1/learners/mail").json()["bytes"] <= 64 * 1024
+    assert client.get("/v1/learners/mail").json()["bytes"] <= 2560 * 1024
     assert client.post(PREDICT, json=WORDS).status_code == 200
 
 
@@ -109,7 +109,7 @@ def test_limit_of_learners_is_507(make_client, refused):
 
 
 def test_time_limit_is_503(make_mail, refused):
-    client = make_mail(request_timeout=0.2, version_wait=30.0)
+    client = make_mail(request_timeout=3.0, version_wait=60.0)
     reply = client.post(PREDICT, json={**WORDS, "min_version": 5})
     refused(reply, 503, "timed-out")
     assert int(reply.headers["retry-after"]) >= 1
@@ -155,7 +155,7 @@ def test_cors_is_off_unless_set(make_client):
     ask = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
     closed = make_client()
     assert "access-control-allow-origin" not in closed.get("/livez", headers=ask).headers
-    assert closed.options("/v1/learners/mail/predict", headers=ask).status_code == 405
+    assert closed.options("/v1/learners/mail/predict", headers=ask).status_code == 403
     opened = make_client(cors_origins="https://app.example")
     reply = opened.options("/v1/learners/mail/predict", headers=ask)
     assert reply.headers["access-control-allow-origin"] == "https://app.example"
@@ -203,7 +203,7 @@ def test_logs_are_json_with_the_request_id(mail, caplog):
     caplog.set_level(logging.DEBUG, "feedrank")
     caplog.handler.setFormatter(JsonLines())
     mail.get("/nothing", headers={"X-Request-ID": "lost-1", "Authorization": "Bearer fr_secret"})
-    deadline = time.monotonic() + 10  # the line is written after the reply is out
+    deadline = time.monotonic() + 120  # the line is written after the reply is out
     entry = None
     while entry is None and time.monotonic() < deadline:
         entries = [json.loads(line) for line in caplog.text.splitlines()]

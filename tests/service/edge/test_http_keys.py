@@ -1,8 +1,10 @@
 """Keys over HTTP: 401 without one, 403 without the scope or outside the prefix, and a revoked one stops at once."""
 
+from base64 import urlsafe_b64decode
+
 import pytest
 
-from feedrank.service.keys import add_key, read_keys, revoke_key
+from feedrank.service.http.keyring import add_key, read_keys, revoke_key
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
 WORDS = {"features": ["a"]}
@@ -85,6 +87,28 @@ def test_prefixes(guarded, refused):
     refused(guarded("PUT", "/v1/aliases/a-2", "bound", json={"learner": "mail"}), 403, "forbidden")
     listed = guarded("GET", "/v1/learners", "bound").json()["learners"]
     assert [entry["name"] for entry in listed] == ["a-1"]
+
+
+def test_pages_and_cursors_say_nothing_of_names_beyond_the_prefix(guarded):
+    names = ["a-1", "a-2", "a-3"]
+    for name in [*names, "a", "b-1", "b-2", "Z"]:
+        assert guarded("PUT", f"/v1/learners/{name}", "admin", json=SPEC).status_code == 201
+    for name, other in (("a-x", "a-1"), ("a-y", "a-1"), ("c-x", "mail")):
+        assert guarded("PUT", f"/v1/aliases/{name}", "admin", json={"learner": other}).status_code == 200
+    arms = {"arms": ["a-1", "a-2"], "method": "split", "measure": "loss"}
+    made = [guarded("PUT", f"/v1/experiments/{name}", "admin", json=arms) for name in ("a-e", "a-f", "b-e")]
+    assert [reply.status_code for reply in made] == [201, 201, 201]
+    for kind, seen in (("learners", names), ("aliases", ["a-x", "a-y"]), ("experiments", ["a-e", "a-f"])):
+        shown, cursor = [], ""
+        while cursor is not None:
+            where = {"limit": 1} | ({"cursor": cursor} if cursor else {})
+            page = guarded("GET", f"/v1/{kind}", "bound", params=where).json()
+            assert len(page[kind]) == 1, "a page is full as long as there is more to see"
+            shown += [one["name"] for one in page[kind]]
+            cursor = page["next"]
+            if cursor is not None:
+                assert urlsafe_b64decode(cursor).decode() == shown[-1]
+        assert shown == seen
 
 
 def test_stream_lines_need_their_own_scope(guarded):

@@ -6,7 +6,7 @@ ITEMS = [{"id": name, "features": {name: 1}} for name in "abcd"]
 def test_clicks_are_read_by_what_was_shown_and_the_log_keeps_it(make_client):
     client = make_client()
     for name in ("told", "again"):
-        client.put(f"/v1/learners/{name}", json={"task": "subset-ranking"})
+        client.put(f"/v1/learners/{name}", json={"task": "subset-ranking", "algorithm": "listnet"})
     made = client.post("/v1/learners/told/predict", json={"items": ITEMS}).json()
     assert [entry["id"] for entry in made["ranking"]] == list("abcd")
     shown = {"ranking": list("dcba")}

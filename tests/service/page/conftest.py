@@ -9,8 +9,8 @@ import httpx
 import pytest
 import uvicorn
 
-from feedrank.service.app import create_app
-from feedrank.service.settings import Settings
+from feedrank.service.contract.settings import Settings
+from feedrank.service.http.app import create_app
 
 TOPICS = {
     "travel": ["flight", "hotel", "gate"],

@@ -6,7 +6,7 @@ import socket
 import pytest
 from selenium.webdriver import ActionChains, Keys
 
-from feedrank.service.keys import add_key
+from feedrank.service.http.keyring import add_key
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -187,9 +187,37 @@ def test_an_experiment_narrows_while_one_watches(server, browser):
     browser.wait(lambda: browser.text(".verdict.decided") == ["b is better"])
     band = browser.run("return document.querySelector('.band').getAttribute('d')")
     assert band.count("L") > 40
-    rows = browser.text(".arms tbody tr")
-    assert "meant 50 %" in rows[0]
-    assert rows[1].startswith("b1.00")
+    assert browser.text(".arms tbody tr")[1].startswith("b1.00")
+    told = [picture.get_attribute("aria-label") for picture in browser.find(".picture .strip")]
+    assert all("expected 50 %" in each for each in told)
+    assert "a minus b: reward" in browser.text(".pairs h2")
+
+
+def test_an_experiment_is_paused_and_promoted_only_when_confirmed(server, browser):
+    for name in ("a", "b"):
+        server.put(f"/v1/learners/{name}", json={"task": "multiclass"})
+    definition = {"arms": ["a", "b"], "measure": "reward", "alias": "live"}
+    server.put("/v1/experiments/e", json=definition)
+    status = lambda: server.get("/v1/experiments/e").json()["status"]  # noqa: E731
+    show(browser, server, "/#/experiments/e")
+    browser.wait(lambda: "Pause" in browser.text(".actions button"))
+    pause, stop, promote = browser.find(".actions button")
+    pause.click()
+    browser.wait(lambda: "Resume" in browser.text(".actions button"))
+    assert status() == "paused"
+    pause.click()
+    browser.wait(lambda: status() == "running")
+    stop.click()
+    browser.one("dialog.confirm button.quiet").click()
+    browser.wait(lambda: not browser.find("dialog.confirm"))
+    assert status() == "running"
+    promote.click()
+    browser.wait(lambda: browser.find("dialog.confirm select"))
+    browser.run("document.getElementById('promote-arm').value = 'b'")
+    browser.find("dialog.confirm menu button")[1].click()
+    browser.wait(lambda: status() == "stopped")
+    assert server.get("/v1/experiments/e").json()["promoted"] == "b"
+    assert server.get("/v1/learners/live").json()["name"] == "b"
 
 
 def contrast(browser, ink, ground):
@@ -282,7 +310,7 @@ def test_everything_has_a_name_and_fits_a_narrow_screen(server, teach, browser):
         ("/#/", ".spark path"),
         ("/#/learners/m", ".weights .bar"),
         ("/#/experiments", ".experiments strong"),
-        ("/#/experiments/e", ".arms meter"),
+        ("/#/experiments/e", ".picture .strip"),
     ):
         show(browser, server, path)
         browser.wait(lambda ready=ready: browser.find(ready))

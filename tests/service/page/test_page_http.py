@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from feedrank.service.keys import add_key
-from feedrank.service.page.routes import FILES
+from feedrank.service.http.keyring import add_key
+from feedrank.service.http.routes.page_files import FILES
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -146,7 +146,9 @@ def test_the_past_of_an_experiment_ends_in_what_get_says_and_survives_a_restart(
     assert 2 < len(past["points"]) <= 128
     (last,) = past["points"][-1]["differences"]
     (difference,) = now["differences"]
-    assert last == {name: difference[name] for name in ("rounds", "difference", "lower", "upper")}
+    assert last == {
+        name: difference[name] for name in ("units", "rounds_per_unit", "difference", "lower", "upper")
+    }
     widths = [one["upper"] - one["lower"] for moment in past["points"] for one in moment["differences"]]
     assert widths[0] > 2 * widths[-1]
     events = [moment["events"] for moment in past["points"]]

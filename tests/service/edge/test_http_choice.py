@@ -1,0 +1,108 @@
+"""Choices over HTTP: a drawn item, a reward once, a default when none comes, the same reply to the same request."""
+
+import time
+
+import pytest
+
+ITEMS = [{"id": name, "features": {}} for name in ("coffee", "tea", "wine")]
+PREDICT, FEEDBACK = "/v1/learners/drinks/predict", "/v1/learners/drinks/feedback"
+
+
+@pytest.fixture
+def drinks(client):
+    made = client.put("/v1/learners/drinks", json={"task": "choice"})
+    assert made.status_code == 201, made.text
+    assert made.json()["spec"]["algorithm"] == "inverse-gap"
+    return client
+
+
+def ask(client, **more):
+    reply = client.post(PREDICT, json={"items": ITEMS, "features": ["morning"], **more})
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def test_a_choice_has_a_probability_and_so_has_every_item(drinks):
+    reply = ask(drinks)
+    assert reply["choice"] in ("coffee", "tea", "wine")
+    shares = {entry["id"]: entry["probability"] for entry in reply["ranking"]}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares[reply["choice"]] == reply["probability"]
+    assert {ask(drinks, exclude=["coffee", "wine"])["choice"] for _ in range(5)} == {"tea"}
+    assert "prediction_id" not in ask(drinks, remember=False)
+
+
+def test_rewards_teach_which_item_to_choose(drinks):
+    for _ in range(150):
+        reply = ask(drinks)
+        event = {"prediction_id": reply["prediction_id"], "reward": float(reply["choice"] == "tea")}
+        outcome = drinks.post(FEEDBACK, json=event).json()
+        assert outcome["loss"] == 1.0 - event["reward"]
+        assert outcome["served_loss"] == outcome["loss"]
+    assert ask(drinks)["ranking"][0]["id"] == "tea"
+    shown = drinks.get("/v1/learners/drinks").json()["choice"]
+    assert shown["items"][0]["id"] == "tea"
+    assert shown["mean_reward"] > 0.5
+
+
+def test_a_reward_counts_once_and_another_one_is_a_conflict(drinks, refused):
+    event = {"prediction_id": ask(drinks)["prediction_id"], "reward": 1}
+    assert drinks.post(FEEDBACK, json=event).json()["duplicate"] is False
+    assert drinks.post(FEEDBACK, json=event).json()["duplicate"] is True
+    refused(drinks.post(FEEDBACK, json={**event, "reward": 0}), 409, "conflict")
+
+
+def test_a_reward_with_the_instance_needs_what_was_served(drinks, refused):
+    event = {"items": ITEMS, "features": ["evening"], "reward": 0.5}
+    problem = refused(drinks.post(FEEDBACK, json=event), 422, "unprocessable")
+    assert problem["errors"][0]["pointer"] == "/served"
+    served = {"id": "wine", "probability": 0.25}
+    assert drinks.post(FEEDBACK, json={**event, "served": served}).json()["version"] == 1
+    for bad in ({"id": "beer", "probability": 0.5}, {"id": "wine"}, {"id": "wine", "probability": 0}):
+        refused(drinks.post(FEEDBACK, json={**event, "served": bad}), 422, "unprocessable")
+    refused(drinks.post(FEEDBACK, json={**event, "served": served, "reward": 7}), 422, "unprocessable")
+
+
+def test_the_same_request_under_an_id_draws_once(drinks, refused):
+    first = ask(drinks, prediction_id="visit-1")
+    assert all(ask(drinks, prediction_id="visit-1") == first for _ in range(5))
+    other = {"items": ITEMS[:2], "prediction_id": "visit-1"}
+    refused(drinks.post(PREDICT, json=other), 409, "conflict")
+
+
+def test_exclude_is_refused_where_nothing_is_chosen(mail, refused):
+    body = {"features": ["a"], "exclude": ["x"]}
+    problem = refused(mail.post("/v1/learners/mail/predict", json=body), 422, "unprocessable")
+    assert problem["errors"][0]["pointer"] == "/exclude"
+
+
+def test_a_choice_without_a_reward_gets_the_default_one_and_a_real_one_comes_first(make_client):
+    client = make_client()
+    spec = {"task": "choice", "default_reward": 0, "wait": 0.5}
+    client.put("/v1/learners/drinks", json=spec)
+    told, silent = ask(client), ask(client)
+    assert (
+        client.post(FEEDBACK, json={"prediction_id": told["prediction_id"], "reward": 1}).status_code == 200
+    )
+    deadline = time.monotonic() + 60
+    while client.get("/v1/learners/drinks").json()["version"] < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    events = client.get("/v1/learners/drinks/events").json()["events"]
+    assert [event["truth"] for event in events] == [{"reward": 1}, {"reward": 0.0}]
+    assert events[1]["prediction_id"] == silent["prediction_id"]
+    late = client.post(FEEDBACK, json={"prediction_id": silent["prediction_id"], "reward": 1})
+    assert late.status_code == 409
+
+
+def test_a_choice_survives_a_restart_bit_for_bit(start):
+    one = start()
+    with one.client() as client:
+        client.put("/v1/learners/drinks", json={"task": "choice"})
+        for _ in range(20):
+            reply = ask(client)
+            client.post(FEEDBACK, json={"prediction_id": reply["prediction_id"], "reward": 0.5})
+        before = client.get("/v1/learners/drinks/snapshot").content
+    one.kill()
+    with start().client() as client:
+        assert client.get("/v1/learners/drinks/snapshot").content == before

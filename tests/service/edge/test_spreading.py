@@ -1,0 +1,149 @@
+"""Learners spread over replicas by a proxy that people run already: a real nginx, three replicas, one Redis."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+CONFIG = Path(__file__).parents[3] / "docker" / "nginx.conf"
+LEARNERS = [f"learner-{i}" for i in range(30)]
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+class Proxy:
+    """nginx with the configuration that we ship, but for ports and paths."""
+
+    def __init__(self, folder, ports):
+        self.folder, self.port = folder, free_port()
+        self.write(ports)
+        command = [
+            "nginx",
+            "-c",
+            str(folder / "nginx.conf"),
+            "-e",
+            str(folder / "error.log"),
+            "-g",
+            "daemon off;",
+        ]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60, trust_env=False)
+        self.wait(lambda: self.client.get("/livez").status_code == 200)
+
+    def write(self, ports):
+        text = CONFIG.read_text().replace("/tmp/", f"{self.folder}/").replace("8080", str(self.port))
+        kept = [line for line in text.splitlines() if "server replica-" not in line]
+        place = next(i for i, line in enumerate(kept) if "consistent;" in line) + 1
+        kept[place:place] = [
+            f"        server 127.0.0.1:{port} max_fails=1 fail_timeout=5s;" for port in ports
+        ]
+        (self.folder / "nginx.conf").write_text("\n".join(kept))
+
+    def reload(self, ports):
+        self.write(ports)
+        self.process.send_signal(signal.SIGHUP)
+
+    def wait(self, condition):
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(httpx.HTTPError):
+                if condition():
+                    return
+            assert self.process.poll() is None, (self.folder / "error.log").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    def stop(self):
+        self.client.close()
+        self.process.terminate()
+        self.process.wait()
+
+
+@pytest.fixture
+def replicas(own_redis, tmp_path, start):
+    if shutil.which("nginx") is None:
+        pytest.skip("no nginx: `apt-get install nginx-light` to test the proxy")
+    if os.getuid() == 0:
+        tmp_path.chmod(0o755)  # nginx' workers are not root
+    processes = [start(store=own_redis.url) for _ in range(3)]
+    proxy = Proxy(tmp_path, [port_of(process) for process in processes])
+    yield proxy, processes
+    proxy.stop()
+
+
+def port_of(process):
+    return int(process.url.rsplit(":", 1)[1])
+
+
+def loaded(process):
+    with process.client() as client:
+        lines = client.get("/metrics").text.splitlines()
+    return int(float(next(line.split()[1] for line in lines if line.startswith("feedrank_loaded_learners "))))
+
+
+def teach(proxy, name, event):
+    body = {"features": ["a"], "label": "x", "feedback_id": event}
+    for _ in range(40):
+        with contextlib.suppress(httpx.HTTPError):
+            reply = proxy.client.post(f"/v1/learners/{name}/feedback", json=body)
+            if reply.status_code == 200:
+                return reply.json()
+        time.sleep(0.1)
+    raise AssertionError(f"{name} did not learn")
+
+
+def test_each_learner_lives_in_one_replica_and_the_others_take_over_when_it_dies(replicas, own_redis, start):
+    proxy, processes = replicas
+    for name in LEARNERS:
+        assert proxy.client.put(f"/v1/learners/{name}", json={"task": "multiclass"}).status_code == 201
+        assert teach(proxy, name, "1")["version"] == 1
+    counts = [loaded(process) for process in processes]
+    assert sum(counts) == len(LEARNERS)
+    assert min(counts) > 0
+
+    processes[0].kill()
+    for name in LEARNERS:
+        assert teach(proxy, name, "2")["version"] == 2
+        assert proxy.client.get(f"/v1/learners/{name}").json()["version"] == 2
+
+    processes.append(start(store=own_redis.url))
+    proxy.reload([port_of(process) for process in processes[1:]])
+    proxy.wait(lambda: loaded(processes[-1]) > 0 or not [teach(proxy, name, "2") for name in LEARNERS])
+    for name in LEARNERS:
+        teach(proxy, name, "3")
+        assert proxy.client.get(f"/v1/learners/{name}").json()["version"] == 3
+    assert loaded(processes[-1]) > 0
+
+
+def test_while_a_replica_is_frozen_its_learners_are_answered_by_others(replicas):
+    proxy, processes = replicas
+    for name in LEARNERS:
+        proxy.client.put(f"/v1/learners/{name}", json={"task": "multiclass"})
+        teach(proxy, name, "1")
+    processes[0].process.send_signal(signal.SIGSTOP)
+    try:
+        for name in LEARNERS:
+            reply = proxy.client.post(
+                f"/v1/learners/{name}/predict", json={"features": ["a"], "remember": False}
+            )
+            assert reply.status_code == 200, reply.text
+            assert reply.json()["version"] == 1
+            assert teach(proxy, name, "2")["version"] == 2
+    finally:
+        processes[0].process.send_signal(signal.SIGCONT)
+    # What comes back reads what it missed before it answers.
+    with processes[0].client() as client:
+        for name in LEARNERS:
+            body = {"features": ["a"], "min_version": 2}
+            assert client.post(f"/v1/learners/{name}/predict", json=body).json()["version"] == 2

@@ -1,0 +1,106 @@
+"""Experts, choices, comparing, making learners, long lists of labels, health, and calls that are tried on /docs."""
+
+import pytest
+
+ITEMS = [{"id": name, "features": {}} for name in ("coffee", "tea")]
+
+
+@pytest.fixture
+def show(browser, server):
+    def go(path=""):
+        browser.open(f"{str(server.base_url).rstrip('/')}/{path.removeprefix('/')}")
+
+    return go
+
+
+def test_the_front_page_names_the_kernel_and_makes_a_learner(server, browser, show):
+    show()
+    browser.wait(lambda: "Ready" in browser.text(".health")[0] and "kernel" in browser.text(".health")[0])
+    browser.one(".create summary").click()
+    browser.wait(lambda: "ordinal" in browser.text("#new-task option"))
+    assert "gamma" in browser.text(".create .spec dt")  # every field that the server knows
+    browser.one("#new-name").send_keys("fresh")
+    browser.one(".create form button").click()
+    browser.wait(lambda: browser.text(".create .outcome") and "two" in browser.text(".create .outcome")[0])
+    browser.one("#new-labels").send_keys("no, yes")
+    browser.one(".create form button").click()
+    browser.wait(lambda: browser.text(".create .outcome a") == ["fresh"])
+    assert server.get("/v1/learners/fresh").json()["spec"]["labels"] == ["no", "yes"]
+    assert all("422" in entry["message"] for entry in browser.logs())  # the refusal, nothing else
+
+
+def test_experts_stand_beside_the_pool_and_an_empty_learner_claims_nothing(server, teach, browser, show):
+    teach(server, "pool", 30, {"task": "multiclass"})
+    show("/#/learners/pool")
+    browser.wait(lambda: len(browser.text(".experts tbody tr")) == 3)
+    teach(server, "pool", 5, {"task": "multiclass"})
+    browser.wait(lambda: browser.find(".line.more-3"))  # the pool and three experts
+    server.put("/v1/learners/empty", json={"task": "multilabel"})
+    show("/#/learners/empty")
+    browser.wait(lambda: "No event yet" in "".join(browser.text(".chart + .note")))
+    assert "Proved" not in browser.text("main")[0]
+
+
+def test_a_choice_shows_its_items_and_its_apprentice(server, browser, show):
+    server.put("/v1/learners/drinks", json={"task": "choice", "baseline": 0.5})
+    for _ in range(5):
+        served = server.post("/v1/learners/drinks/predict", json={"items": ITEMS}).json()
+        event = {"prediction_id": served["prediction_id"], "reward": 1}
+        server.post("/v1/learners/drinks/feedback", json=event)
+    show("/#/learners/drinks")
+    browser.wait(lambda: "coffee" in "".join(browser.text(".chosen tbody th")))
+    assert "valid at every look" in browser.text(".guard")[0]
+    browser.one(".card form button").click()
+    browser.wait(lambda: "drawn with probability" in "".join(browser.text(".decision")))
+
+
+def test_learners_are_compared_on_one_chart(server, teach, browser, show):
+    for name in ("one", "two"):
+        teach(server, name, 30)
+    show()
+    browser.wait(lambda: len(browser.find(".learners input")) == 2)
+    for box in browser.find(".learners input"):
+        box.click()
+    browser.one(".compare").click()
+    browser.wait(lambda: browser.text(".compared tbody th") == ["one", "two"])
+    browser.wait(lambda: browser.find(".line.mean") and browser.find(".line.more-1"))
+
+
+def test_many_labels_are_paged_and_searched(server, browser, show):
+    labels = [f"label-{i:03}" for i in range(45)]
+    server.put("/v1/learners/many", json={"task": "multiclass", "algorithm": "predtron", "labels": labels})
+    show("/#/learners/many")
+    browser.wait(lambda: "1 to 20 of 45" in browser.text(".pager")[0])
+    browser.find(".pager button")[1].click()
+    browser.wait(lambda: "21 to 40 of 45" in browser.text(".pager")[0])
+    browser.one("#label-search").send_keys("044")
+    browser.wait(lambda: browser.text(".labels tbody th") == ["label-044"])
+
+
+def test_nothing_is_hidden_on_a_phone(server, teach, browser, show):
+    teach(server, "n" * 100, 30)
+    browser.emulate(width=390)
+    show()
+    browser.wait(lambda: browser.find(".spark path"))
+    cells = browser.find(".learners tbody td")
+    assert len(cells) == 5
+    assert all(cell.is_displayed() for cell in cells)
+    assert browser.run("return document.documentElement.scrollWidth") <= 390
+
+
+def test_a_call_is_tried_on_the_page_of_the_api(server, browser, show):
+    show("/docs")
+    browser.wait(lambda: browser.find(".operation"))
+    calls = browser.text(".operation > summary code")
+    at = calls.index("PUT /v1/learners/{name}")
+    browser.run("document.querySelectorAll('.operation')[arguments[0]].open = true", at)
+    form = browser.find(".operation .attempt")[at]
+    name = form.find_element("css selector", "input[name=name]")
+    name.send_keys("tried")
+    body = form.find_element("css selector", "textarea")
+    body.clear()
+    body.send_keys('{"task": "multiclass"}')
+    form.find_element("css selector", "button").click()
+    browser.wait(lambda: browser.text(".operation[open] [role=status]")[0].startswith("201"))
+    assert server.get("/v1/learners/tried").status_code == 200
+    assert "progress" in "".join(browser.text(".operation[open] li details table"))  # the reply's fields

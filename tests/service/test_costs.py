@@ -1,0 +1,101 @@
+"""What an event costs is known before it is accepted: too much is refused, and what is long never holds the loop."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from feedrank.learners import build, costs, reading
+from feedrank.service.contract.faults import NotFound, Unprocessable
+from feedrank.service.runtime.worker import Worker
+
+PAIRS = {"task": "label-ranking", "algorithm": "quadratic-surrogate", "loss": "pairwise-disagreement"}
+LISTS = {"task": "subset-ranking", "algorithm": "predtron"}
+
+
+def ranked(count):
+    return {"features": ["w"], "relevance": {f"l{i}": i % 3 for i in range(count)}}
+
+
+def listed(count):
+    rows = [[i / count] for i in range(count)]
+    ids = [str(i) for i in range(count)]
+    return {"items": {"ids": ids, "columns": ["c"], "rows": rows}}
+
+
+@pytest.mark.parametrize("limit", [{"max_event_seconds": 0.5}, {"max_event_bytes": 2**20}])
+def test_an_event_above_a_limit_is_refused_and_not_appended(with_host, limit):
+    async def body(host):
+        await host.create("r", PAIRS)
+        await host.feedback("r", ranked(20))
+        with pytest.raises(Unprocessable, match=next(iter(limit))):
+            await host.feedback("r", ranked(1_000))
+        assert (await host.info("r"))["version"] == 1
+        assert (await host.feedback("r", ranked(20)))["version"] == 2
+
+    with_host(body, **limit)
+
+
+def test_a_prediction_above_a_limit_is_refused(with_host):
+    async def body(host):
+        await host.create("r", LISTS)
+        with pytest.raises(Unprocessable, match="max_event_bytes"):
+            await host.predict("r", listed(2_000))
+        assert len((await host.predict("r", listed(20)))["ranking"]) == 20
+
+    with_host(body, max_event_bytes=2**20)
+
+
+def test_a_spec_whose_labels_alone_cost_too_much_is_refused(with_host):
+    async def body(host):
+        with pytest.raises(Unprocessable, match="max_event_seconds"):
+            await host.create("r", PAIRS | {"labels": [f"l{i}" for i in range(5_000)]})
+        with pytest.raises(NotFound):
+            await host.info("r")
+
+    with_host(body)
+
+
+def test_what_is_expected_to_be_long_leaves_the_loop_at_its_first_call():
+    threads = []
+
+    async def body():
+        with ThreadPoolExecutor(1) as executor:
+            worker = Worker(executor)
+            await worker.run("learn", 1, lambda: threads.append(threading.get_ident()), 0.5)
+            await worker.run("other", 1, lambda: threads.append(threading.get_ident()), 1e-4)
+
+    asyncio.run(body())
+    assert threads[0] != threading.get_ident()
+    assert threads[1] == threading.get_ident()
+
+
+def test_the_loop_turns_while_a_long_event_is_folded(with_host):
+    async def body(host):
+        await host.create("r", PAIRS)
+        await host.create("n", {"task": "multiclass"})
+        await host.feedback("n", {"features": ["w"], "label": "a"})
+        long = asyncio.ensure_future(host.feedback("r", ranked(300)))
+        replies = 0
+        while not long.done():
+            await host.predict("n", {"features": ["w"], "remember": False})
+            await asyncio.sleep(0)
+            replies += not long.done()
+        await long
+        assert replies >= 3  # on the loop there would be none between its start and its end
+
+    with_host(body)
+
+
+@pytest.mark.parametrize("spec", [PAIRS, LISTS, LISTS | {"loss": "ap"}, LISTS | {"kernel": "gaussian"}])
+def test_costs_rise_with_what_an_event_brings(spec):
+    learner = build(spec)
+    sizes = []
+    for count in (10, 1_000):
+        if learner.form.items:
+            sizes.append(costs.of(learner, reading.instance(learner.spec, listed(count))))
+        else:
+            sizes.append(costs.of_size(learner, 0, 1, [f"l{i}" for i in range(count)]))
+    assert sizes[1].seconds > 5 * sizes[0].seconds
+    assert sizes[1].bytes > 50 * sizes[0].bytes

@@ -1,0 +1,216 @@
+"""The rule that hands traffic over: its bound against every bias, its speed, its caps; and the fold of behaviour."""
+
+import random
+
+import orjson
+import pytest
+
+from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.experiments import plan as plans
+from feedrank.service.experiments.behaviour import HALF, MOST, NAMES, Behaviour, looked
+from feedrank.service.experiments.handover import (
+    BUDGET,
+    CAP,
+    DRAFT,
+    FIRST,
+    GENERATION,
+    LEAST,
+    PROBE,
+    SECOND,
+    WATCH,
+    Handover,
+)
+from feedrank.service.experiments.interleave import credit, draft
+
+SPEC = {"task": "subset-ranking", "algorithm": "listnet", "labels": []}
+WON, LOST = {"credits": [0.0, 1.0]}, {"credits": [1.0, 0.0]}
+
+
+def warm(events=(), **options):
+    rule = Handover(0.05, lessons=LEAST, **options)
+    for event in events:
+        rule.take(event)
+    return rule
+
+
+def test_nothing_is_shown_before_there_are_lessons():
+    rule = Handover(0.05)
+    for _ in range(LEAST):
+        assert rule.mode(0.0) == FIRST
+        rule.take({})
+    assert rule.mode(0.999) == DRAFT
+
+
+def test_a_better_arm_is_proved_and_takes_nearly_all_pages():
+    rule = warm([WON] * 30)
+    assert rule.proved
+    assert rule.shares == (WATCH, 1 - WATCH)
+    assert (rule.mode(0.5), rule.mode(0.99)) == (SECOND, DRAFT)
+    assert rule.report()["share"] > 0.9
+
+
+def test_a_bad_arm_spends_its_budget_within_a_few_pages_and_can_come_back():
+    rule = warm([LOST] * (int(BUDGET) - 1))
+    assert rule.shares == (1.0, 0.0)
+    rule.take(LOST)
+    assert rule.shares[0] < PROBE
+    assert rule.mode(0.999) == FIRST
+    for event in [LOST] * 50 + [WON] * (int(BUDGET) + 1):
+        rule.take(event)
+    assert rule.shares == (1.0, 0.0)
+
+
+def test_a_worse_arm_is_probed_less_and_less_but_never_given_up():
+    rule = warm([LOST] * 100)
+    assert not rule.proved
+    assert 0.01 < rule.shares[0] < 0.1
+
+
+def test_a_slow_starter_is_judged_without_its_first_pages():
+    rule = warm([LOST] * 200)
+    pages = 0
+    while not rule.proved:
+        rule.take(WON)
+        pages += 1
+        assert pages < 100
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0, 6.0])
+def test_clicks_by_place_alone_prove_nothing_whatever_the_bias(exponent):
+    """Two arms that are equally good, 40 courses of 300 drafted pages: at most 5 % may ever be proved; here none is."""
+    rng, proved = random.Random(1), 0
+    ids = [str(i) for i in range(10)]
+    for course in range(40):
+        rule = warm()
+        for number in range(300):
+            one, other = rng.sample(ids, 10), rng.sample(ids, 10)
+            drafted = draft([one, other], "key", f"{course} {number}", 5)
+            places = [k for k in range(5) if rng.random() < (k + 1.0) ** -exponent]
+            if places:
+                rule.take({"credits": credit(drafted, 2, places)})
+        proved += rule.proved
+    assert proved <= 2
+
+
+def test_an_arm_that_becomes_worse_loses_its_share_again():
+    rule = warm([WON] * 40)
+    pages = 0
+    while rule.proved:
+        rule.take(LOST)
+        pages += 1
+        assert pages < 60
+    assert (rule.restarts, rule.value, rule.pages) == (1, 1.0, 0)
+
+
+def test_one_unit_gives_only_so_much_evidence_and_so_many_lessons():
+    rule = warm({"unit": 100 + number} for number in range(400))
+    for number in range(40):
+        rule.take({**WON, "unit": 7, "coins": number})
+    assert rule.pages == CAP
+    assert not rule.may_teach(7)
+    assert rule.may_teach(8)
+    assert rule.may_teach(None)
+    for number in range(2 * GENERATION):
+        rule.take({"unit": 1000 + number})
+    assert rule.may_teach(7)
+
+
+def test_a_small_team_is_no_attack():
+    rule = warm({**WON, "unit": number % 4, "coins": number} for number in range(400))
+    assert rule.proved
+    assert rule.alarm is None
+    assert all(rule.may_teach(unit) for unit in range(4))
+
+
+def test_the_same_list_by_the_same_coins_counts_once():
+    rule = warm([{**WON, "unit": 7, "coins": 1}, {**WON, "unit": 7, "coins": 1}])
+    assert rule.pages == 1
+
+
+def test_a_crowd_from_few_units_raises_the_alarm_and_takes_the_share_back():
+    rule = warm([WON] * 40)
+    assert rule.alarm is None
+    for number in range(300):
+        rule.take({"unit": number if number % 3 else 0})
+    assert rule.alarm
+    assert rule.shares[1] == 0
+    for number in range(2 * GENERATION):
+        rule.take({"unit": 5000 + number})
+    assert rule.alarm is None
+    assert rule.shares[1] > 0.9
+
+
+def test_the_state_survives_as_json_bit_by_bit():
+    rng = random.Random(3)
+    events = [
+        {"credits": [1 - x, x], "unit": rng.randrange(50), "coins": i}
+        for i, x in enumerate(map(rng.betavariate, [1] * 200, [1] * 200))
+    ]
+    whole = warm(events)
+    half = warm(events[:100])
+    half = Handover.from_json(0.05, orjson.loads(orjson.dumps(half.to_json())))
+    for event in events[100:]:
+        half.take(event)
+    assert half.to_json() == whole.to_json()
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"arms": ["a", "b"], "handover": True},
+        {"arms": ["a", "b", "c"], "method": "interleave", "handover": True},
+        {"arms": ["a", "b"], "method": "interleave", "handover": 1},
+        {"arms": ["a", "b"], "method": "interleave", "behaviour": "yes"},
+    ],
+)
+def test_definitions_that_are_refused(definition):
+    with pytest.raises(Unprocessable):
+        plans.read("e", definition, [SPEC] * len(definition["arms"]))
+
+
+# Behaviour
+
+
+def page(shown, clicked, query=None):
+    record = {"served": {"ranking": shown}} | ({} if query is None else {"query": query})
+    return looked(record, {"clicks": clicked})
+
+
+def test_only_places_down_to_the_last_click_were_looked_at():
+    assert page(["a", "b", "c"], ["b"], 5) == {"looked": ["a", "b"], "clicked": ["b"], "query": 5}
+    assert page(["a", "b"], []) is None
+    assert page(["a", "b"], ["x"]) is None
+
+
+def test_rates_are_shrunk_and_belong_to_items_queries_and_units():
+    fold = Behaviour()
+    for _ in range(20):
+        fold.take(page(["a", "b"], ["b"], 1), unit=9)
+    mean = (20 + 1) / (40 + 10)
+    rate = (20 + 10 * mean) / (20 + 10)
+    assert fold.features("b", 1, 9) == [rate, (20 + 10 * rate) / 30, 1.0]
+    assert fold.features("b", 2, 8) == [rate, rate, 0.0]
+    assert fold.features("new", 1, 9) == pytest.approx([mean, mean, 0.0])
+    assert fold.features("a", 1, 9)[1] < fold.features("a", 2, 9)[1] < mean
+
+
+def test_old_clicks_fade_and_tables_are_bounded():
+    fold = Behaviour(pages=HALF - 1)
+    fold.items["old"] = [8.0, 8.0]
+    fold.take(page(["a"], ["a"]), None)
+    assert fold.items["old"] == [4.0, 4.0]
+    for number in range(MOST + 10):
+        fold.take(page([f"i{number}"], [f"i{number}"]), None)
+    assert len(fold.items) == MOST
+    assert "old" not in fold.items
+    assert Behaviour.from_json(orjson.loads(orjson.dumps(fold.to_json()))) == fold
+
+
+def test_columns_are_added_and_what_is_no_table_is_left_to_be_refused():
+    fold = Behaviour()
+    table = {"ids": ["a"], "columns": ["x"], "rows": [[1.0]]}
+    extended = fold.extended(table, None, None)
+    assert extended["columns"] == ["x", *NAMES]
+    assert len(extended["rows"][0]) == 4
+    for odd in ({"ids": ["a"]}, {"ids": ["a"], "columns": ["x"], "rows": []}, [{"id": "a"}], None):
+        assert fold.extended(odd, None, None) == odd

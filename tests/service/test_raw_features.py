@@ -1,0 +1,44 @@
+"""The features of a request go into the log, and into a remembered prediction, as they came."""
+
+import json
+
+import orjson
+import pytest
+
+from feedrank.learners import FeatureVector, kernel
+from feedrank.service.contract.messages import Event, encode, loads, request_digest
+
+native = pytest.mark.skipif(kernel.NAME != "native", reason="the NumPy kernel leaves JSON to orjson")
+LINE = b'{"features": {"\\u00fcber": 1.50, "b": -2e0}, "label": "x"}'
+
+
+class Entry:
+    taken = None
+
+    def __init__(self, body):
+        self.body = body
+
+
+@native
+def test_features_are_written_as_they_were_read():
+    request = loads(LINE)
+    assert isinstance(request["features"], FeatureVector)
+    assert b'{"\\u00fcber": 1.50, "b": -2e0}' in encode({"instance": request})
+    body = Event({"label": "x"}, {"features": request["features"]}).body()
+    assert orjson.loads(body) == {"truth": {"label": "x"}, "instance": {"features": {"über": 1.5, "b": -2.0}}}
+    folded = Event.fold(Entry(body))
+    assert folded.instance["features"].names == ["über", "b"]
+    assert Event.read(Entry(body)).instance == {"features": {"über": 1.5, "b": -2.0}}
+
+
+def test_requests_that_say_the_same_have_one_digest():
+    same = json.dumps({"label": "x", "features": {"b": -2.0, "über": 1.5}}).encode()
+    assert request_digest(loads(LINE)) == request_digest(orjson.loads(LINE)) == request_digest(loads(same))
+
+
+@pytest.mark.parametrize(
+    "wrong", [b'{"features": [NaN]}', b"{", b'{"features": ["\xff"]}', b'{"features": ["\\ud800"]}']
+)
+def test_what_is_no_json_is_refused_as_before(wrong):
+    with pytest.raises(orjson.JSONDecodeError):
+        loads(wrong)

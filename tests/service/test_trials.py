@@ -1,0 +1,122 @@
+"""One log under many specs: the same bits wherever a trial runs, and nothing run twice."""
+
+import json
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+from typer.testing import CliRunner
+
+from feedrank import learners
+from feedrank.clients import Client
+from feedrank.embedded import Embedded
+from feedrank.service.commands.sweep import app, executor
+from feedrank.service.runtime import trials
+
+SPEC = {"task": "multiclass", "algorithm": "dual-ascent"}
+
+
+def lines_of(count):
+    rows = [
+        [{"features": [f"w{i % 5}", f"v{i % 3}"]}, {"label": "xyz"[i % 3]}, None, 1.0] for i in range(count)
+    ]
+    return b"\n".join(json.dumps(row).encode() for row in rows)
+
+
+def lessons_of(count):
+    return trials.Lessons("l", SPEC, lines_of(count), count)
+
+
+def test_a_trial_is_what_the_learner_itself_would_have_lost():
+    learner = learners.build(SPEC)
+    losses = [
+        learner.learn({"features": [f"w{i % 5}", f"v{i % 3}"]}, {"label": "xyz"[i % 3]}).loss
+        for i in range(90)
+    ]
+    trial = trials.run_trial(SPEC, lines_of(90))
+    assert trial.rounds == 90
+    assert trial.mean_loss == pytest.approx(sum(losses) / 90)
+    assert trial.fingerprint == learners.fingerprint(learner)
+    assert trial.half_width is not None
+
+
+def test_what_a_spec_cannot_learn_from_is_counted_and_a_spec_that_cannot_be_says_why():
+    assert trials.run_trial({"task": "multilabel"}, lines_of(4)).refused == 4
+    assert "gamma" in trials.run_trial({**SPEC, "gamma": -1}, lines_of(4)).problem
+
+
+def test_a_pool_of_processes_gives_the_same_bits():
+    lessons = lessons_of(60)
+    specs = list(trials.grid(SPEC, {"update": ["I", "III"], "C": [0.5, 2]}))
+    with executor(2, None) as pool:
+        results = trials.sweep(lessons, specs, pool)
+    alone = {t.fingerprint: t.mean_loss for t in (trials.run_trial(spec, lessons.lines) for spec in specs)}
+    assert {t.fingerprint: t.mean_loss for t in results} == alone
+    assert [t.mean_loss for t in results] == sorted(t.mean_loss for t in results)
+
+
+def test_a_dask_cluster_gives_the_same_bits():
+    distributed = pytest.importorskip("distributed")
+    lessons = lessons_of(30)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        executor(None, cluster.scheduler_address) as pool,
+    ):
+        (trial,) = trials.sweep(lessons, [SPEC], pool)
+    assert trial == trials.run_trial(SPEC, lessons.lines)
+
+
+def test_a_sweep_that_was_stopped_goes_on_where_it_was(tmp_path):
+    lessons, state = lessons_of(30), tmp_path / "state.jsonl"
+    specs = list(trials.grid(SPEC, {"C": [0.1, 1, 10]}))
+    with ThreadPoolExecutor(1) as pool:
+        first = trials.sweep(lessons, specs[:2], pool, state)
+    with state.open("ab") as file:
+        file.write(b'\n{"key": "torn')
+
+    class Counting:
+        ran = 0
+
+        def submit(self, work, *arguments):
+            self.ran += 1
+            future = Future()
+            future.set_result(work(*arguments))
+            return future
+
+    pool = Counting()
+    results = trials.sweep(lessons, specs, pool, state)
+    assert pool.ran == 1
+    assert {trial.fingerprint for trial in first} < {trial.fingerprint for trial in results}
+    other = trials.Lessons("l", SPEC, lines_of(31), 31)  # other events: nothing is known of them
+    assert len(trials.sweep(other, specs, pool, state)) == 3
+    assert pool.ran == 4
+
+
+def test_random_settings_can_be_built_and_are_the_same_for_a_seed():
+    specs = list(trials.sampled(SPEC, 12, seed=4))
+    assert specs == list(trials.sampled(SPEC, 12, seed=4))
+    assert len({json.dumps(spec) for spec in specs}) > 6
+    assert len(specs) == 12
+    built = [trials.run_trial(spec, lines_of(3)) for spec in specs]
+    assert not any(trial.problem for trial in built)
+
+
+def test_the_command_names_the_best_and_leaves_retracted_events_out(tmp_path):
+    store = f"sqlite:{tmp_path}/s.db"
+    with Client("http://localhost", transport=Embedded(store)) as client:
+        client.create("l", SPEC)
+        for i in range(8):
+            client.feedback("l", {"features": [f"w{i % 2}"], "label": "xy"[i % 2], "feedback_id": str(i)})
+        client.retract("l", feedback_id="3")
+    arguments = ["l", "--grid", '{"update": ["I", "II", "III"]}', "--store", store, "--workers", "1"]
+    result = CliRunner().invoke(app, [*arguments, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {row["rounds"] for row in rows} == {7}
+    assert len(rows) == 3
+    shown = CliRunner().invoke(app, arguments)
+    assert "best: " in shown.output
+    wrong = CliRunner().invoke(app, ["nobody", "--store", store])
+    assert wrong.exit_code == 1
+    assert "there is no learner" in wrong.output
