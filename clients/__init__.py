@@ -6,9 +6,9 @@ from .errors import (
     ClientError,
     Conflict,
     Forbidden,
-    Garbled,
     Gone,
     Invalid,
+    InvalidResponse,
     NoReply,
     NotFound,
     Refused,
@@ -18,6 +18,7 @@ from .errors import (
     Unavailable,
 )
 from .replies import Entry, Learner, Outcome, Prediction, Progress
+from .requests import item_table
 
 __all__ = [
     "AsyncClient",
@@ -27,9 +28,9 @@ __all__ = [
     "Conflict",
     "Entry",
     "Forbidden",
-    "Garbled",
     "Gone",
     "Invalid",
+    "InvalidResponse",
     "Learner",
     "NoReply",
     "NotFound",
@@ -42,4 +43,5 @@ __all__ = [
     "TooLarge",
     "Unauthorized",
     "Unavailable",
+    "item_table",
 ]

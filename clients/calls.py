@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from functools import lru_cache
+from typing import Any, Generic, TypeVar, cast
 from urllib.parse import quote
 from uuid import uuid4
 
-from . import replies
-from .errors import BadRequest, Garbled
-from .replies import Alias, Events, Experiment, Retracted
+import msgspec
+
+from .errors import BadRequest, InvalidResponse
 
 T = TypeVar("T")
-R = TypeVar("R", Alias, Events, Experiment, Retracted)
 JSON = Mapping[str, Any]
+
+REPLY_LIMIT = 64 << 20
+"""Bytes of a reply, unpacked: far above what the contract allows, far below what a machine has."""
+SNAPSHOT_LIMIT = 2 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,9 @@ class Call(Generic[T]):
     repeatable: bool = True
     """Sending it again does no harm, even if the first one arrived."""
     absent_is_done: bool = False
-    """A second attempt that finds nothing means that the first arrived."""
+    """A second attempt that meets 404 means that the first arrived."""
+    limit: int = REPLY_LIMIT
+    """Bytes of the reply, unpacked, above which it is refused."""
 
 
 def identified(event: JSON) -> JSON:
@@ -45,57 +51,62 @@ def dumps(value: Any) -> bytes:
     """JSON, refusing what JSON has not."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise BadRequest(f"this is not JSON: {error}") from error
 
 
-def loads(content: bytes) -> Any:
-    """JSON of a reply."""
+@lru_cache(maxsize=64)
+def _decoder(kind: Hashable) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+def reply_of(kind: type[T]) -> Callable[[bytes], T]:
+    """A reader of JSON replies that checks every type; too deep a nesting is as wrong as a wrong type."""
+    decoder: msgspec.json.Decoder[T] = _decoder(cast(Hashable, kind))
+
+    def read(content: bytes) -> T:
+        try:
+            return decoder.decode(content)
+        except msgspec.ValidationError as error:
+            raise InvalidResponse(f"a reply of another shape: {error}") from error
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            raise InvalidResponse(f"the reply is not JSON: {content[:80]!r} ({error})") from error
+
+    return read
+
+
+def convert(kind: type[T], data: object) -> T:
+    """JSON that was read already, as `kind`."""
     try:
-        return json.loads(content)
-    except ValueError as error:
-        raise Garbled(f"the reply is not JSON: {content[:80]!r}") from error
+        return msgspec.convert(data, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise InvalidResponse(f"a reply of another shape: {error}") from error
+
+
+def nothing(_: bytes) -> None:
+    """A reply whose content does not matter."""
+
+
+def text(content: bytes) -> str:
+    """A reply of plain text."""
+    return content.decode(errors="replace")
 
 
 def segment(name: str) -> str:
     """A name as a part of a path."""
-    if not name or name.strip(".") == "":
+    if not isinstance(name, str) or not name or name.strip(".") == "":
         raise BadRequest(f"{name!r} is not a name")
-    return quote(name, safe="")
+    try:
+        return quote(name, safe="")
+    except UnicodeEncodeError as error:
+        raise BadRequest(f"{name!r} is not a name: {error}") from error
+
+
+def without_none(**values: object) -> dict[str, Any]:
+    """The values that were given."""
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def params_of(**values: str | int | None) -> dict[str, str]:
-    """Query parameters, those left out left out."""
+    """The query parameters that were given."""
     return {key: str(value) for key, value in values.items() if value is not None}
-
-
-def as_json(read: Callable[[Any], T]) -> Callable[[bytes], T]:
-    """A reader of a JSON reply."""
-    return lambda content: read(loads(content))
-
-
-def reader_of(kind: type[R]) -> Callable[[Any], R]:
-    """A reader of a reply of `kind`."""
-    return lambda data: replies.read(kind, data)
-
-
-def many(key: str, read: Callable[[Any], T]) -> Callable[[Any], list[T]]:
-    """A reader of the replies to a batch."""
-
-    def reader(data: Any) -> list[T]:
-        if not isinstance(data, dict) or not isinstance(data.get(key), list):
-            raise Garbled(f"a reply to a batch must have a list {key!r}")
-        return [read(one) for one in data[key]]
-
-    return reader
-
-
-def as_object(data: Any) -> dict[str, Any]:
-    """A reply that is read as it is."""
-    if not isinstance(data, dict):
-        raise Garbled("the reply must be an object")
-    return data
-
-
-def nothing(_: bytes) -> None:
-    """A reply without content."""

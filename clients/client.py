@@ -1,113 +1,104 @@
-"""`Client` and `AsyncClient`: the calls of `requests`, sent over httpx, with retries.
+"""`Client` and `AsyncClient`: the calls of `requests` and `experiment_requests`, sent over httpx, with retries.
 
-The attempts are one generator that does no I/O: it yields what to send or how long to wait. The clients only obey.
+The calls are listed once, in `Calls`; the two clients below it differ in how they wait.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
+import inspect
+import sys
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
 
 import httpx
 
 from feedrank import __version__
 
-from . import experiments, requests
+from . import experiment_requests, requests
+from .attempts import Answer, Body, Retry, attempts
 from .calls import JSON, Call
-from .errors import NoReply, TimedOut, Unavailable, refusal
-from .requests import Line
+from .errors import BadRequest
+from .requests import Line, Pieces
 
 __all__ = ["AsyncClient", "Client", "Retry"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Reply = httpx.Response | httpx.TransportError | None
-Attempts = Generator[httpx.Request | float, Reply, T]
-# Nothing of the request can have arrived.
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+REPLY_SECONDS = 600.0
+"""A reply that takes longer is given up, however steadily it drips. `timeout` bounds the silence between two pieces."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """Wait a random part of first * 2^attempt seconds, at most `most`; or what the service asks for, within `most`."""
+class Method(Generic[P, T]):
+    """A call as a method: `Client` gives its reply, `AsyncClient` something to await. It has the call's signature."""
 
-    attempts: int = 5
-    first: float = 0.2
-    most: float = 10.0
+    def __init__(self, describe: Callable[P, Call[T]]) -> None:
+        def method(self: Client | AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+            return self.send(describe(*args, **kwargs))
 
-    def pause(self, attempt: int, response: httpx.Response | None) -> float:
-        """Seconds to wait after failed attempt number `attempt`, from 1."""
-        asked = response.headers.get("retry-after", "") if response is not None else ""
-        if asked.isdigit():
-            return min(float(asked), self.most)
-        longest = min(self.first * 2.0 ** (attempt - 1), self.most)
-        return longest * (0.5 + random.random() / 2)  # noqa: S311  (spreads retries, keeps no secret)
+        signature = inspect.signature(describe, eval_str=True)
+        this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        (reply,) = get_args(signature.return_annotation)
+        method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[this, *signature.parameters.values()], return_annotation=reply
+        )
+        method.__name__, method.__qualname__ = describe.__name__, f"Client.{describe.__name__}"
+        method.__doc__ = describe.__doc__
+        self._method = method
 
-
-def attempts(call: Call[T], request: Callable[[], httpx.Request], retry: Retry) -> Attempts[T]:
-    """Yield a request (and be sent its response, or why there is none) or the seconds to wait; return the reply."""
-    attempt = 0
-    while True:
-        attempt += 1
-        got = yield request()
-        if isinstance(got, httpx.Response):
-            if got.is_success:
-                return call.read(got.content)
-            if got.status_code == 404 and call.absent_is_done and attempt > 1:
-                return call.read(b"")
-            if attempt == retry.attempts or got.status_code not in Unavailable.statuses:
-                raise refusal(got.status_code, _problem(got))
-            yield retry.pause(attempt, got)
-        elif got is not None:
-            if attempt == retry.attempts or not (call.repeatable or isinstance(got, _NOT_SENT)):
-                kind = TimedOut if isinstance(got, httpx.TimeoutException) else NoReply
-                raise kind(f"{call.method} {call.path}: {got or type(got).__name__}") from got
-            yield retry.pause(attempt, None)
+    @overload
+    def __get__(self, instance: Client, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, instance: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self, instance: None, owner: type) -> Callable[Concatenate[Any, P], Any]: ...
+    def __get__(self, instance: Client | AsyncClient | None, owner: type) -> Callable[..., Any]:
+        return self._method if instance is None else MethodType(self._method, instance)
 
 
-def _problem(response: httpx.Response) -> dict[str, Any]:
-    try:
-        data = response.json()
-    except ValueError:  # a proxy's page
-        data = None
-    return data if isinstance(data, dict) else {"title": response.reason_phrase}
+class Calls:
+    """Every call of the service."""
+
+    create = Method(requests.create)
+    learners = Method(requests.learners)
+    learner = Method(requests.learner)
+    delete = Method(requests.delete)
+    predict = Method(requests.predict)
+    predict_many = Method(requests.predict_many)
+    feedback = Method(requests.feedback)
+    feedback_many = Method(requests.feedback_many)
+    clicks = Method(requests.clicks)
+    retract = Method(requests.retract)
+    evaluate = Method(requests.evaluate)
+    events = Method(requests.events)
+    history = Method(requests.history)
+    labels = Method(requests.labels)
+    weights = Method(requests.weights)
+    snapshot = Method(requests.snapshot)
+    restore = Method(requests.restore)
+    alias = Method(requests.alias)
+    aliases = Method(requests.aliases)
+    create_experiment = Method(experiment_requests.create_experiment)
+    experiment = Method(experiment_requests.experiment)
+    experiments = Method(experiment_requests.experiments)
+    experiment_predict = Method(experiment_requests.experiment_predict)
+    experiment_feedback = Method(experiment_requests.experiment_feedback)
+    experiment_clicks = Method(experiment_requests.experiment_clicks)
+    experiment_retract = Method(experiment_requests.experiment_retract)
+    experiment_history = Method(experiment_requests.experiment_history)
+    delete_experiment = Method(experiment_requests.delete_experiment)
+    pause_experiment = Method(experiment_requests.pause_experiment)
+    resume_experiment = Method(experiment_requests.resume_experiment)
+    stop_experiment = Method(experiment_requests.stop_experiment)
+    promote = Method(experiment_requests.promote)
+    live = Method(requests.live)
+    ready = Method(requests.ready)
+    metrics = Method(requests.metrics)
 
 
-def _request(client: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> Callable[[], httpx.Request]:
-    headers = {"content-type": call.media_type} if call.content is not None else {}
-    return lambda: client.build_request(
-        call.method, call.path, content=call.content, params=call.params, headers=headers
-    )
-
-
-def _settings(base_url: str, key: str | None, timeout: float | httpx.Timeout) -> dict[str, Any]:
-    headers = {"user-agent": f"feedrank/{__version__}"}
-    if key:
-        headers["authorization"] = f"Bearer {key}"
-    return {"base_url": base_url, "headers": headers, "timeout": timeout}
-
-
-def _waits(describe: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
-    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.send(describe(*args, **kwargs))
-
-    method.__doc__, method.__name__ = describe.__doc__, describe.__name__
-    return method
-
-
-def _awaits(describe: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
-    async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.send(describe(*args, **kwargs))
-
-    method.__doc__, method.__name__ = describe.__doc__, describe.__name__
-    return method
-
-
-class Client:
+class Client(Calls):
     """The service, one call after the other. Use it in `with`, or close it; it may be shared by threads.
 
     `transport` replaces the network: `httpx.MockTransport` in tests, `feedrank.embedded.Embedded` for no server at all.
@@ -122,63 +113,45 @@ class Client:
         retry: Retry | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._http = httpx.Client(**_settings(base_url, key, timeout), transport=transport)
+        self._http = httpx.Client(**_options(base_url, key, timeout), transport=transport)
         self._retry = retry or Retry()
 
     def send(self, call: Call[T]) -> T:
         """Send a call of `feedrank.clients.requests`."""
-        steps = attempts(call, _request(self._http, call), self._retry)
-        step = next(steps)
+        steps = attempts(call, lambda: _request(self._http, call), self._retry)
         try:
+            step = next(steps)
             while True:
-                if isinstance(step, float):
+                if isinstance(step, httpx.Request):
+                    step = steps.send(self._fetch(step, call.limit))
+                else:
                     time.sleep(step)
                     step = next(steps)
-                else:
-                    step = steps.send(self._fetch(step))
         except StopIteration as done:
             reply: T = done.value
             return reply
 
-    def _fetch(self, request: httpx.Request) -> httpx.Response | httpx.TransportError:
+    def _fetch(self, request: httpx.Request, limit: int) -> Answer | httpx.RequestError:
         try:
-            return self._http.send(request)
-        except httpx.TransportError as error:
+            response = self._http.send(request, stream=True)
+            try:
+                body = Body(response, limit, REPLY_SECONDS)
+                for chunk in response.iter_bytes():
+                    body.add(chunk)
+                return body.answer()
+            finally:
+                response.close()
+        except httpx.RequestError as error:
             return error
 
     def stream(self, name: str, entries: Iterable[JSON]) -> Iterator[Line]:
         """Send `{"predict": {...}}` and `{"feedback": {...}}`, in order; a refused one comes back as a `Refused`."""
-        for lines in requests.pieces(map(requests.line, entries)):
-            yield from self.send(requests.piece(name, lines))
-
-    create = _waits(requests.create)
-    learners = _waits(requests.learners)
-    learner = _waits(requests.learner)
-    delete = _waits(requests.delete)
-    predict = _waits(requests.predict)
-    predict_many = _waits(requests.predict_many)
-    feedback = _waits(requests.feedback)
-    feedback_many = _waits(requests.feedback_many)
-    retract = _waits(requests.retract)
-    events = _waits(requests.events)
-    history = _waits(requests.history)
-    snapshot = _waits(requests.snapshot)
-    restore = _waits(requests.restore)
-    alias = _waits(requests.alias)
-    create_experiment = _waits(experiments.create_experiment)
-    experiment = _waits(experiments.experiment)
-    experiment_predict = _waits(experiments.experiment_predict)
-    experiment_feedback = _waits(experiments.experiment_feedback)
-    experiment_history = _waits(experiments.experiment_history)
-    delete_experiment = _waits(experiments.delete_experiment)
-    pause_experiment = _waits(experiments.pause_experiment)
-    resume_experiment = _waits(experiments.resume_experiment)
-    stop_experiment = _waits(experiments.stop_experiment)
-    promote = _waits(experiments.promote)
-    experiments = _waits(experiments.experiments)
-    live = _waits(requests.live)
-    ready = _waits(requests.ready)
-    metrics = _waits(requests.metrics)
+        pieces = Pieces()
+        for entry in entries:
+            if full := pieces.add(requests.line(entry)):
+                yield from self.send(requests.piece(name, full))
+        if rest := pieces.rest():
+            yield from self.send(requests.piece(name, rest))
 
     def close(self) -> None:
         """Close the connections and the transport."""
@@ -191,8 +164,8 @@ class Client:
         self.close()
 
 
-class AsyncClient:
-    """The same for asyncio; use it in `async with`, or `await aclose()`."""
+class AsyncClient(Calls):
+    """The same calls to `await`; use it in `async with`, or `await aclose()`."""
 
     def __init__(
         self,
@@ -203,66 +176,47 @@ class AsyncClient:
         retry: Retry | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._http = httpx.AsyncClient(**_settings(base_url, key, timeout), transport=transport)
+        self._http = httpx.AsyncClient(**_options(base_url, key, timeout), transport=transport)
         self._retry = retry or Retry()
 
     async def send(self, call: Call[T]) -> T:
         """Send a call of `feedrank.clients.requests`."""
-        steps = attempts(call, _request(self._http, call), self._retry)
-        step = next(steps)
+        steps = attempts(call, lambda: _request(self._http, call), self._retry)
         try:
+            step = next(steps)
             while True:
-                if isinstance(step, float):
+                if isinstance(step, httpx.Request):
+                    step = steps.send(await self._fetch(step, call.limit))
+                else:
                     await asyncio.sleep(step)
                     step = next(steps)
-                else:
-                    step = steps.send(await self._fetch(step))
         except StopIteration as done:
             reply: T = done.value
             return reply
 
-    async def _fetch(self, request: httpx.Request) -> httpx.Response | httpx.TransportError:
+    async def _fetch(self, request: httpx.Request, limit: int) -> Answer | httpx.RequestError:
         try:
-            return await self._http.send(request)
-        except httpx.TransportError as error:
+            response = await self._http.send(request, stream=True)
+            try:
+                body = Body(response, limit, REPLY_SECONDS)
+                async for chunk in response.aiter_bytes():
+                    body.add(chunk)
+                return body.answer()
+            finally:
+                await response.aclose()
+        except httpx.RequestError as error:
             return error
 
     async def stream(self, name: str, entries: Iterable[JSON] | AsyncIterable[JSON]) -> AsyncIterator[Line]:
         """Send `{"predict": {...}}` and `{"feedback": {...}}`, in order; a refused one comes back as a `Refused`."""
-        if isinstance(entries, AsyncIterable):
-            entries = [entry async for entry in entries]
-        for lines in requests.pieces(map(requests.line, entries)):
-            for reply in await self.send(requests.piece(name, lines)):
+        pieces = Pieces()
+        async for entry in entries if isinstance(entries, AsyncIterable) else _each(entries):
+            if full := pieces.add(requests.line(entry)):
+                for reply in await self.send(requests.piece(name, full)):
+                    yield reply
+        if rest := pieces.rest():
+            for reply in await self.send(requests.piece(name, rest)):
                 yield reply
-
-    create = _awaits(requests.create)
-    learners = _awaits(requests.learners)
-    learner = _awaits(requests.learner)
-    delete = _awaits(requests.delete)
-    predict = _awaits(requests.predict)
-    predict_many = _awaits(requests.predict_many)
-    feedback = _awaits(requests.feedback)
-    feedback_many = _awaits(requests.feedback_many)
-    retract = _awaits(requests.retract)
-    events = _awaits(requests.events)
-    history = _awaits(requests.history)
-    snapshot = _awaits(requests.snapshot)
-    restore = _awaits(requests.restore)
-    alias = _awaits(requests.alias)
-    create_experiment = _awaits(experiments.create_experiment)
-    experiment = _awaits(experiments.experiment)
-    experiment_predict = _awaits(experiments.experiment_predict)
-    experiment_feedback = _awaits(experiments.experiment_feedback)
-    experiment_history = _awaits(experiments.experiment_history)
-    delete_experiment = _awaits(experiments.delete_experiment)
-    pause_experiment = _awaits(experiments.pause_experiment)
-    resume_experiment = _awaits(experiments.resume_experiment)
-    stop_experiment = _awaits(experiments.stop_experiment)
-    promote = _awaits(experiments.promote)
-    experiments = _awaits(experiments.experiments)
-    live = _awaits(requests.live)
-    ready = _awaits(requests.ready)
-    metrics = _awaits(requests.metrics)
 
     async def aclose(self) -> None:
         """Close the connections and the transport."""
@@ -273,3 +227,31 @@ class AsyncClient:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+async def _each(entries: Iterable[JSON]) -> AsyncIterator[JSON]:
+    for entry in entries:
+        yield entry
+
+
+def _request(client: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
+    headers = {"content-type": call.media_type} if call.content is not None else {}
+    if "opentelemetry" in sys.modules:  # the app traces itself: its trace goes on in the service
+        from opentelemetry.propagate import inject  # noqa: PLC0415
+
+        inject(headers)
+    return client.build_request(
+        call.method, call.path, content=call.content, params=call.params, headers=headers
+    )
+
+
+def _options(base_url: str, key: str | None, timeout: float | httpx.Timeout) -> dict[str, Any]:
+    headers = {"user-agent": f"feedrank/{__version__}"}
+    if key:
+        if not (key.isascii() and key.isprintable()):
+            raise BadRequest("a key is plain ASCII: this one has other characters or a line end")
+        headers["authorization"] = f"Bearer {key}"
+    try:
+        return {"base_url": httpx.URL(base_url), "headers": headers, "timeout": timeout}
+    except httpx.InvalidURL as error:
+        raise BadRequest(f"{base_url!r} is not the address of a service: {error}") from error

@@ -2,10 +2,10 @@
 """The one exception tree of the clients.
 
 ClientError
-  BadRequest         never sent: it is not JSON, or a name is empty
+  BadRequest         never sent: it is not JSON, a name is empty, the address is no URL
   NoReply            no reply after every attempt: refused, cut off
     TimedOut
-  Garbled            a reply that this client does not understand
+  InvalidResponse    a reply that is not what the contract says: not JSON, of other types, damaged, too long
   Refused            a problem document: `status`, `type`, `title`, `detail`, `errors`
     Unauthorized 401   Forbidden 403   NotFound 404   Conflict 409   Gone 410   TooLarge 413   Invalid 422
     Unavailable 429, 502, 503, 504: still so after every attempt
@@ -13,7 +13,6 @@ ClientError
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 __all__ = [
@@ -21,9 +20,9 @@ __all__ = [
     "ClientError",
     "Conflict",
     "Forbidden",
-    "Garbled",
     "Gone",
     "Invalid",
+    "InvalidResponse",
     "NoReply",
     "NotFound",
     "Refused",
@@ -50,7 +49,7 @@ class TimedOut(NoReply):
     """It took longer than the timeout."""
 
 
-class Garbled(ClientError):
+class InvalidResponse(ClientError):
     """The reply is not what the contract says; is this the address of a feedrank service?"""
 
 
@@ -59,12 +58,19 @@ class Refused(ClientError):
 
     statuses: ClassVar[tuple[int, ...]] = ()
 
-    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+    def __init__(self, status: int, problem: object) -> None:
+        """`problem` is whatever came: a proxy's page or a damaged document is a refusal without a reason."""
+        fields: dict[str, Any] = problem if isinstance(problem, dict) else {}
+        places = fields.get("errors")
         self.status = status
-        self.type = str(problem.get("type", "about:blank"))
-        self.title = str(problem.get("title", ""))
-        self.detail = str(problem.get("detail", ""))
-        self.errors: list[dict[str, str]] = list(problem.get("errors") or ())
+        self.type = str(fields.get("type", "about:blank"))
+        self.title = str(fields.get("title", ""))
+        self.detail = str(fields.get("detail", ""))
+        self.errors: list[dict[str, str]] = [
+            {key: str(place.get(key, "")) for key in ("pointer", "detail")}
+            for place in (places if isinstance(places, list) else [])
+            if isinstance(place, dict)
+        ]
         super().__init__(f"{status} {self.detail or self.title or 'no reason given'}")
 
 
@@ -103,6 +109,6 @@ class Unavailable(Refused):
 _BY_STATUS = {status: kind for kind in Refused.__subclasses__() for status in kind.statuses}
 
 
-def refusal(status: int, problem: Mapping[str, Any]) -> Refused:
+def refusal(status: int, problem: object) -> Refused:
     """The error of a problem document."""
     return _BY_STATUS.get(status, Refused)(status, problem)

@@ -1,6 +1,6 @@
 """LETOR files: lines `grade qid:Q 1:v 2:v ... # comment`, the lists of one query together. Plain or gzip, read as a stream.
 
-Nothing but the list at hand is held, so a file may be larger than memory.
+Only one list is in memory at a time, so a file may be larger than memory.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ class Query:
 
 
 def read(path: Path, progress: Callable[[int], object] = lambda _: None) -> Iterator[Query]:
-    """The queries of a file; `progress` is told the bytes of the file read so far."""
+    """The queries of a file; `progress` gets the bytes of the file read so far."""
     with path.open("rb") as file:
         zipped = file.read(2) == _GZIP
         file.seek(0)
         stream: Any = gzip.GzipFile(fileobj=file) if zipped else file
-        yield from queries(_told(stream, file, progress))
+        yield from queries(_decoded(stream, file, progress))
 
 
-def _told(stream: Any, file: BinaryIO, progress: Callable[[int], object]) -> Iterator[str]:
+def _decoded(stream: Any, file: BinaryIO, progress: Callable[[int], object]) -> Iterator[str]:
     try:
         for number, line in enumerate(stream):
             if number % 256 == 0:

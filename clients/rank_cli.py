@@ -38,7 +38,7 @@ Form = Annotated[str, typer.Option("--format", help="`text` or `json`")]
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def one_line_errors() -> Iterator[None]:
     """What a person can mend ends in one line, not in a stack trace."""
     try:
         yield
@@ -68,7 +68,7 @@ def train(
         raise typer.BadParameter(f"--spec is not JSON: {error}") from error
     if not isinstance(asked, dict):
         raise typer.BadParameter("--spec must be an object")
-    with told(), service(server, store, key) as client:
+    with one_line_errors(), service(server, store, key) as client:
         try:
             client.learner(learner)
         except NotFound:
@@ -88,7 +88,7 @@ def evaluate(
     form: Form = "text",
 ) -> None:
     """Rank every list with the learner as it is, and change nothing."""
-    with told(), service(server, store, key) as client:
+    with one_line_errors(), service(server, store, key) as client:
         _run(client, learner, files, Means(cutoff, max_grade), learn=False, form=form)
 
 
@@ -101,13 +101,13 @@ def _run(client: Client, name: str, files: list[Path], means: Means, *, learn: b
             raise line
         if isinstance(line, Prediction):
             query = waiting.popleft()
-            means.add(query.ranked(entry.name for entry in line.ranking))
+            means.add(query.ranked(entry.key for entry in line.ranking))
     _show(means, client.learner(name).version, form)
 
 
-def _entries(found: Iterable[Query], waiting: deque[Query], learn: bool) -> Iterator[dict[str, Any]]:
+def _entries(queries: Iterable[Query], waiting: deque[Query], learn: bool) -> Iterator[dict[str, Any]]:
     """The lines of a stream; `waiting` holds the lists whose ranking has not come back."""
-    for query in found:
+    for query in queries:
         waiting.append(query)
         instance = query.instance
         yield {"predict": {**instance, "remember": False}}
@@ -138,8 +138,8 @@ def _listed(files: list[Path], means: Means) -> Iterator[Query]:
 def _show(means: Means, version: int, form: str) -> None:
     over_all, over_judged = means.of(means.lists), means.of(means.judged)
     if form == "json":
-        told = {"lists": means.lists, "judged": means.judged, "version": version}
-        print(json.dumps({**told, "all": over_all, "over_judged": over_judged}))
+        counts = {"lists": means.lists, "judged": means.judged, "version": version}
+        print(json.dumps({**counts, "all": over_all, "over_judged": over_judged}))
         return
     table = Table("", f"all {means.lists} lists", f"the {means.judged} with something relevant")
     for name, value in over_all.items():

@@ -1,47 +1,59 @@
-"""What the service replies, typed. Fields that this version does not know are ignored, so newer services may add some."""
+"""What the service replies, typed. Decoding checks the types: a reply that differs raises InvalidResponse.
+
+Fields that this version does not know are ignored, so newer services may add some. What the service may leave out, or
+sends as null, has a default here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from .errors import Garbled
+from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "Alias",
+    "Aliases",
+    "CatalogEntry",
+    "ClicksSoFar",
     "Entry",
     "Events",
     "Experiment",
+    "Expert",
+    "FeatureWeight",
     "History",
+    "LabelCount",
+    "LabelCounts",
     "Learner",
     "Learners",
-    "Listed",
     "Outcome",
+    "Outcomes",
     "Point",
     "Prediction",
+    "Predictions",
     "Progress",
     "Retracted",
+    "Weights",
 ]
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-T = TypeVar("T", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One place of a ranking; `name` is its label or item id."""
+    """One place of a ranking: a `label`, or in lists the `id` of an item."""
 
-    name: str
     score: float
+    label: str | None = None
+    id: str | None = None
+    probability: float | None = None
     contributions: dict[str, float] | None = None
+
+    @property
+    def key(self) -> str:
+        """The label or the id, whichever this ranking is of."""
+        return self.label if self.label is not None else self.id or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """A decision (`label` or `labels`) and the ranking behind it, best first.
+    """A decision (`label`, `labels` or `choice`) and the ranking behind it, best first.
 
     A list drafted from the arms of an experiment has no one `learner`; `versions` holds that of every arm.
     """
@@ -53,8 +65,10 @@ class Prediction:
     prediction_id: str | None = None
     label: str | None = None
     labels: list[str] | None = None
+    choice: str | None = None
+    probability: float | None = None
     margin: float | None = None
-    abstained: bool = False
+    abstained: bool | None = None
     arm: str | None = None
 
 
@@ -71,20 +85,43 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Predictions:
+    """The replies to a batch, in its order."""
+
+    predictions: list[Prediction]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """The outcomes of a batch, in its order."""
+
+    results: list[Outcome]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The learning so far."""
+    """The learning so far; the means are None before the first round."""
 
     rounds: int
     mistakes: int
     updates: int
     cumulative_loss: float
-    mean_loss: float
-    recent_loss: float
+    mean_loss: float | None = None
+    recent_loss: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expert:
+    """One of the learners that `auto` blends or follows."""
+
+    name: str
+    weight: float
+    mean_loss: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learner:
-    """A learner and how it is doing."""
+    """A learner and how it is doing. `certificate` holds what the theory proves at this moment."""
 
     name: str
     spec: dict[str, Any]
@@ -93,11 +130,12 @@ class Learner:
     features: int
     bytes: int
     progress: Progress
-    certificate: dict[str, Any]
+    certificate: dict[str, Any] | None = None
+    experts: list[Expert] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class CatalogEntry:
     """A learner in a list."""
 
     name: str
@@ -110,7 +148,7 @@ class Listed:
 class Learners:
     """A page of learners; `next` is the cursor of the following page."""
 
-    learners: list[Listed]
+    learners: list[CatalogEntry]
     next: str | None = None
 
 
@@ -120,15 +158,51 @@ class Point:
 
     rounds: int
     cumulative_loss: float
-    mean_loss: float
-    window_loss: float
+    mean_loss: float | None = None
+    window_loss: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """The learning curve in a bounded number of points."""
+    """The learning curve in a bounded number of points; the last one is now."""
 
     points: list[Point]
+    version: int = 0
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelCount:
+    """How often a label was true, and how often the learner was wrong then."""
+
+    label: str
+    events: int
+    mistakes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelCounts:
+    """The labels that were true most often, out of `total`."""
+
+    labels: list[LabelCount]
+    total: int = 0
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureWeight:
+    """What a feature of value 1, after weighting and scaling, adds to a score."""
+
+    feature: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """The features that count most for a label or against it; `label` is None where all items share the weights."""
+
+    features: list[FeatureWeight]
+    label: str | None = None
     version: int = 0
 
 
@@ -142,11 +216,21 @@ class Events:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retracted:
-    """A withdrawal: its own version and that of the event it took back."""
+    """A retraction: its own version, that of the event, and whether the learner is rebuilt: `done`, or still `pending`."""
 
     version: int
-    withdrawn: int
+    retracted: int
     duplicate: bool = False
+    state: str = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClicksSoFar:
+    """The clicks that a prediction has got; at `closes_at`, in seconds since 1970, they become one event."""
+
+    prediction_id: str
+    clicks: list[str]
+    closes_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +239,14 @@ class Alias:
 
     name: str
     learner: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aliases:
+    """A page of aliases; `next` is the cursor of the following page."""
+
+    aliases: list[Alias]
+    next: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,53 +259,5 @@ class Experiment:
     differences: list[dict[str, Any]]
     status: str = ""
     definition: dict[str, Any] | None = None
-    more_rounds: int | None = None
-
-
-def read(kind: type[T], data: Any) -> T:
-    """A reply of `kind` out of its JSON."""
-    if not isinstance(data, Mapping):
-        raise Garbled(f"a {kind.__name__} must be an object, not {type(data).__name__}")
-    known = fields(kind)
-    values = {field.name: data[field.name] for field in known if field.name in data}
-    missing = [field.name for field in known if field.default is MISSING and field.name not in values]
-    if missing:
-        raise Garbled(f"a {kind.__name__} without {', '.join(missing)}")
-    return kind(**values)
-
-
-def prediction(data: Any) -> Prediction:
-    """A prediction, its places named by `label` or `id`."""
-    found = read(Prediction, data)
-    return read(Prediction, {**data, "ranking": [_entry(place) for place in _list(found.ranking)]})
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise Garbled(f"a list was expected, not {type(value).__name__}")
-    return value
-
-
-def _entry(place: Any) -> Entry:
-    if not isinstance(place, Mapping):
-        raise Garbled("a place of a ranking must be an object")
-    name = place.get("label")
-    return read(Entry, {**place, "name": place.get("id") if name is None else name})
-
-
-def learner(data: Any) -> Learner:
-    """A learner with its progress."""
-    found = read(Learner, data)
-    return read(Learner, {**data, "progress": read(Progress, found.progress)})
-
-
-def learners(data: Any) -> Learners:
-    """A page of learners."""
-    found = read(Learners, data)
-    return Learners(learners=[read(Listed, one) for one in _list(found.learners)], next=found.next)
-
-
-def history(data: Any) -> History:
-    """A learning curve."""
-    found = read(History, data)
-    return History(points=[read(Point, one) for one in _list(found.points)], version=found.version)
+    more_rounds: float | None = None
+    handover: dict[str, Any] | None = None

@@ -1,17 +1,44 @@
-"""Every call about learners, described once; those about experiments are in `experiments`.
+"""Every call about learners, described once; those about experiments are in `experiment_requests`.
 
 The two clients differ only in how they wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from . import replies
-from .calls import JSON, Call, as_json, dumps, identified, loads, many, nothing, params_of, reader_of, segment
-from .errors import Garbled, Refused, refusal
-from .replies import Alias, Events, History, Learner, Learners, Outcome, Prediction, Retracted
+from .calls import (
+    JSON,
+    SNAPSHOT_LIMIT,
+    Call,
+    convert,
+    dumps,
+    identified,
+    nothing,
+    params_of,
+    reply_of,
+    segment,
+    text,
+    without_none,
+)
+from .errors import BadRequest, InvalidResponse, Refused, refusal
+from .replies import (
+    Alias,
+    Aliases,
+    ClicksSoFar,
+    Events,
+    History,
+    LabelCounts,
+    Learner,
+    Learners,
+    Outcome,
+    Outcomes,
+    Prediction,
+    Predictions,
+    Retracted,
+    Weights,
+)
 
 Line = Prediction | Outcome | Refused
 
@@ -19,27 +46,31 @@ PIECE = 1 << 16
 """Bytes of a stream sent at once. An HTTP/1.1 client reads the reply after its body is out, and the service reads on
 only when its replies are taken: a piece that fits the service's buffer can never make the two wait for each other."""
 
+_learner = reply_of(Learner)
+_anything = reply_of(object)
+_predictions = reply_of(Predictions)
+_outcomes = reply_of(Outcomes)
+
 
 def create(name: str, spec: JSON) -> Call[Learner]:
     """Make a learner of a spec; if it is there with an equal spec, give it."""
-    return Call("PUT", _learner(name), as_json(replies.learner), dumps(spec))
+    return Call("PUT", _path(name), _learner, dumps(spec))
 
 
 def learners(limit: int | None = None, cursor: str | None = None) -> Call[Learners]:
     """A page of learners in order of name."""
-    return Call(
-        "GET", "/v1/learners", as_json(replies.learners), params=params_of(limit=limit, cursor=cursor)
-    )
+    params = params_of(limit=limit, cursor=cursor)
+    return Call("GET", "/v1/learners", reply_of(Learners), params=params)
 
 
 def learner(name: str) -> Call[Learner]:
     """Spec, version, labels, progress, and what the theory proves."""
-    return Call("GET", _learner(name), as_json(replies.learner))
+    return Call("GET", _path(name), _learner)
 
 
 def delete(name: str) -> Call[None]:
-    """Remove a learner and all that belongs to it."""
-    return Call("DELETE", _learner(name), nothing, absent_is_done=True)
+    """Remove a learner and all that belongs to it, or an alias."""
+    return Call("DELETE", _path(name), nothing, absent_is_done=True)
 
 
 def predict(
@@ -52,76 +83,110 @@ def predict(
     min_margin: float | None = None,
     min_version: int | None = None,
     loss: str | None = None,
+    exclude: Sequence[str] | None = None,
+    prediction_id: str | None = None,
 ) -> Call[Prediction]:
-    """Decide on `{"features": ...}` or `{"items": ...}`."""
-    options = {"top": top, "min_margin": min_margin, "min_version": min_version, "loss": loss}
-    body = {**instance, **{key: value for key, value in options.items() if value is not None}}
-    body |= {"explain": True} if explain else {}
-    body |= {} if remember else {"remember": False}
-    return Call("POST", _learner(name, "predict"), as_json(replies.prediction), dumps(body))
+    """Decide on `{"features": ...}`, `{"text": ...}` or `{"items": ...}`.
+
+    With a `prediction_id` of your own the same request, sent again, replies as the first time.
+    """
+    options = without_none(
+        top=top,
+        min_margin=min_margin,
+        min_version=min_version,
+        loss=loss,
+        exclude=None if exclude is None else list(exclude),
+        prediction_id=prediction_id,
+        explain=True if explain else None,
+        remember=None if remember else False,
+    )
+    return Call("POST", _path(name, "predict"), reply_of(Prediction), dumps({**instance, **options}))
 
 
 def predict_many(name: str, instances: Iterable[JSON]) -> Call[list[Prediction]]:
     """Decide on each instance of a batch; each may carry its own `top`, `explain`, `remember`, `min_version`, ..."""
-    read = many("predictions", replies.prediction)
-    return Call("POST", _learner(name, "predict"), as_json(read), dumps({"instances": list(instances)}))
+    body = dumps({"instances": list(instances)})
+    return Call("POST", _path(name, "predict"), lambda content: _predictions(content).predictions, body)
 
 
-def feedback(name: str, event: JSON) -> Call[Outcome]:
-    """Learn from one event: an instance or a `prediction_id`, and the truth. Without an id it gets one."""
-    return Call("POST", _learner(name, "feedback"), as_json(_outcome), dumps(identified(event)))
+def feedback(name: str, event: JSON, *, weight: float | None = None) -> Call[Outcome]:
+    """Learn from one event: an instance or a `prediction_id`, and the truth. It counts `weight` times.
+
+    Without an id it gets one, so that it is learned once however often it must be sent.
+    """
+    body = dumps({**identified(event), **without_none(weight=weight)})
+    return Call("POST", _path(name, "feedback"), reply_of(Outcome), body)
 
 
 def feedback_many(name: str, events: Iterable[JSON]) -> Call[list[Outcome]]:
-    """Learn from all events in order, or, if one is refused, from none."""
-    body = {"events": [identified(event) for event in events]}
-    return Call("POST", _learner(name, "feedback"), as_json(many("results", _outcome)), dumps(body))
+    """Learn from all events in order, or, if one is refused, from none. Each may carry its own `weight`."""
+    body = dumps({"events": [identified(event) for event in events]})
+    return Call("POST", _path(name, "feedback"), lambda content: _outcomes(content).results, body)
+
+
+def clicks(name: str, prediction_id: str, ids: Iterable[str]) -> Call[ClicksSoFar]:
+    """Clicks as they come. They join the prediction, and become one event when its window (`wait`) is over."""
+    body = dumps({"prediction_id": prediction_id, "clicks": list(ids)})
+    return Call("POST", _path(name, "clicks"), reply_of(ClicksSoFar), body)
 
 
 def retract(
     name: str, *, feedback_id: str | None = None, prediction_id: str | None = None
 ) -> Call[Retracted]:
-    """Withdraw one event."""
-    body = params_of(feedback_id=feedback_id, prediction_id=prediction_id)
-    return Call("POST", _learner(name, "retract"), as_json(reader_of(Retracted)), dumps(body))
+    """Retract one event: the learner becomes what it would be without it."""
+    body = dumps(without_none(feedback_id=feedback_id, prediction_id=prediction_id))
+    return Call("POST", _path(name, "retract"), reply_of(Retracted), body)
+
+
+def evaluate(
+    name: str, *, spec: JSON | None = None, learner: str | None = None, policy: JSON | str | None = None
+) -> Call[dict[str, Any]]:
+    """What another spec, learner or policy would have lost or earned on this learner's log."""
+    body = dumps(without_none(spec=spec, learner=learner, policy=policy))
+    return Call("POST", _path(name, "evaluate"), reply_of(dict[str, Any]), body)
 
 
 def events(name: str, after: int = 0, limit: int | None = None) -> Call[Events]:
     """A page of the log."""
-    return Call(
-        "GET",
-        _learner(name, "events"),
-        as_json(reader_of(Events)),
-        params=params_of(after=after, limit=limit),
-    )
+    params = params_of(after=after, limit=limit)
+    return Call("GET", _path(name, "events"), reply_of(Events), params=params)
 
 
-def history(name: str) -> Call[History]:
-    """The learning curve."""
-    return Call("GET", _learner(name, "history"), as_json(replies.history))
+def history(name: str, points: int | None = None) -> Call[History]:
+    """The learning curve, in at most so many points."""
+    return Call("GET", _path(name, "history"), reply_of(History), params=params_of(points=points))
+
+
+def labels(name: str, limit: int | None = None) -> Call[LabelCounts]:
+    """The labels by how often they were true, with the mistakes among them."""
+    return Call("GET", _path(name, "labels"), reply_of(LabelCounts), params=params_of(limit=limit))
+
+
+def weights(name: str, label: str | None = None, limit: int | None = None) -> Call[Weights]:
+    """The features that count most for a label and against it; no label in subset ranking."""
+    params = params_of(label=label, limit=limit)
+    return Call("GET", _path(name, "weights"), reply_of(Weights), params=params)
 
 
 def snapshot(name: str) -> Call[bytes]:
     """The whole learner as one portable file."""
-    return Call("GET", _learner(name, "snapshot"), bytes)
+    return Call("GET", _path(name, "snapshot"), bytes, limit=SNAPSHOT_LIMIT)
 
 
 def restore(name: str, data: bytes) -> Call[Learner]:
     """Make a learner of such a file."""
-    return Call(
-        "PUT",
-        _learner(name, "snapshot"),
-        as_json(replies.learner),
-        data,
-        "application/octet-stream",
-        repeatable=False,
-    )
+    media_type = "application/octet-stream"
+    return Call("PUT", _path(name, "snapshot"), _learner, data, media_type, repeatable=False)
 
 
 def alias(name: str, learner: str) -> Call[Alias]:
     """Let a second name stand for a learner, from now on."""
-    path = f"/v1/aliases/{segment(name)}"
-    return Call("PUT", path, as_json(reader_of(Alias)), dumps({"learner": learner}))
+    return Call("PUT", f"/v1/aliases/{segment(name)}", reply_of(Alias), dumps({"learner": learner}))
+
+
+def aliases(limit: int | None = None, cursor: str | None = None) -> Call[Aliases]:
+    """A page of aliases in order of name."""
+    return Call("GET", "/v1/aliases", reply_of(Aliases), params=params_of(limit=limit, cursor=cursor))
 
 
 def live() -> Call[None]:
@@ -136,12 +201,23 @@ def ready() -> Call[None]:
 
 def metrics() -> Call[str]:
     """Prometheus' text."""
-    return Call("GET", "/metrics", bytes.decode)
+    return Call("GET", "/metrics", text)
+
+
+def item_table(ids: Sequence[str], columns: Sequence[str], rows: Iterable[Iterable[float]]) -> dict[str, Any]:
+    """A list to rank as one table: `rows[i][j]` is the value of feature `columns[j]` of item `ids[i]`.
+
+    Shorter on the wire, and faster to read, than the features of each item by name.
+    """
+    table = [[float(value) for value in row] for row in rows]
+    if len(table) != len(ids) or any(len(row) != len(columns) for row in table):
+        raise BadRequest(f"{len(ids)} ids and {len(columns)} columns need as many rows of as many numbers")
+    return {"items": {"ids": list(ids), "columns": list(columns), "rows": table}}
 
 
 def line(entry: JSON) -> bytes:
     """One line of a stream: `{"predict": {...}}` or `{"feedback": {...}}`."""
-    if "feedback" in entry:
+    if isinstance(entry.get("feedback"), dict):
         entry = {"feedback": identified(entry["feedback"])}
     return dumps(entry) + b"\n"
 
@@ -150,40 +226,44 @@ def piece(name: str, lines: Sequence[bytes]) -> Call[list[Line]]:
     """Some lines of a stream as one request."""
 
     def read(content: bytes) -> list[Line]:
-        found = [_line(one) for one in content.splitlines() if one.strip()]
-        if len(found) != len(lines):
-            raise Garbled(f"{len(lines)} lines were sent, {len(found)} came back")
-        return found
+        answers = [_line(one) for one in content.splitlines() if one.strip()]
+        if len(answers) != len(lines):
+            raise InvalidResponse(f"{len(lines)} lines were sent, {len(answers)} came back")
+        return answers
 
-    return Call("POST", _learner(name, "stream"), read, b"".join(lines), "application/x-ndjson")
+    return Call("POST", _path(name, "stream"), read, b"".join(lines), "application/x-ndjson")
 
 
-def pieces(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+class Pieces:
     """Lines in order, as many together as `PIECE` allows, but at least one."""
-    held: list[bytes] = []
-    size = 0
-    for one in lines:
-        if held and size + len(one) > PIECE:
-            yield held
-            held, size = [], 0
-        held.append(one)
-        size += len(one)
-    if held:
-        yield held
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def add(self, line: bytes) -> list[bytes]:
+        """The piece that is full before this line, or nothing."""
+        full = self.rest() if self._size + len(line) > PIECE else []
+        self._lines.append(line)
+        self._size += len(line)
+        return full
+
+    def rest(self) -> list[bytes]:
+        """What is left."""
+        lines, self._lines, self._size = self._lines, [], 0
+        return lines
 
 
 def _line(content: bytes) -> Line:
-    data = loads(content)
-    if isinstance(data, dict) and "ranking" in data:
-        return replies.prediction(data)
-    if isinstance(data, dict) and isinstance(data.get("status"), int):
+    data = _anything(content)
+    if not isinstance(data, dict):
+        raise InvalidResponse(f"a line of a stream must be an object: {content[:80]!r}")
+    if "ranking" in data:
+        return convert(Prediction, data)
+    if isinstance(data.get("status"), int):
         return refusal(data["status"], data)
-    return _outcome(data)
+    return convert(Outcome, data)
 
 
-def _learner(name: str, call: str = "") -> str:
+def _path(name: str, call: str = "") -> str:
     return f"/v1/learners/{segment(name)}" + (f"/{call}" if call else "")
-
-
-def _outcome(data: Any) -> Outcome:
-    return replies.read(Outcome, data)

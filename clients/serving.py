@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
+from . import local_socket
 from .client import Client
+from .errors import ClientError
 
 Server = Annotated[str | None, typer.Option(envvar="FEEDRANK_SERVER", help="URL of a running service")]
 Store = Annotated[
@@ -26,15 +28,26 @@ def service(server: str | None, store: str | None, key: str | None) -> Iterator[
     if server and store:
         raise typer.BadParameter("give --server or --store, not both")
     if store:
-        # Clients know the service over HTTP only: the umbrella package lends them a transport.
-        try:
-            embedded = importlib.import_module("feedrank.embedded")
-        except ModuleNotFoundError as error:
-            raise typer.BadParameter(
-                f"a service in here needs {error.name}: pip install 'feedrank[service]'"
-            ) from error
-        client = Client("http://embedded", transport=embedded.Embedded(store))
+        client = _local(store)
+    elif server:
+        client = Client(server, key=key)
     else:
-        client = Client(server or "http://127.0.0.1:8000", key=key)
+        # What is sent is people's words: never to whatever happens to listen on the usual port.
+        raise typer.BadParameter("give --server URL or --store sqlite:PATH")
     with client:
         yield client
+
+
+def _local(store: str) -> Client:
+    """Of the process that has the store open and shares it, or of a service in here, which then shares it."""
+    place = local_socket.socket_of(store)
+    if place and local_socket.is_shared(place):
+        return Client("http://localhost", transport=local_socket.transport(place))
+    # Clients know the service over HTTP only: the umbrella package lends them a transport. Where the extra `service`
+    # is missing, the command line says so.
+    embedded = importlib.import_module("feedrank.embedded")
+    try:
+        transport = embedded.Embedded(store, place)
+    except Exception as error:  # of whatever kind: the service's own errors are not known here
+        raise ClientError(str(error) or type(error).__name__) from error
+    return Client("http://embedded", transport=transport)

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+import pydoc
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedrank import clients
-from feedrank.clients import AsyncClient, Client, Retry, errors, experiments, requests
+from feedrank.clients import AsyncClient, Client, Retry, errors, experiment_requests, requests
 
 OUTCOME = {
     "version": 1,
@@ -147,21 +148,6 @@ def test_a_delete_whose_reply_was_lost_is_done(drive):
         drive(Script(404), lambda client: client.delete("mail"))
 
 
-@both
-@pytest.mark.parametrize(
-    "reply", [[], {}, {"ranking": 1}, {"learner": "a", "version": 1, "ranking": [3]}, "x"]
-)
-def test_a_foreign_reply_is_garbled(drive, reply):
-    with pytest.raises(errors.Garbled):
-        drive(Script((200, reply)), lambda client: client.predict("mail", {"features": {}}))
-
-
-def test_a_reply_that_is_not_json_is_garbled():
-    page = httpx.MockTransport(lambda request: httpx.Response(200, text="<html>"))
-    with Client(transport=page) as client, pytest.raises(errors.Garbled, match="not JSON"):
-        client.learner("mail")
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])
 def test_what_json_has_not_is_never_sent(value):
     with pytest.raises(errors.BadRequest):
@@ -177,7 +163,8 @@ def test_names_cannot_leave_their_place():
 @given(st.lists(st.integers(1, 3 * requests.PIECE // 2), max_size=30))
 def test_pieces_keep_order_and_fit(sizes):
     lines = [bytes([number]) * size for number, size in enumerate(sizes)]
-    pieces = list(requests.pieces(lines))
+    filling = requests.Pieces()
+    pieces = [piece for piece in [*map(filling.add, lines), filling.rest()] if piece]
     assert [line for piece in pieces for line in piece] == lines
     assert all(len(piece) == 1 or sum(map(len, piece)) <= requests.PIECE for piece in pieces)
 
@@ -185,26 +172,49 @@ def test_pieces_keep_order_and_fit(sizes):
 @given(st.integers(1, 60))
 def test_pauses_grow_and_are_bounded(attempt):
     retry = Retry(first=0.1, most=7.0)
-    assert min(0.1 * 2 ** (attempt - 1), 7.0) / 2 <= retry.pause(attempt, None) <= 7.0
-    assert retry.pause(attempt, httpx.Response(503, headers={"retry-after": "3"})) == 3.0
-    assert retry.pause(attempt, httpx.Response(503, headers={"retry-after": "3000"})) == 7.0
+    bounds = min(0.1 * 2 ** (attempt - 1), 7.0) / 2, 7.0
+    assert bounds[0] <= retry.pause(attempt, {}) <= bounds[1]
+    assert retry.pause(attempt, {"retry-after": "3"}) == 3.0
+    assert retry.pause(attempt, {"retry-after": "3" * 400}) == 7.0
+    for strange in ("soon", "-1", "²", "Wed, 21 Oct 2015 07:28:00 GMT"):
+        assert bounds[0] <= retry.pause(attempt, {"retry-after": strange}) <= bounds[1]
+
+
+@both
+def test_a_pause_may_be_a_whole_number(drive, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "FAST", Retry(attempts=2, first=0, most=0))
+    assert drive(Script(429, (200, OUTCOME)), lambda client: client.feedback("mail", EVENT)).version == 1
+
+
+@pytest.mark.parametrize("wrong", [{"attempts": 0}, {"first": -1}, {"most": -0.1}])
+def test_a_retry_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(ValueError, match="at least one attempt"):
+        Retry(**wrong)
 
 
 def test_both_clients_have_every_call():
     calls = {
         name
-        for module in (requests, experiments)
+        for module in (requests, experiment_requests)
         for name, value in vars(module).items()
         if inspect.isfunction(value)
         and not name.startswith("_")
         and name != "piece"
         and str(inspect.signature(value).return_annotation).startswith("Call[")
     }
-    assert len(calls) > 20
+    assert len(calls) > 30
     for client in (Client, AsyncClient):
-        assert calls - set(vars(client)) == set()
-        assert inspect.signature(client.predict).parameters.keys()
+        assert {name for name in calls if not hasattr(client, name)} == set()
         assert client.predict.__doc__ == requests.predict.__doc__
+
+
+def test_the_help_of_a_call_shows_its_signature():
+    shown = pydoc.plain(pydoc.render_doc(Client.predict))
+    assert "predict(self, name: str, instance: " in shown
+    assert "top: int | None = None" in shown
+    assert "-> feedrank.clients.replies.Prediction" in shown
+    assert "args" not in shown
+    assert "weights(self, name: str, label: str | None = None" in pydoc.plain(pydoc.render_doc(AsyncClient))
 
 
 def test_all_is_what_is_public():
@@ -221,7 +231,7 @@ def test_all_is_what_is_public():
     assert tree <= drawn
 
 
-def test_the_client_needs_httpx_only():
+def test_the_client_needs_nothing_of_the_service():
     code = "import sys, feedrank.clients, feedrank.clients.mail; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -25,6 +25,7 @@ from feedrank.clients import (
     Retry,
     TooLarge,
     Unauthorized,
+    item_table,
 )
 from feedrank.embedded import Embedded
 
@@ -65,7 +66,7 @@ class Served:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait()
         self.process.stdout.close()
 
 
@@ -106,20 +107,24 @@ def test_a_learner_lives(client):
     assert (outcome.version, outcome.duplicate) == (1, False)
     outcomes = client.feedback_many("mail", [{**INVOICE, "label": "money"}, {**FLIGHT, "label": "travel"}])
     assert [one.version for one in outcomes] == [2, 3]
-    found = client.predict("mail", FLIGHT, explain=True, top=1)
-    assert (found.label, len(found.ranking), found.ranking[0].name) == ("travel", 1, "travel")
-    assert sum(found.ranking[0].contributions.values()) == pytest.approx(found.ranking[0].score)
-    learned = client.feedback("mail", {"prediction_id": found.prediction_id, "label": "travel"})
+    prediction = client.predict("mail", FLIGHT, explain=True, top=1)
+    assert (prediction.label, len(prediction.ranking), prediction.ranking[0].label) == ("travel", 1, "travel")
+    assert sum(prediction.ranking[0].contributions.values()) == pytest.approx(prediction.ranking[0].score)
+    learned = client.feedback("mail", {"prediction_id": prediction.prediction_id, "label": "travel"})
     assert learned.served_loss == 0
-    assert client.feedback("mail", {"prediction_id": found.prediction_id, "label": "travel"}).duplicate
+    assert client.feedback("mail", {"prediction_id": prediction.prediction_id, "label": "travel"}).duplicate
     with pytest.raises(Conflict):
-        client.feedback("mail", {"prediction_id": found.prediction_id, "label": "money"})
+        client.feedback("mail", {"prediction_id": prediction.prediction_id, "label": "money"})
     many = client.predict_many("mail", [{**FLIGHT, "remember": False}, {**INVOICE, "min_version": 4}])
     assert [one.label for one in many] == ["travel", "money"]
     assert many[0].prediction_id is None
     assert client.learner("mail").progress.rounds == 4
     assert [one.name for one in client.learners().learners] == ["mail"]
-    assert client.history("mail").points
+    assert client.history("mail", points=2).points
+    assert [(one.label, one.events) for one in client.labels("mail", limit=1).labels] == [("travel", 3)]
+    loudest = client.weights("mail", "travel", limit=2)
+    assert (loudest.label, len(loudest.features)) == ("travel", 2)
+    assert "boarding" in {one.feature for one in loudest.features}
     log = client.events("mail", limit=3)
     assert (len(log.events), log.next) == (3, 3)
     client.live()
@@ -127,7 +132,7 @@ def test_a_learner_lives(client):
     assert "feedrank" in client.metrics()
 
 
-def test_snapshots_aliases_withdrawals(client):
+def test_snapshots_aliases_retractions(client):
     client.create("mail", SPEC)
     client.feedback("mail", {**FLIGHT, "label": "travel", "feedback_id": "one"})
     client.feedback("mail", {**INVOICE, "label": "money", "feedback_id": "two"})
@@ -139,12 +144,27 @@ def test_snapshots_aliases_withdrawals(client):
     with pytest.raises(Invalid):
         client.restore("broken", file[:-5])
     assert client.alias("short", "copy").learner == "copy"
+    assert ("short", "copy") in {(one.name, one.learner) for one in client.aliases().aliases}
     assert client.predict("short", FLIGHT, remember=False).label == "travel"
     client.delete("short")
-    withdrawn = client.retract("mail", feedback_id="two")
-    assert (withdrawn.withdrawn, withdrawn.version, withdrawn.duplicate) == (2, 3, False)
+    retracted = client.retract("mail", feedback_id="two")
+    assert (retracted.retracted, retracted.version, retracted.duplicate) == (2, 3, False)
     assert client.retract("mail", feedback_id="two").duplicate
     assert client.learner("mail").labels == ["travel"]
+
+
+def test_clicks_ids_of_the_caller_weights_and_tables(client):
+    client.create("mail", {"task": "subset-ranking"})
+    items = item_table(["d1", "d2"], ["price", "age"], [[1, 2], [3, 4]])
+    first = client.predict("mail", items, prediction_id="mine")
+    assert first.prediction_id == "mine"
+    assert {entry.id for entry in first.ranking} == {"d1", "d2"}
+    assert client.predict("mail", items, prediction_id="mine") == first
+    with pytest.raises(Conflict):
+        client.predict("mail", item_table(["d1"], ["price"], [[1]]), prediction_id="mine")
+    assert client.clicks("mail", "mine", ["d2"]).clicks == ["d2"]
+    outcome = client.feedback("mail", {**items, "relevance": {"d2": 1}}, weight=3)
+    assert outcome.version == 1
 
 
 def test_errors_have_their_kinds(client):
@@ -230,8 +250,7 @@ def test_experiments(client):
     assert client.create_experiment(name, plan).verdict == "undecided"
     served = client.experiment_predict(name, "user-1", FLIGHT)
     assert served.prediction_id
-    told = client.experiment_feedback(name, {"prediction_id": served.prediction_id, "label": "travel"})
-    assert told
+    assert client.experiment_feedback(name, {"prediction_id": served.prediction_id, "label": "travel"})
     now = client.experiment(name)
     assert set(now.arms) == {"mail", "copy"}
     assert client.learner("mail").version == client.learner("copy").version == 1

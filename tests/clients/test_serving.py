@@ -1,23 +1,15 @@
 """Which service a command line talks to."""
 
-import importlib
-
 import pytest
 import typer
 
 from feedrank.clients.serving import service
 
 
-def test_a_missing_extra_is_told_with_its_remedy(monkeypatch):
-    def missing(name):
-        raise ModuleNotFoundError("No module named 'fastapi'", name="fastapi")
-
-    monkeypatch.setattr(importlib, "import_module", missing)
-    with (
-        pytest.raises(typer.BadParameter, match=r"needs fastapi: pip install 'feedrank\[service\]'"),
-        service(None, "sqlite:x.db", None),
-    ):
-        pytest.fail("there is no service")
+def test_one_of_both_must_be_named():
+    """What is learned is people's words: it must not go to whatever listens on the usual port."""
+    with pytest.raises(typer.BadParameter, match="--server URL or --store"), service(None, None, None):
+        pytest.fail("there is a service that nobody asked for")
 
 
 def test_one_place_at_a_time():

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from . import replies
-from .calls import JSON, Call, as_json, as_object, dumps, identified, nothing, params_of, reader_of, segment
+from .calls import JSON, Call, dumps, identified, nothing, params_of, reply_of, segment, without_none
 from .replies import Experiment, Prediction
 
 
 def create_experiment(name: str, plan: JSON) -> Call[Experiment]:
     """Make an experiment: `arms`, `method`, `measure`, `confidence`."""
-    return Call("PUT", _experiment(name), as_json(reader_of(Experiment)), dumps(plan))
+    return Call("PUT", _experiment(name), reply_of(Experiment), dumps(plan))
 
 
 def experiment(name: str) -> Call[Experiment]:
     """An experiment as it stands: arms, differences, the verdict."""
-    return Call("GET", _experiment(name), as_json(reader_of(Experiment)))
+    return Call("GET", _experiment(name), reply_of(Experiment))
 
 
 def experiment_predict(name: str, unit: str | None, instance: JSON) -> Call[Prediction]:
@@ -24,24 +24,40 @@ def experiment_predict(name: str, unit: str | None, instance: JSON) -> Call[Pred
     return Call(
         "POST",
         _experiment(name, "predict"),
-        as_json(replies.prediction),
+        reply_of(Prediction),
         dumps(instance if unit is None else {**instance, "unit": unit}),
     )
 
 
 def experiment_feedback(name: str, event: JSON) -> Call[dict[str, Any]]:
     """Credit the arms, and let every arm learn."""
-    return Call("POST", _experiment(name, "feedback"), as_json(as_object), dumps(identified(event)))
+    return Call("POST", _experiment(name, "feedback"), reply_of(dict[str, Any]), dumps(identified(event)))
+
+
+def experiment_clicks(name: str, prediction_id: str, ids: Iterable[str]) -> Call[None]:
+    """Clicks as they come; when the window of the prediction is over they credit the arms as one event."""
+    body = dumps({"prediction_id": prediction_id, "clicks": list(ids)})
+    return Call("POST", _experiment(name, "clicks"), nothing, body)
+
+
+def experiment_retract(
+    name: str, *, feedback_id: str | None = None, prediction_id: str | None = None
+) -> Call[dict[str, Any]]:
+    """Retract one event of the experiment, in every arm."""
+    body = dumps(without_none(feedback_id=feedback_id, prediction_id=prediction_id))
+    return Call("POST", _experiment(name, "retract"), reply_of(dict[str, Any]), body)
 
 
 def experiments(limit: int | None = None, cursor: str | None = None) -> Call[dict[str, Any]]:
     """A page of experiments in order of name: `experiments` and `next`."""
-    return Call("GET", "/v1/experiments", as_json(as_object), params=params_of(limit=limit, cursor=cursor))
+    return Call(
+        "GET", "/v1/experiments", reply_of(dict[str, Any]), params=params_of(limit=limit, cursor=cursor)
+    )
 
 
 def experiment_history(name: str) -> Call[dict[str, Any]]:
     """How the confidence sequences narrowed."""
-    return Call("GET", _experiment(name, "history"), as_json(as_object))
+    return Call("GET", _experiment(name, "history"), reply_of(dict[str, Any]))
 
 
 def delete_experiment(name: str) -> Call[None]:
@@ -71,7 +87,7 @@ def promote(name: str, *, arm: str | None = None, alias: str | None = None) -> C
 
 def _step(name: str, step: str, body: JSON | None = None) -> Call[Experiment]:
     content = None if body is None else dumps(body)
-    return Call("POST", _experiment(name, step), as_json(reader_of(Experiment)), content)
+    return Call("POST", _experiment(name, step), reply_of(Experiment), content)
 
 
 def _experiment(name: str, call: str = "") -> str:
