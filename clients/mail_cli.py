@@ -1,65 +1,65 @@
-"""`feedrank mail`: train, rank, watch, undo."""
+"""`feedrank mail`: train, rank, watch, run, sort, undo, deliver, unit."""
 
 from __future__ import annotations
 
-import json
+import shlex
 import signal
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from .client import Client
-from .errors import ClientError, NotFound
-from .mail.account import PASSWORD, Account, AccountError, Secret, connect
-from .mail.certainty import WINDOW, Certainty
-from .mail.choices import is_choice
+from .mail.account import Account, AccountError, Secret, Trust, connect
+from .mail.accounts_file import Watched, read_accounts
+from .mail.bookkeeping import MailState
 from .mail.extract import features
-from .mail.imap_source import fetch
-from .mail.inbox import Inbox
-from .mail.loop import watch as watch_account
-from .mail.page import serving
-from .mail.sources import Found, SourceError, find
-from .mail.state import State
-from .mail.training import Curve
+from .mail.filing import WatchSettings
+from .mail.folder_names import is_choice
+from .mail.imap_source import ImapSource
+from .mail.options import (
+    HOME,
+    Archive,
+    CaFile,
+    Command,
+    DryRun,
+    Exclude,
+    Fingerprint,
+    InboxName,
+    Name,
+    OAuth,
+    PasswordFile,
+    Precision,
+    StateFile,
+    Url,
+    announce,
+    log,
+    mode_of,
+    note,
+    one_line,
+    out,
+    service_name,
+)
+from .mail.printing import UNIT, show_curve, show_ranking
+from .mail.promise import WINDOW, certainty, may_file, risk
+from .mail.running import deliver as deliver_message
+from .mail.running import run as run_accounts
+from .mail.running import sort as sort_inbox
+from .mail.running import trained, watch_one
+from .mail.sources import Found, find
+from .mail.training import follow_log, sender_of
 from .mail.training import train as learn
 from .mail.undo import undo as put_back
-from .mail.watch import Settings
-from .replies import Prediction
 from .serving import Key, Server, Store, service
 
 app = typer.Typer(
     help="Sort mail into folders, learning from every move.", no_args_is_help=True, add_completion=False
 )
-out, log = Console(soft_wrap=True, highlight=False), Console(stderr=True, soft_wrap=True, highlight=False)
-
-HOME = Path(typer.get_app_dir("feedrank"))
-Name = Annotated[str, typer.Option(help="the learner")]
-StateFile = Annotated[Path, typer.Option(help="what was seen and done, kept between runs")]
-Command = Annotated[str | None, typer.Option(help="command that prints the password or token")]
-PasswordFile = Annotated[Path | None, typer.Option(help=f"file with it; else it is taken from {PASSWORD}")]
-OAuth = Annotated[bool, typer.Option("--oauth", help="it is an XOAUTH2 token, not a password")]
-Exclude = Annotated[
-    list[str] | None, typer.Option(help="pattern of folders never learned, e.g. 'Lists/*'; repeat it")
-]
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """What a person can mend ends in one line, not in a stack trace."""
-    try:
-        yield
-    except (ClientError, AccountError, SourceError, OSError, ValueError) as error:
-        log.print(f"feedrank mail: {error}", style="red", markup=False)
-        raise typer.Exit(1) from error
 
 
 @app.command()
@@ -71,48 +71,49 @@ def train(
     learner: Name = "mail",
     state: StateFile = HOME / "mail.db",
     exclude: Exclude = None,
+    archive: Archive = False,
     password_command: Command = None,
     password_file: PasswordFile = None,
     oauth: OAuth = False,
+    ca_file: CaFile = None,
+    fingerprint: Fingerprint = None,
 ) -> None:
     """Learn from folders as they are, in date order. Run it again to go on where it stopped."""
-    with told(), service(server, store, key) as client, State(state, learner=learner) as record:
-        if source.startswith(("imap://", "imaps://")):
-            account = Account.of(source, Secret(password_command, password_file, oauth))
-            with tempfile.TemporaryDirectory() as spool, connect(account) as imap:
-                _train(client, record, list(_counted(fetch(imap, record, Path(spool), exclude or ()))))
-        else:
-            _train(
-                client,
-                record,
-                [one for one in _counted(find(source)) if is_choice(one.folder, exclude or ())],
-            )
+    is_account = source.startswith(("imap://", "imaps://"))
+    with one_line(), service(server, store, key) as client:
+        secret, trust = Secret(password_command, password_file, oauth), Trust(ca_file, fingerprint)
+        account = Account.of(source, secret, trust) if is_account else None
+        name = account.name if account else ""
+        with MailState(state, name, learner, service_name(server, store)) as record:
+            if not follow_log(client, record):
+                note(
+                    f"the learner {learner!r} is not the one that was trained before: it is trained from the start"
+                )
+            if account:
+                with connect(account) as imap:
+                    messages = ImapSource(imap, record, note).find(exclude or (), archive=archive)
+                    _train(client, record, messages)
+            else:
+                listed = [
+                    one for one in _counted(find(source)) if is_choice(one.folder, exclude or (), archive)
+                ]
+                _train(client, record, listed)
 
 
-def _counted(found: Iterator[Found]) -> Iterator[Found]:
+def _counted(messages: Iterator[Found]) -> Iterator[Found]:
     with log.status("reading") as status:
-        for number, one in enumerate(found, 1):
+        for number, one in enumerate(messages, 1):
             if number % 100 == 0:
                 status.update(f"reading: {number} messages")
             yield one
 
 
-def _train(client: Client, record: State, found: list[Found]) -> None:
+def _train(client: Client, record: MailState, messages: list[Found]) -> None:
     columns = (TextColumn("learning"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=log) as progress:
-        task = progress.add_task("learning", total=len(found))
-        curve = learn(client, record, found, lambda count: progress.advance(task, count))
-    _show(curve, len({one.folder for one in found}))
-
-
-def _show(curve: Curve, folders: int) -> None:
-    out.print(f"{len(curve.mistakes)} messages learned from {folders} folders")
-    if not curve.mistakes:
-        return
-    table = Table("messages", "mistakes so far", "since the line above", "")
-    for rounds, total, recent in curve.points():
-        table.add_row(str(rounds), f"{total:.1%}", f"{recent:.1%}", "█" * round(40 * recent))
-    out.print(table)
+        task = progress.add_task("learning", total=len(messages))
+        curve = learn(client, record, messages, lambda count: progress.advance(task, count), note)
+    show_curve(curve, len({one.folder for one in messages}))
 
 
 @app.command()
@@ -124,59 +125,45 @@ def rank(
     state: StateFile = HOME / "mail.db",
     top: Annotated[int, typer.Option(min=1, help="folders to print")] = 3,
     reasons: Annotated[int, typer.Option(min=0, help="reasons for each")] = 5,
-    precision: Annotated[float, typer.Option(min=0.5, max=0.999, help="asked of `sure`")] = 0.95,
+    precision: Precision = 0.95,
     format: Annotated[str, typer.Option(help="`text` or `json`")] = "text",
 ) -> None:
     """Rank the folders for the message on standard input."""
     if format not in ("text", "json"):
         raise typer.BadParameter("--format is text or json")
-    with told(), service(server, store, key) as client, State(state, learner=learner) as record:
-        instance = {"features": features(sys.stdin.buffer.read())}
-        found = client.predict(learner, instance, top=top, explain=True, remember=False)
-        certainty = Certainty(record.rounds(WINDOW), precision)
-        sure = found.label is not None and (found.margin or 0.0) >= certainty.least(found.label)
-        _print(found, sure, reasons, format)
-
-
-def _print(found: Prediction, sure: bool, reasons: int, form: str) -> None:
-    ranking = [
-        {"folder": entry.name, "score": entry.score, "reasons": _reasons(entry.contributions or {}, reasons)}
-        for entry in found.ranking
-    ]
-    if form == "json":
-        out.print_json(
-            json.dumps({"folder": found.label, "margin": found.margin, "sure": sure, "ranking": ranking})
-        )
-        return
-    for entry in ranking:
-        why = ", ".join(f"{name} {value:+.2f}" for name, value in entry["reasons"].items())  # type: ignore[attr-defined]
-        out.print(f"{entry['score']:8.3f}  {entry['folder']}  ({why})", markup=False)
-
-
-def _reasons(contributions: dict[str, float], most: int) -> dict[str, float]:
-    return dict(sorted(contributions.items(), key=lambda item: -abs(item[1]))[:most])
+    names = service_name(server, store)
+    with one_line(), service(server, store, key) as client, MailState(state, "", learner, names) as record:
+        trained(client, record)
+        words = features(sys.stdin.buffer.read())
+        prediction = client.predict(learner, {"features": words}, top=top, explain=True, remember=False)
+        sure = False
+        if prediction.label is not None and prediction.margin is not None:
+            sureness = certainty(prediction.margin, prediction.label, record.recent(sender_of(words)))
+            chance = risk(record.judgements(WINDOW), prediction.label, sureness)
+            sure = may_file(chance, record.credit(), 0.0, precision)
+        show_ranking(prediction, record, sure, reasons, format)
 
 
 @app.command()
 def watch(
-    account: Annotated[str, typer.Argument(help="imaps://user@host")],
+    account: Url,
     server: Server = None,
     store: Store = None,
     key: Key = None,
     learner: Name = "mail",
     state: StateFile = HOME / "mail.db",
     mode: Annotated[str, typer.Option(help="`suggest`, or `file`: move what is sure")] = "suggest",
-    precision: Annotated[
-        float, typer.Option(min=0.5, max=0.999, help="share of filed mail to be right")
-    ] = 0.95,
+    precision: Precision = 0.95,
     exclude: Exclude = None,
-    inbox: Annotated[str, typer.Option(help="folder that new mail comes into")] = "INBOX",
+    archive: Archive = False,
+    inbox: InboxName = "INBOX",
     poll: Annotated[
         float, typer.Option(min=1, help="seconds between looks where the server says nothing")
     ] = 60.0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="say what would be done, and do nothing")
-    ] = False,
+    keep_days: Annotated[
+        float, typer.Option(min=0, help="days after which mail that was read and stays belongs in the inbox")
+    ] = 3.0,
+    dry_run: DryRun = False,
     page: Annotated[
         int | None,
         typer.Option(min=0, max=65535, help="port of a page to file the inbox by hand; 0 takes a free one"),
@@ -184,56 +171,157 @@ def watch(
     password_command: Command = None,
     password_file: PasswordFile = None,
     oauth: OAuth = False,
+    ca_file: CaFile = None,
+    fingerprint: Fingerprint = None,
 ) -> None:
     """Rank, suggest or file new mail as it comes, and learn from every move."""
-    if mode not in ("suggest", "file"):
-        raise typer.BadParameter("--mode is suggest or file")
     if page is not None and dry_run:
         raise typer.BadParameter("--page files what one clicks: it is no --dry-run")
+    settings = WatchSettings(
+        mode=mode_of(mode),
+        precision=precision,
+        exclude=exclude or (),
+        archive=archive,
+        inbox=inbox,
+        dry_run=dry_run,
+        keep=86_400.0 * keep_days,
+    )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with told(), service(server, store, key) as client:
-        place = Account.of(account, Secret(password_command, password_file, oauth))
-        settings = Settings(
-            mode=mode, precision=precision, exclude=exclude or (), inbox=inbox, dry_run=dry_run
+    with one_line(), service(server, store, key) as client:
+        secret, trust = Secret(password_command, password_file, oauth), Trust(ca_file, fingerprint)
+        watched = Watched(Account.of(account, secret, trust), learner, settings, poll, page)
+        prefix = "would: " if dry_run else ""
+        watch_one(
+            watched, client, state, service_name(server, store), lambda line: note(prefix + line), announce
         )
-        with State(state, place.name, learner) as kept:
-            record = kept.copy() if dry_run else kept
-            try:
-                client.learner(learner)
-            except NotFound as error:
-                raise AccountError(
-                    f"there is no learner {learner!r} yet: run `feedrank mail train` first"
-                ) from error
-            prefix = "would: " if dry_run else ""
 
-            def report(line: str) -> None:
-                log.print(prefix + line, markup=False)
 
-            with ExitStack() as stack:
-                if page is not None:
-                    shown = partial(Inbox, place, client, state, learner, settings, report)
-                    out.print(f"the inbox is on {stack.enter_context(serving(shown, page))}", markup=False)
-                watch_account(place, client, record, settings, report, poll=poll)
+@app.command()
+def run(
+    accounts: Annotated[Path, typer.Argument(help="a TOML file with accounts and rules")],
+    key: Key = None,
+) -> None:
+    """Watch all accounts of a file."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with one_line():
+        chosen = read_accounts(accounts)
+        with service(chosen.server, chosen.store, key) as client:
+            names = service_name(chosen.server, chosen.store)
+            path = chosen.state or HOME / "mail.db"
+            if not run_accounts(chosen.accounts, client, path, names, note, announce):
+                raise AccountError("no account is watched any longer")
+
+
+@app.command()
+def sort(
+    account: Url,
+    server: Server = None,
+    store: Store = None,
+    key: Key = None,
+    learner: Name = "mail",
+    state: StateFile = HOME / "mail.db",
+    mode: Annotated[str, typer.Option(help="`suggest`, or `file`: move what is sure")] = "suggest",
+    precision: Precision = 0.95,
+    exclude: Exclude = None,
+    archive: Archive = False,
+    inbox: InboxName = "INBOX",
+    most: Annotated[int, typer.Option(min=1, help="messages, the newest first")] = 1000,
+    dry_run: DryRun = False,
+    password_command: Command = None,
+    password_file: PasswordFile = None,
+    oauth: OAuth = False,
+    ca_file: CaFile = None,
+    fingerprint: Fingerprint = None,
+) -> None:
+    """Rank what is in the inbox now; with --dry-run only show the table."""
+    names = service_name(server, store)
+    settings = WatchSettings(
+        mode=mode_of(mode),
+        precision=precision,
+        exclude=exclude or (),
+        archive=archive,
+        inbox=inbox,
+        dry_run=dry_run,
+    )
+    with one_line(), service(server, store, key) as client:
+        secret, trust = Secret(password_command, password_file, oauth), Trust(ca_file, fingerprint)
+        place = Account.of(account, secret, trust)
+        with MailState(state, place.name, learner, names) as stored:
+            record = stored.copy() if dry_run else stored
+            trained(client, record)
+            table = Table("subject", "from", "folder", "sure", "then")
+            rows = list(sort_inbox(place, client, record, settings, lambda line: None, most))
+            for row in rows:
+                top = list(row.advice.top)
+                sure = "filed" if row.filed else "yes" if row.advice.sure else ""
+                first = row.advice.folder or "stays"
+                table.add_row(row.subject[:60], row.sender[:30], first, sure, ", ".join(top[1:]))
+            out.print(table)
+            done = "would be " if dry_run else ""
+            out.print(f"{sum(row.filed for row in rows)} of {len(rows)} messages {done}filed")
 
 
 @app.command()
 def undo(
-    account: Annotated[str, typer.Argument(help="imaps://user@host")],
+    account: Url,
     count: Annotated[int, typer.Option(min=1, help="how many of the latest")] = 1,
     learner: Name = "mail",
     state: StateFile = HOME / "mail.db",
     password_command: Command = None,
     password_file: PasswordFile = None,
     oauth: OAuth = False,
+    ca_file: CaFile = None,
+    fingerprint: Fingerprint = None,
 ) -> None:
     """Put back the latest messages that were filed."""
-    with told():
-        place = Account.of(account, Secret(password_command, password_file, oauth))
-        with State(state, place.name, learner) as record, connect(place) as imap:
-            done = put_back(imap, record, count, lambda line: log.print(line, markup=False))
+    with one_line():
+        secret, trust = Secret(password_command, password_file, oauth), Trust(ca_file, fingerprint)
+        place = Account.of(account, secret, trust)
+        with MailState(state, place.name, learner) as record, connect(place) as imap:
+            done = put_back(imap, record, count, note)
         out.print(f"{done} put back")
 
 
-def main(arguments: list[str] | None = None) -> Any:
+@app.command()
+def deliver(
+    account: Url,
+    server: Server = None,
+    store: Store = None,
+    key: Key = None,
+    learner: Name = "mail",
+    state: StateFile = HOME / "mail.db",
+    precision: Precision = 0.95,
+    accounts: Annotated[Path | None, typer.Option(help="file with the rules of this account")] = None,
+) -> None:
+    """Print the folder for the message on standard input if that is sure, else nothing. For Sieve and LMTP; never fails."""
+    raw = sys.stdin.buffer.read()
+    try:
+        place = Account.of(account, Secret())
+        settings = WatchSettings(mode="file", precision=precision)
+        for watched in read_accounts(accounts).accounts if accounts else ():
+            if watched.account.name == place.name:
+                settings, learner = replace(watched.settings, mode="file"), watched.learner
+        names = service_name(server, store)
+        with service(server, store, key) as client, MailState(state, place.name, learner, names) as record:
+            folder = deliver_message(client, record, settings, raw)
+    except Exception as error:  # mail must be delivered, whatever is wrong here
+        note(f"feedrank mail: {' '.join(str(error).split()) or type(error).__name__}; the inbox it is")
+        return
+    if folder:
+        sys.stdout.write(folder)
+
+
+@app.command()
+def unit(
+    accounts: Annotated[Path, typer.Argument(help="the file for `feedrank mail run`")],
+) -> None:
+    """Print a systemd user unit that watches the accounts of a file."""
+    with one_line():
+        read_accounts(accounts)
+    command = [sys.executable, "-m", "feedrank.cli", "mail", "run", str(accounts.absolute())]
+    out.print(UNIT.format(command=shlex.join(command)), markup=False, end="")
+
+
+def main(arguments: Sequence[str] | None = None) -> Any:
     """Run the commands on their own."""
     return app(arguments, prog_name="feedrank mail")

@@ -1,41 +1,41 @@
-"""An IMAP account: where it is, how to log in, which of its folders hold the person's choices."""
+"""An IMAP account: where it is, whom to trust, how to log in."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 import shlex
 import ssl
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from imapclient import IMAPClient, SocketTimeout
-from imapclient.exceptions import IMAPClientError
+from imapclient.exceptions import IMAPClientError, LoginError
 
-from .choices import is_choice
-
-__all__ = ["Account", "AccountError", "Box", "Secret", "boxes", "connect"]
+__all__ = ["Account", "AccountError", "Secret", "SecretError", "Trust", "connect"]
 
 PASSWORD = "FEEDRANK_MAIL_PASSWORD"  # noqa: S105  (the name of a variable)
 TIMEOUT = SocketTimeout(connect=20, read=60)
+COMMAND_TIMEOUT = 120
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_SPECIAL = {
-    b"\\trash",
-    b"\\junk",
-    b"\\sent",
-    b"\\drafts",
-    b"\\all",
-    b"\\flagged",
-    b"\\noselect",
-    b"\\nonexistent",
-}
+LARGEST = 8 << 20
+"""Bytes of one literal that are kept: more than ever asked for. What a server sends beyond is thrown away as it comes."""
+ENDLESS = 4 << 30
+_CHUNK = 1 << 20
 
 
 class AccountError(Exception):
     """The account cannot be used as it is given."""
+
+
+class SecretError(AccountError):
+    """There is no password or token, or the server does not accept it; later there may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +48,61 @@ class Secret:
 
     def read(self) -> str:
         """The secret as it is now: tokens expire, so it is asked for at every connection."""
-        if self.command:
-            ran = subprocess.run(shlex.split(self.command), capture_output=True, text=True, check=False)  # noqa: S603
-            if ran.returncode:
-                raise AccountError(
-                    f"the command for the password failed: {ran.stderr.strip() or ran.returncode}"
-                )
-            text = ran.stdout
-        elif self.file:
-            text = self.file.read_text()
-        else:
-            text = os.environ.get(PASSWORD, "")
+        try:
+            text = self._text()
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            raise SecretError(f"the password cannot be read: {error}") from error
         lines = text.splitlines()
         if not lines or not lines[0]:
-            raise AccountError(f"no password: give --password-command, --password-file, or {PASSWORD}")
+            raise SecretError(f"no password: give --password-command, --password-file, or {PASSWORD}")
         return lines[0]
+
+    def _text(self) -> str:
+        if self.command:
+            done = subprocess.run(  # noqa: S603
+                shlex.split(self.command),
+                capture_output=True,
+                text=True,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                timeout=COMMAND_TIMEOUT,
+            )
+            if done.returncode:
+                reason = done.stderr.strip().splitlines()
+                raise SecretError(f"the password command failed: {reason[-1] if reason else done.returncode}")
+            return done.stdout
+        if self.file:
+            return self.file.read_text()
+        return os.environ.get(PASSWORD, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Which certificates to accept: the system's authorities, those of a file, or exactly the one with a fingerprint."""
+
+    ca_file: Path | None = None
+    fingerprint: str | None = None
+    """SHA-256 of the certificate, in hex, with or without colons."""
+
+    def context(self) -> ssl.SSLContext:
+        """For a connection, whose certificate `check` must see before anything is said."""
+        try:
+            context = ssl.create_default_context(cafile=str(self.ca_file) if self.ca_file else None)
+        except (OSError, ssl.SSLError) as error:
+            raise AccountError(f"{self.ca_file}: no certificates can be read: {error}") from error
+        if self.fingerprint:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+    def check(self, connection: Any) -> None:
+        """Refuse another certificate than the one with the fingerprint."""
+        if not self.fingerprint:
+            return
+        expected = self.fingerprint.lower().removeprefix("sha256:").replace(":", "")
+        digest = hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
+        if not hmac.compare_digest(expected.encode(), digest.encode()):
+            raise AccountError(f"the server's certificate has another fingerprint: sha256:{digest}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +114,23 @@ class Account:
     user: str
     tls: bool
     secret: Secret
+    trust: Trust = field(default_factory=Trust)
 
     @classmethod
-    def of(cls, url: str, secret: Secret) -> Account:
+    def of(cls, url: str, secret: Secret, trust: Trust | None = None) -> Account:
         """The account of a URL."""
         parts = urlsplit(url)
+        try:
+            port = parts.port
+        except ValueError as error:
+            raise AccountError(f"{url!r}: {error}") from error
         if parts.scheme not in ("imaps", "imap") or not parts.hostname or not parts.username:
             raise AccountError(f"{url!r} must be imaps://user@host")
         if parts.password:
             raise AccountError("a password does not belong into a URL: others on this machine can see it")
         tls = parts.scheme == "imaps"
-        return cls(parts.hostname, parts.port or (993 if tls else 143), unquote(parts.username), tls, secret)
+        user = unquote(parts.username)
+        return cls(parts.hostname, port or (993 if tls else 143), user, tls, secret, trust or Trust())
 
     @property
     def name(self) -> str:
@@ -95,24 +141,9 @@ class Account:
 @contextmanager
 def connect(account: Account) -> Iterator[IMAPClient]:
     """A connection, logged in; logged out at the end, or cut if something failed."""
-    context = ssl.create_default_context()
-    imap = IMAPClient(
-        account.host,
-        account.port,
-        ssl=account.tls,
-        ssl_context=context if account.tls else None,
-        timeout=TIMEOUT,
-    )
+    imap = _opened(account)
     try:
-        if not account.tls and imap.has_capability("STARTTLS"):
-            imap.starttls(context)
-        elif not account.tls and account.host not in LOOPBACK:
-            raise AccountError(f"{account.host} offers no TLS; a password is not sent in the clear")
-        secret = account.secret.read()
-        if account.secret.oauth:
-            imap.oauth2_login(account.user, secret)
-        else:
-            imap.login(account.user, secret)
+        _login(imap, account)
         yield imap
     except BaseException:
         with suppress(OSError):  # a server that is in the middle of something may never answer a logout
@@ -122,22 +153,70 @@ def connect(account: Account) -> Iterator[IMAPClient]:
         imap.logout()
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A folder as the server lists it, and what it would be called in the learner."""
+def _opened(account: Account) -> IMAPClient:
+    """Connected, under TLS unless it is this machine, to a server whose certificate is good."""
+    context = account.trust.context()
+    imap = None
+    try:
+        imap = IMAPClient(
+            account.host,
+            account.port,
+            ssl=account.tls,
+            ssl_context=context if account.tls else None,
+            timeout=TIMEOUT,
+        )
+        _bounded(imap)
+        if not account.tls and imap.has_capability("STARTTLS"):
+            imap.starttls(context)
+            account.trust.check(imap.socket())
+        elif account.tls:
+            account.trust.check(imap.socket())
+        elif account.host not in LOOPBACK:
+            raise AccountError(f"{account.host} offers no TLS; a password is not sent in the clear")
+    except ssl.SSLCertVerificationError as error:
+        reason = f"the certificate of {account.host} is not trusted: {error.verify_message}"
+        raise AccountError(f"{reason}; see --ca-file and --fingerprint") from error
+    except BaseException:
+        if imap is not None:
+            with suppress(OSError):
+                imap.shutdown()
+        raise
+    return imap
 
-    name: str
-    label: str
+
+def _login(imap: IMAPClient, account: Account) -> None:
+    secret = account.secret.read()
+    try:
+        if account.secret.oauth:
+            imap.oauth2_login(account.user, secret)
+        else:
+            imap.login(account.user, secret)
+    except LoginError as error:
+        what = "token" if account.secret.oauth else "password"
+        raise SecretError(
+            f"{account.host} does not accept {account.user} with this {what}: {error}"
+        ) from error
+    except UnicodeEncodeError as error:
+        raise SecretError(
+            "the server's protocol has no such characters in user names and passwords"
+        ) from error
 
 
-def boxes(imap: IMAPClient, inbox: str, exclude: Sequence[str]) -> list[Box]:
-    """The folders to learn from: not the inbox, nor trash, junk, sent, drafts, nor what a pattern of `exclude` matches."""
-    found = []
-    for flags, delimiter, name in imap.list_folders():
-        separator = (delimiter or b"/").decode()
-        label = name if separator == "/" else name.replace("/", "\\").replace(separator, "/")
-        if {flag.lower() for flag in flags} & _SPECIAL or name.upper() == inbox.upper():
-            continue
-        if is_choice(label, exclude) and is_choice(name, exclude):
-            found.append(Box(name, label))
-    return found
+def _bounded(imap: IMAPClient) -> None:
+    """Keep at most LARGEST bytes of a literal, whatever size the server announces: the rest is read and dropped."""
+    protocol: Any = imap._imap
+    read = protocol.read
+
+    def bounded(size: int) -> bytes:
+        if size <= LARGEST:
+            return bytes(read(size))
+        if size > ENDLESS:
+            raise protocol.abort(f"the server announces a literal of {size} bytes")
+        while size > 0:
+            piece = len(read(min(size, _CHUNK)))
+            if not piece:
+                raise protocol.abort("the connection was cut within a literal")
+            size -= piece
+        return b""
+
+    protocol.read = bounded

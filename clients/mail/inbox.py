@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from imapclient import IMAPClient
@@ -13,18 +12,18 @@ from imapclient.exceptions import IMAPClientError
 
 from ..client import Client
 from .account import Account, connect
-from .extract import of
+from .bookkeeping import MailState
+from .extract import excerpt, of
+from .filing import WatchSettings
+from .mailboxes import message
 from .message import read
-from .sources import MAX_BYTES
-from .state import State
-from .watch import Settings, Watcher
+from .watcher import Watcher
 
 __all__ = ["Inbox"]
 
 MOST = 50
 """Messages shown."""
 TOP = 3
-EXCERPT = 160
 
 T = TypeVar("T")
 Report = Callable[[str], None]
@@ -34,7 +33,7 @@ Report = Callable[[str], None]
 class Shown:
     """One message; its text never leaves this process but for an excerpt on the page."""
 
-    told: dict[str, Any]
+    reply: dict[str, Any]
     features: dict[str, float]
 
 
@@ -42,10 +41,15 @@ class Inbox:
     """Over a connection and a state of its own, beside the watcher's; for one thread, the one that opened it."""
 
     def __init__(
-        self, account: Account, client: Client, state: Path, learner: str, settings: Settings, report: Report
+        self,
+        account: Account,
+        client: Client,
+        state: MailState,
+        settings: WatchSettings,
+        report: Report,
     ) -> None:
         self._account, self._client, self._settings, self._report = account, client, settings, report
-        self._state = State(state, account.name, learner)
+        self._state = MailState(state.path, account.name, state.learner, state.service)
         self._stack = ExitStack()
         self._imap: IMAPClient | None = None
         self._validity = 0
@@ -57,14 +61,14 @@ class Inbox:
         self._state.close()
 
     def messages(self) -> dict[str, Any]:
-        """`{"account", "folders", "messages": [{"uid", "key", "subject", ..., "top": [folder, ...]}]}`, newest first."""
+        """`{"account", "folders", "rules", "messages": [{"uid", "uidvalidity", "subject", ..., "top": [folder, ...]}]}`."""
         return self._connected(self._messages)
 
-    def file(self, uid: int, key: str, folder: str) -> bool:
+    def file(self, uid: int, uidvalidity: int, folder: str) -> bool:
         """Put the message into the folder, and teach that it belongs there; False if either is gone."""
         if folder not in self._folders():
             return False
-        return self._connected(lambda imap: self._watcher(imap).choose(uid, key, folder))
+        return self._connected(lambda imap: self._watcher(imap).choose(uid, uidvalidity, folder))
 
     def _connected(self, work: Callable[[IMAPClient], T]) -> T:
         """Do it on the connection that there is, or on a new one if that was cut."""
@@ -85,39 +89,40 @@ class Inbox:
 
     def _folders(self) -> dict[str, str]:
         """The label of each folder that a message can be put into."""
-        found = self._state.folders().values()
-        return {folder.name: folder.label for folder in found if folder.name != self._settings.inbox}
+        folders = self._state.folders().values()
+        return {folder.name: folder.label for folder in folders if folder.name != self._settings.inbox}
 
     def _messages(self, imap: IMAPClient) -> dict[str, Any]:
         selected = imap.select_folder(self._settings.inbox, readonly=True)
-        if selected[b"UIDVALIDITY"] != self._validity:
+        validity = int(selected.get(b"UIDVALIDITY", 0))
+        if validity != self._validity:
             self._shown.clear()
-            self._validity = selected[b"UIDVALIDITY"]
+            self._validity = validity
         uids = sorted(imap.search(), reverse=True)[:MOST]
         self._read(imap, [uid for uid in uids if uid not in self._shown])
         self._shown = {uid: self._shown[uid] for uid in uids if uid in self._shown}
         return {
             "account": self._account.name,
             "folders": sorted(self._folders()),
+            "rules": self._settings.rules.lines(),
             "messages": self._ranked(list(self._shown.values())),
         }
 
     def _read(self, imap: IMAPClient, uids: Sequence[int]) -> None:
         for uid in uids:
-            reply = imap.fetch([uid], [f"BODY.PEEK[]<0.{MAX_BYTES}>"]).get(uid, {})
-            raw = reply.get(b"BODY[]<0>", reply.get(b"BODY[]"))
+            raw = message(imap, uid, self._report)
             if raw is None:  # it went away meanwhile
                 continue
-            found = read(raw)
-            told = {
+            parsed = read(raw)
+            reply = {
                 "uid": uid,
-                "key": found.id,
-                "subject": found.subject,
-                "sender": found.sender_name or ", ".join(found.sender),
-                "date": found.date.isoformat() if found.date else None,
-                "excerpt": " ".join(found.plain.split())[:EXCERPT],
+                "uidvalidity": self._validity,
+                "subject": parsed.subject,
+                "sender": parsed.sender_name or ", ".join(parsed.sender),
+                "date": parsed.date.isoformat() if parsed.date else None,
+                "excerpt": excerpt(parsed),
             }
-            self._shown[uid] = Shown(told, of(found))
+            self._shown[uid] = Shown(reply, of(parsed))
 
     def _ranked(self, shown: Sequence[Shown]) -> list[dict[str, Any]]:
         """Asked again at every look: what was learned since changes the ranking at once."""
@@ -125,8 +130,8 @@ class Inbox:
             return []
         names = {label: name for name, label in self._folders().items()}
         asked = [{"features": one.features, "remember": False} for one in shown]
-        told = []
+        replies = []
         for one, prediction in zip(shown, self._client.predict_many(self._state.learner, asked), strict=True):
-            top = [names[entry.name] for entry in prediction.ranking if entry.name in names][:TOP]
-            told.append({**one.told, "top": top})
-        return told
+            top = [names[entry.label] for entry in prediction.ranking if entry.label in names][:TOP]
+            replies.append({**one.reply, "top": top})
+        return replies

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
 
 from imapclient import IMAPClient
-from imapclient.exceptions import IMAPClientError, LoginError
+from imapclient.exceptions import IMAPClientError
 
 from ..client import Client
-from ..errors import NoReply, Unavailable
-from .account import Account, connect
-from .state import State
-from .watch import Settings, Watcher
+from ..errors import NoReply, TimedOut, Unavailable
+from .account import Account, AccountError, SecretError, connect
+from .bookkeeping import MailState
+from .filing import WatchSettings
+from .watcher import Watcher
 
 __all__ = ["watch"]
 
 LONGEST_PAUSE = 300.0
 SLICE = 1.0
 """Seconds of waiting after which `stop` is looked at."""
+LATER = (
+    IMAPClientError,
+    OSError,
+    ValueError,
+    sqlite3.OperationalError,
+    NoReply,
+    TimedOut,
+    Unavailable,
+    SecretError,
+)
+"""What may be over after a pause. A bad certificate, a wrong address or a refused request will not be."""
 
 
 def watch(
     account: Account,
     client: Client,
-    state: State,
-    settings: Settings,
+    state: MailState,
+    settings: WatchSettings,
     report: Callable[[str], None],
     *,
     poll: float = 60.0,
@@ -34,7 +47,8 @@ def watch(
 ) -> None:
     """Watch until `stop` is set. `poll` seconds after the last look there is another, whatever the server says.
 
-    IDLE tells of changes in the inbox only; a correction from folder to folder is found by the poll.
+    IDLE tells of changes in the inbox only; a correction from folder to folder is found by the poll. What is wrong with the
+    account at the start (AccountError) ends it at once; what was right once is tried again, with growing pauses.
     """
     ended = stop or threading.Event()
     connected, failures = False, 0
@@ -47,26 +61,29 @@ def watch(
                     watcher.look()
                     failures = 0
                     _wait(imap, state, settings.inbox, poll, ended)
-        except (IMAPClientError, OSError, NoReply, Unavailable) as error:
-            if isinstance(error, LoginError) and not connected:
+        except LATER as error:
+            if isinstance(error, AccountError) and not connected:
                 raise
             failures += 1
-            pause = min(poll, 0.5 * 2.0**failures, LONGEST_PAUSE)
-            report(f"{error or type(error).__name__}; again in {pause:.0f} s")
+            pause = min(poll, 0.5 * 2.0 ** min(failures, 20), LONGEST_PAUSE)
+            reason = " ".join(str(error).split())[:300] or type(error).__name__
+            report(f"{reason}; again in {pause:.0f} s")
             ended.wait(pause)
 
 
-def _wait(imap: IMAPClient, state: State, inbox: str, poll: float, ended: threading.Event) -> None:
+def _wait(imap: IMAPClient, state: MailState, inbox: str, poll: float, ended: threading.Event) -> None:
     if not imap.has_capability("IDLE"):
         ended.wait(poll)
         return
     selected = imap.select_folder(inbox, readonly=True)
     known = state.folders().get(inbox)
-    if known and (selected[b"EXISTS"], selected.get(b"UIDNEXT", known.uidnext)) != (
+    if known and (selected.get(b"EXISTS"), selected.get(b"UIDNEXT", known.uidnext)) != (
         known.messages,
         known.uidnext,
     ):
-        return  # it came between the look and now, and IDLE would not tell of it
+        # It came between the look and now, and IDLE would not tell of it. Not at once: a server may count oddly for ever.
+        ended.wait(min(poll, SLICE))
+        return
     # First for a moment: what came between SELECT and IDLE some servers tell only at its end.
     if not _idle(imap, min(poll, SLICE), ended):
         _idle(imap, poll - SLICE, ended)

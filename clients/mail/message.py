@@ -7,42 +7,27 @@ attachment costs one search for its boundary, and no byte sequence raises.
 from __future__ import annotations
 
 import binascii
-import codecs
 import hashlib
 import quopri
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.errors import HeaderParseError
-from email.header import decode_header
 from email.utils import parsedate_to_datetime
+
+from .mime import addresses, charset_text, content, encoded_words, ids, names
 
 MAX_DEPTH = 8
 MAX_PARTS = 64
 MAX_TEXT = 1 << 17
 """Characters of text that are read; a longer message is known by its beginning."""
 MAX_HEADER = 1 << 14
+"""Characters of one header that are read; how long all of them together are does not matter."""
+MAX_FIELDS = 1000
 MAX_ID = 200
-MAX_RECIPIENTS = 200
 
-_FIELD = re.compile(rb"^([!-9;-~]+)[ \t]*:[ \t]*((?:.*)(?:\r?\n[ \t].*)*)", re.MULTILINE)
-_FOLD = re.compile(r"\r?\n[ \t]+")
 _BLANK = re.compile(rb"\r?\n\r?\n|\r\r")
-_PARAMETER = re.compile(r""";\s*([\w-]+)(\*?\d*\*?)\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)""")
-_ADDRESS = re.compile(r"""[^\s<>,;:"()\[\]@]+@[^\s<>,;:"()@]+""")
-_ID = re.compile(r"<([^<>\s]+)>")
-
-# These write other letters in ASCII.
-_STATEFUL = re.compile(r"\W*(?:utf-?7|iso-?2022|hz)", re.IGNORECASE)
-_NOT_CHARSETS = {
-    "unicode-escape",
-    "raw-unicode-escape",
-    "unicode_escape",
-    "raw_unicode_escape",
-    "idna",
-    "punycode",
-}
+_LINE = re.compile(rb"([!-9;-~]+)[ \t]*:")
 
 # What a mailbox, not the sender, writes: it changes when a message is moved.
 _ADDED = {"status", "x-status", "x-keywords", "x-uid", "x-mozilla-status", "x-mozilla-status2", "received"}
@@ -62,7 +47,8 @@ class Message:
     """Addresses, in lower case; almost always one."""
     sender_name: str
     recipients: list[str]
-    copied: list[str]
+    """Addresses of To and Cc."""
+    recipient_names: str
     list_id: str
     references: list[str]
     plain: str
@@ -73,7 +59,10 @@ class Message:
 def read(raw: bytes) -> Message:
     """The message in `raw`, whatever `raw` is."""
     headers, body = _split(raw)
-    sender = _decoded(headers.get("from") or headers.get("sender", ""))
+    sender = encoded_words(headers.get("from") or headers.get("sender", ""))
+    recipients = " , ".join(encoded_words(headers.get(name, "")) for name in ("to", "cc"))
+    # Gateways that put addresses of their own into To keep the names that people wrote in these.
+    named = " ".join(encoded_words(headers.get(name, "")) for name in ("x-to", "x-cc"))
     plain: list[str] = []
     html: list[str] = []
     attachments: list[str] = []
@@ -84,18 +73,17 @@ def read(raw: bytes) -> Message:
             html.append(text)
         else:
             plain.append(text)
+    references = headers.get("references", "") + " " + headers.get("in-reply-to", "")
     return Message(
         id=key(headers),
         date=date_of(headers),
-        subject=_decoded(headers.get("subject", "")),
-        sender=_addresses(sender),
-        sender_name=_ADDRESS.sub(" ", sender).strip(" <>\"'"),
-        recipients=_addresses(headers.get("to", "")),
-        copied=_addresses(headers.get("cc", "")),
+        subject=encoded_words(headers.get("subject", "")),
+        sender=addresses(sender),
+        sender_name=names(f"{sender} {encoded_words(headers.get('x-from', ''))}"),
+        recipients=addresses(recipients),
+        recipient_names=names(f"{recipients} {named}"),
         list_id=_list_id(headers),
-        references=list(
-            dict.fromkeys(_ID.findall(headers.get("references", "") + " " + headers.get("in-reply-to", "")))
-        ),
+        references=list(dict.fromkeys(one for one in ids(references) if len(one) <= MAX_ID)),
         plain="\n".join(plain)[:MAX_TEXT],
         html="\n".join(html)[:MAX_TEXT],
         attachments=attachments,
@@ -105,8 +93,7 @@ def read(raw: bytes) -> Message:
 def key(headers: Headers) -> str:
     """What a message is known by wherever it is moved: its Message-ID, or a digest of its headers."""
     text = headers.get("message-id", "")
-    found = _ID.search(text)
-    own = found.group(1) if found else text.strip()
+    own = next(iter(ids(text)), text.strip())
     if own and len(own) <= MAX_ID:
         return own
     whole = "\n".join(f"{name}: {value}" for name, value in sorted(headers.items()) if name not in _ADDED)
@@ -118,6 +105,11 @@ def read_headers(raw: bytes) -> Headers:
     return _split(raw)[0]
 
 
+def is_whole(raw: bytes) -> bool:
+    """Whether the headers end within `raw`."""
+    return _BLANK.search(raw) is not None
+
+
 def _split(raw: bytes) -> tuple[Headers, bytes]:
     start = 0
     if raw[:5] == b"From ":  # an mbox separator line
@@ -125,10 +117,28 @@ def _split(raw: bytes) -> tuple[Headers, bytes]:
     blank = _BLANK.search(raw, start)
     head, body = (raw[start : blank.start()], raw[blank.end() :]) if blank else (raw[start:], b"")
     headers: Headers = {}
-    for field in _FIELD.finditer(head[: 1 << 18]):
-        name = field.group(1).decode("ascii").lower()
-        if name not in headers:
-            headers[name] = _FOLD.sub(" ", _text(field.group(2)[:MAX_HEADER], "utf-8")).strip()
+    name, size = "", 0
+    lines: list[bytes] = []
+
+    def end() -> None:
+        if name and name not in headers:
+            headers[name] = " ".join(charset_text(line, "utf-8").strip() for line in lines).strip()
+
+    for line in head.splitlines():
+        if line[:1] in (b" ", b"\t"):
+            if size < MAX_HEADER:
+                lines.append(line[: MAX_HEADER - size])
+                size += len(line)
+        elif field := _LINE.match(line, 0, MAX_ID):
+            end()
+            if len(headers) >= MAX_FIELDS:
+                break
+            name = field.group(1).decode("ascii").lower()
+            lines, size = [line[field.end() : field.end() + MAX_HEADER]], len(line)
+        else:
+            end()
+            name = ""
+    end()
     return headers, body
 
 
@@ -139,8 +149,8 @@ def _parts(headers: Headers, body: bytes) -> Iterator[tuple[str, str, str]]:
     while pending and seen < MAX_PARTS:
         headers, body, depth = pending.pop()
         seen += 1
-        content_type, parameters = _content(headers.get("content-type", ""))
-        disposition, named = _content(headers.get("content-disposition", ""))
+        content_type, parameters = content(headers.get("content-type", ""))
+        disposition, named = content(headers.get("content-disposition", ""))
         name = named.get("filename") or parameters.get("name", "")
         if content_type.startswith("multipart/") and parameters.get("boundary") and depth < MAX_DEPTH:
             parts = _multipart(body, parameters["boundary"])
@@ -149,13 +159,10 @@ def _parts(headers: Headers, body: bytes) -> Iterator[tuple[str, str, str]]:
             pending.append((*_split(body), depth + 1))
         elif disposition == "attachment" or name or not content_type.startswith("text/"):
             if seen > 1 or name:
-                yield content_type, _decoded(name) or "unnamed", ""
+                yield content_type, encoded_words(name) or "unnamed", ""
         else:
-            yield (
-                content_type,
-                "",
-                _text(_decode(headers, body), parameters.get("charset", "utf-8"))[:MAX_TEXT],
-            )
+            text = charset_text(_decode(headers, body), parameters.get("charset", "utf-8"))
+            yield content_type, "", text[:MAX_TEXT]
 
 
 def _multipart(body: bytes, boundary: str) -> list[bytes]:
@@ -174,29 +181,6 @@ def _multipart(body: bytes, boundary: str) -> list[bytes]:
     return kept
 
 
-def _content(value: str) -> tuple[str, dict[str, str]]:
-    """`text/plain; name=value` as its value in lower case and its parameters (RFC 2231 pieces joined)."""
-    kind, separator, _ = value.partition(";")
-    if not separator:
-        return kind.strip().lower() or "text/plain", {}
-    parameters: dict[str, str] = {}
-    for name, extended, quoted in _PARAMETER.findall(value):
-        text = quoted[1:-1].replace('\\"', '"') if quoted[:1] == '"' else quoted.strip()
-        if extended.endswith("*"):
-            text = _percent(text)
-        parameters[name.lower()] = parameters.get(name.lower(), "") + text
-    return kind.strip().lower() or "text/plain", parameters
-
-
-def _percent(text: str) -> str:
-    charset, _, rest = text.partition("'")
-    encoded = rest.partition("'")[2] if rest else text
-    raw = re.sub(
-        rb"%([0-9A-Fa-f]{2})", lambda hit: bytes([int(hit.group(1), 16)]), encoded.encode("utf-8", "replace")
-    )
-    return _text(raw, charset or "utf-8")
-
-
 def _decode(headers: Headers, body: bytes) -> bytes:
     """The body out of its transfer encoding; only as much as will be read."""
     encoding = headers.get("content-transfer-encoding", "").strip().lower()
@@ -209,44 +193,10 @@ def _decode(headers: Headers, body: bytes) -> bytes:
     return body
 
 
-def _text(raw: bytes, charset: str) -> str:
-    """`raw` in its charset as far as it is so, else in UTF-8 as far as it is that."""
-    if raw.isascii() and not raw.count(0) and not _STATEFUL.match(charset):
-        return raw.decode("ascii")
-    try:
-        name = codecs.lookup(charset.strip("\"' ") or "utf-8").name
-        text = raw.decode("utf-8" if name == "ascii" or name in _NOT_CHARSETS else name, "replace")
-    except (
-        LookupError,
-        ValueError,
-    ):  # an unknown name, or one that Python knows as something else than a charset
-        text = raw.decode("utf-8", "replace")
-    return text.encode("utf-8", "replace").decode()  # some charsets give lone surrogates, which JSON has not
-
-
-def _decoded(value: str) -> str:
-    """A header's text out of its RFC 2047 words."""
-    if "=?" not in value:
-        return value
-    try:
-        pieces = decode_header(value)
-    except (HeaderParseError, ValueError):  # binascii.Error is a ValueError
-        return value
-    return "".join(
-        piece if isinstance(piece, str) else _text(piece, charset or "utf-8") for piece, charset in pieces
-    )
-
-
-def _addresses(value: str) -> list[str]:
-    return list(dict.fromkeys(_ADDRESS.findall(value.lower())))[:MAX_RECIPIENTS]
-
-
 def _list_id(headers: Headers) -> str:
     value = headers.get("list-id", "")
-    found = _ID.search(value)
-    return (found.group(1) if found else value.strip() or headers.get("x-mailing-list", "").strip()).lower()[
-        :200
-    ]
+    own = next(iter(ids(value)), value.strip()) or headers.get("x-mailing-list", "").strip()
+    return own.lower()[:MAX_ID]
 
 
 def date_of(headers: Headers) -> datetime | None:

@@ -123,11 +123,14 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isdecimal() or int(length) > LARGEST:
             raise _RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large")
         try:
-            told = json.loads(self.rfile.read(int(length)))
-            uid, key, folder = int(told["uid"]), str(told["key"]), str(told["folder"])
+            payload = json.loads(self.rfile.read(int(length)))
+            uid, uidvalidity = int(payload["uid"]), int(payload["uidvalidity"])
+            folder = str(payload["folder"])
         except (ValueError, KeyError, TypeError):
-            raise _RequestError(HTTPStatus.UNPROCESSABLE_ENTITY, "uid, key and folder are needed") from None
-        if not self.server.ask(lambda inbox: inbox.file(uid, key, folder)):
+            raise _RequestError(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "uid, uidvalidity and folder are needed"
+            ) from None
+        if not self.server.ask(lambda inbox: inbox.file(uid, uidvalidity, folder)):
             raise _RequestError(HTTPStatus.CONFLICT, "the message is no longer there, or the folder is not")
         return _json({"filed": folder})
 

@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from .message import date_of, key, read_headers
+from .folder_names import label_of, modified_utf7
+from .message import date_of, is_whole, key, read_headers
 
 __all__ = ["Found", "SourceError", "find", "in_file", "in_order"]
 
 HEAD = 1 << 14
-"""Bytes read for the headers; what stands behind them is not needed to put messages in order."""
+"""Bytes read at first for the headers, which is all that is needed to put messages in order; more if they are longer."""
 MAX_BYTES = 1 << 20
 """Bytes read of one message: more only holds attachments."""
 _MAILDIR = ("cur", "new")
@@ -51,7 +52,7 @@ def find(path: str | Path) -> Iterator[Found]:
     """The messages below `path`, whatever kind of mailbox it is."""
     root = Path(path)
     if root.is_file():
-        yield from _mbox(root, root.stem or root.name)
+        yield from _mbox(root, label_of([root.name.removesuffix(".mbox")]))
     elif not root.is_dir():
         raise SourceError(f"{root} is neither a directory nor a file")
     elif _is_maildir(root) or any(map(_is_maildir, _directories(root))):
@@ -69,34 +70,35 @@ def _directories(root: Path) -> list[Path]:
 
 
 def _maildirs(root: Path) -> Iterator[Found]:
-    """Maildir++ (`.Work.Travel` beside `cur`) and Maildirs in plain directories."""
+    """Maildir++ (`.Work.Travel` beside `cur`) and Maildirs in plain directories (LAYOUT=fs)."""
     for place, directories, _ in os.walk(root):
         directories.sort()
         here = Path(place)
         if not _is_maildir(here):
             continue
         directories[:] = [name for name in directories if name not in (*_MAILDIR, "tmp")]
-        name = "/".join(here.relative_to(root).parts)
-        folder = _unescaped(name[1:].replace(".", "/")) if name.startswith(".") else _unescaped(name)
+        path = here.relative_to(root).parts
+        names = path[0][1:].split(".") if len(path) == 1 and path[0].startswith(".") else path
+        folder = label_of(map(modified_utf7, names))
         for part in _MAILDIR:
             for entry in os.scandir(here / part):
                 if entry.is_file() and not entry.name.startswith("."):
-                    yield in_file(entry.path, folder or "INBOX")
+                    yield in_file(entry.path, folder)
 
 
 def _tree(root: Path) -> Iterator[Found]:
-    """One message a file, or one mbox a file; the directory is the folder."""
-    for place, directories, names in os.walk(root):
+    """One message a file, or one mbox a file; the directory is the folder, `Work.sbd` that of what is below Work."""
+    for place, directories, files in os.walk(root):
         directories.sort()
-        folder = "/".join(Path(place).relative_to(root).parts)
-        for name in sorted(names):
+        parents = [name.removesuffix(".sbd") for name in Path(place).relative_to(root).parts]
+        for name in sorted(files):
             path = Path(place) / name
             if name.startswith(".") or not path.is_file():
                 continue
             if _is_mbox(path):
-                yield from _mbox(path, "/".join(part for part in (folder, path.stem) if part))
+                yield from _mbox(path, label_of([*parents, name.removesuffix(".mbox")]))
             elif _is_message(path):
-                yield in_file(str(path), folder or "INBOX")
+                yield in_file(str(path), label_of(parents))
 
 
 def _is_mbox(path: Path) -> bool:
@@ -113,6 +115,8 @@ def in_file(path: str, folder: str) -> Found:
     """The message in a file."""
     with open(path, "rb") as file:
         head = file.read(HEAD)
+        if not is_whole(head):
+            head += file.read(MAX_BYTES - HEAD)
     return _found(folder, head, partial(_read, path))
 
 
@@ -129,23 +133,11 @@ def _mbox(path: Path, folder: str) -> Iterator[Found]:
         starts = [match.start(1) for match in _START.finditer(data)]
         for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
             head = data[start : min(end, start + HEAD)]
+            if not is_whole(head):
+                head = data[start : min(end, start + MAX_BYTES)]
             yield _found(folder, head, partial(_read, str(path), start, end - start))
 
 
 def _found(folder: str, head: bytes, load: Callable[[], bytes]) -> Found:
     headers = read_headers(head)
     return Found(folder, key(headers), date_of(headers) or _OLDEST, load)
-
-
-def _unescaped(name: str) -> str:
-    """A Maildir's folder name out of IMAP's modified UTF-7, which mail servers write on disk."""
-    return re.sub(r"&([A-Za-z0-9+,]*)-", _shift, name)
-
-
-def _shift(hit: re.Match[str]) -> str:
-    if not hit.group(1):
-        return "&"
-    try:
-        return f"+{hit.group(1).replace(',', '/')}-".encode("ascii").decode("utf-7")
-    except UnicodeDecodeError:  # a name with an ampersand that is no shift
-        return hit.group(0)

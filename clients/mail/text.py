@@ -14,6 +14,7 @@ _HIDDEN = re.compile(r"<(script|style|head)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z
 _BREAK = re.compile(r"<(?:br|p|div|tr|li|h\d|/p|/div|/tr|/li|/h\d)\b[^<>]*>", re.IGNORECASE)
 _BLOCKQUOTE = re.compile(r"<blockquote\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
+_NO_CHARACTER = re.compile(r"&#[0-9]{8,};?")
 # Lines that say that what follows was written before: `> text`, `-----Original Message-----`; `Anna wrote:`.
 _QUOTE = re.compile(r"^(?:>|[ \t]*--+[ \t]*(?:original message|forwarded))", re.IGNORECASE | re.MULTILINE)
 _COLON = re.compile(r":[ \t]*\r?$", re.MULTILINE)
@@ -41,7 +42,8 @@ def plain(html: str) -> str:
     """The text that a reader of the HTML sees; a quotation starts with a line of `>`."""
     text = _HIDDEN.sub(" ", html)
     text = _BLOCKQUOTE.sub("\n> ", _BREAK.sub("\n", text))
-    return unescape(_TAG.sub(" ", text))
+    # Python refuses to read a number of thousands of digits; none of them is a character.
+    return unescape(_NO_CHARACTER.sub(" ", _TAG.sub(" ", text)))
 
 
 def parts(text: str) -> tuple[str, str]:

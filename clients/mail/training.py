@@ -6,17 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..client import Client
-from ..errors import Refused
+from ..errors import ClientError, NotFound, Refused
 from ..replies import Outcome, Prediction
-from .certainty import Round
-from .extract import features
+from .bookkeeping import MailState, feedback_id
+from .extract import SPEC, features
+from .promise import SENDER, Judgement, certainty
 from .sources import Found, in_order
-from .state import State, feedback_id
 
-__all__ = ["SPEC", "Curve", "train"]
+__all__ = ["Curve", "follow_log", "train"]
 
-SPEC = {"task": "multiclass"}
-"""The preset: idf, unit length and dual ascent, update III."""
 BATCH_FEATURES = 40_000
 PREDICTED = 500
 """Of the last messages, how many are also predicted: that takes as long as learning them."""
@@ -51,69 +49,149 @@ class Curve:
         return points
 
 
+def follow_log(client: Client, state: MailState) -> bool:
+    """Whether the learner is the one that had our events; if not, what is remembered of it is forgotten.
+
+    A log is only ever appended to. So the last event that we know is still at its version, or the learner was deleted, or
+    it is another one of the same name.
+    """
+    last = state.log()
+    if last is None:
+        return True
+    version, identity = last
+    try:
+        there = client.learner(state.learner).version >= version
+        events = client.events(state.learner, after=version - 1, limit=1).events if there else []
+        # A log that was cut off behind a snapshot no longer shows the event: then the version alone must do.
+        same = there and (not events or events[0].get("feedback_id", identity) == identity)
+    except NotFound:
+        same = False
+    if not same:
+        state.forget_learner()
+    return same
+
+
 def train(
     client: Client,
-    state: State,
+    state: MailState,
     found: Sequence[Found],
     learned: Callable[[int], None] = lambda count: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> Curve:
     """Learn all of `found` that was not learned before; `learned` is told after every batch how many more are done.
 
     The last rounds are also predicted, so that filing has a record to start from.
     """
+    follow_log(client, state)
     client.create(state.learner, SPEC)
+    follow_renames(client, state, found, report)
     curve = Curve()
-    new = [one for one in in_order(found) if not state.is_learned(feedback_id(one.key, one.folder))]
+    labels = {folder: state.label_of(folder) for folder in {one.folder for one in found}}
+    new = [one for one in in_order(found) if not state.is_learned(feedback_id(one.key, labels[one.folder]))]
     learned(len(found) - len(new))
     early, late = new[:-PREDICTED], new[-PREDICTED:]
-    for events in _batches(early):
-        curve.add(client.feedback_many(state.learner, events))
-        state.mark_learned(event["feedback_id"] for event in events)
-        learned(len(events))
-    for events in _batches(late):
-        _predicted(client, state, events, curve)
-        learned(len(events))
+    senders: dict[str, list[str]] = {}
+    for batch, predicts in ((early, False), (late, True)):
+        for events, seen in _batches(batch, labels):
+            if events and predicts:
+                _predicted(client, state, events, curve, senders)
+            elif events:
+                outcomes = client.feedback_many(state.learner, events)
+                curve.add(outcomes)
+                _mark(state, events, outcomes[-1].version)
+                _remember(state, events, senders)
+            learned(seen)
     return curve
 
 
-def _event(found: Found) -> dict[str, Any]:
-    return {
-        "features": features(found.load()),
-        "label": found.folder,
-        "feedback_id": feedback_id(found.key, found.folder),
-    }
+def follow_renames(
+    client: Client, state: MailState, found: Sequence[Found], report: Callable[[str], None]
+) -> None:
+    """A new folder, most of whose messages were learned under the label of one that is gone, is that one."""
+    names = {one.folder for one in found}
+    labels = set(client.learner(state.learner).labels)
+    gone = labels - {state.label_of(name) for name in names}
+    for name in sorted(names - labels):
+        if not gone or state.label_of(name) in labels:
+            continue
+        keys = [one.key for one in found if one.folder == name]
+        for label in sorted(gone):
+            if 2 * sum(state.is_learned(feedback_id(key, label)) for key in keys) > len(keys):
+                state.relabel(name, label)
+                gone.discard(label)
+                report(f"{name}: was {label}, and is learned as that")
+                break
 
 
-def _predicted(client: Client, state: State, events: Sequence[dict[str, Any]], curve: Curve) -> None:
+def sender_of(features: dict[str, float]) -> str:
+    """The feature that names the sender; empty if there is none."""
+    return next((name for name in features if name.startswith("from:") and "@" in name), "")
+
+
+def _mark(state: MailState, events: Sequence[dict[str, Any]], version: int) -> None:
+    state.mark_learned([event["feedback_id"] for event in events], version)
+
+
+def _remember(state: MailState, events: Sequence[dict[str, Any]], senders: dict[str, list[str]]) -> None:
+    """Where the senders' mail went."""
+    touched = set()
+    for event in events:
+        sender = sender_of(event["features"])
+        recent = senders.setdefault(sender, state.recent(sender) if sender not in senders else [])
+        recent.append(event["label"])
+        del recent[:-SENDER]
+        touched.add(sender)
+    state.put_recent({sender: senders[sender] for sender in touched})
+
+
+def _predicted(
+    client: Client,
+    state: MailState,
+    events: Sequence[dict[str, Any]],
+    curve: Curve,
+    senders: dict[str, list[str]],
+) -> None:
     """Predict, then learn, one after the other on one stream."""
     lines: list[dict[str, Any]] = []
     for event in events:
         lines.append({"predict": {"features": event["features"], "top": 1, "remember": False}})
         lines.append({"feedback": event})
     replies = iter(client.stream(state.learner, lines))
-    rounds = []
+    judgements, version = [], 0
     for event, prediction, outcome in zip(events, replies, replies, strict=False):
         for reply in (prediction, outcome):
             if isinstance(reply, Refused):
                 raise reply
-        assert isinstance(prediction, Prediction)
-        assert isinstance(outcome, Outcome)
+        if not isinstance(prediction, Prediction) or not isinstance(outcome, Outcome):
+            raise ClientError("the service's replies are out of order")
         curve.add([outcome])
+        version = outcome.version
         if prediction.label is not None and prediction.margin is not None and not outcome.duplicate:
-            rounds.append(Round(prediction.label, prediction.margin, prediction.label == event["label"]))
-    state.add_rounds(rounds)
-    state.mark_learned(event["feedback_id"] for event in events)
+            sender = sender_of(event["features"])
+            sureness = certainty(
+                prediction.margin, prediction.label, senders.get(sender) or state.recent(sender)
+            )
+            judgements.append(Judgement(prediction.label, sureness, prediction.label == event["label"]))
+        _remember(state, [event], senders)
+    state.add_judgements(judgements)
+    _mark(state, events, version)
 
 
-def _batches(found: Iterable[Found]) -> Iterator[list[dict[str, Any]]]:
-    """Events, as many together as make a body of about a megabyte."""
+def _batches(found: Iterable[Found], labels: dict[str, str]) -> Iterator[tuple[list[dict[str, Any]], int]]:
+    """Events, as many together as make a body of about a megabyte, and of how many messages: some are unreadable."""
     batch: list[dict[str, Any]] = []
-    size = 0
+    size = seen = 0
     for one in found:
-        batch.append(_event(one))
-        size += len(batch[-1]["features"])
+        raw = one.load()
+        seen += 1
+        if raw:
+            label = labels[one.folder]
+            batch.append(
+                {"features": features(raw), "label": label, "feedback_id": feedback_id(one.key, label)}
+            )
+            size += len(batch[-1]["features"])
         if size >= BATCH_FEATURES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+            yield batch, seen
+            batch, size, seen = [], 0, 0
+    if seen:
+        yield batch, seen

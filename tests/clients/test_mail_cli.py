@@ -1,11 +1,21 @@
-"""`feedrank mail train` and `rank` as a person runs them."""
+"""The mail commands as a person runs them: train, rank, deliver, unit, the accounts file, a store that is shared."""
 
 import json
+import socket
+import stat
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
 
+from feedrank.clients import Client, local_socket
+from feedrank.clients.mail import read
+from feedrank.clients.mail.accounts_file import read_accounts
+from feedrank.clients.mail.extract import SPEC
 from feedrank.clients.mail_cli import app
+from feedrank.clients.serving import service
+from feedrank.embedded import Embedded
 
 TOPICS = {"Work": "budget meeting report", "Travel": "flight hotel passport"}
 
@@ -57,7 +67,7 @@ def test_train_then_rank(run, tmp_path):
     [
         (("train", "/nowhere/at/all"), "neither a directory nor a file"),
         (("train", "imaps://mail.example.org"), "must be imaps://user@host"),
-        (("rank", "--learner", "nobody"), "404"),
+        (("rank", "--learner", "nobody"), "there is no learner 'nobody' yet"),
         (("rank", "--format", "xml"), "text or json"),
         (("watch", "imaps://me@mail.example.org"), "run `feedrank mail train` first"),
         (("watch", "imaps://me@mail.example.org", "--mode", "delete"), "suggest or file"),
@@ -74,3 +84,133 @@ def test_server_or_store(run):
     result = run("rank", "--server", "http://127.0.0.1:9")
     assert result.exit_code != 0
     assert "not both" in result.output
+
+
+def test_an_empty_learner_says_so(tmp_path):
+    with Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path / 's.db'}")) as client:
+        client.create("mail", SPEC)
+    words = ["rank", "--store", f"sqlite:{tmp_path / 's.db'}", "--state", str(tmp_path / "m.db")]
+    result = CliRunner().invoke(app, words, input=raw(1, "Work"))
+    assert result.exit_code == 1
+    assert "the learner 'mail' is empty: run `feedrank mail train` first" in result.output
+
+
+def test_rank_uses_the_store_of_the_process_that_has_it_open(run, tmp_path):
+    assert run("train", str(tmp_path / "mail")).exit_code == 0
+    store, place = f"sqlite:{tmp_path / 's.db'}", tmp_path / "s.db.socket"
+    assert not place.exists()
+    with service(None, store, None) as first:  # as `watch` does
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        reply = json.loads(run("rank", "--format", "json", stdin=raw(500, "Travel")).stdout)
+        assert reply["folder"] == "Travel"
+        with service(None, store, None) as second:
+            second.feedback("mail", {"features": ["x"], "label": "Other"})
+        assert first.learner("mail").version == 121
+    assert not place.exists()
+    assert json.loads(run("rank", "--format", "json", stdin=raw(500, "Travel")).stdout)["folder"] == "Travel"
+
+
+def test_a_socket_of_a_dead_process_is_replaced(tmp_path):
+    place = tmp_path / "s.db.socket"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(place))
+    assert not local_socket.is_shared(place)
+    with service(None, f"sqlite:{tmp_path / 's.db'}", None) as client:
+        client.create("mail", SPEC)
+        assert local_socket.is_shared(place)
+    assert local_socket.socket_of("redis://localhost") is None
+    assert local_socket.socket_of("sqlite:" + "x" * 200) is None
+
+
+def test_a_store_that_cannot_be_opened_is_one_line(tmp_path):
+    with Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path / 's.db'}")) as client:
+        client.create("mail", SPEC)  # open in here, and not shared
+        words = ["mail", "rank", "--store", f"sqlite:{tmp_path / 's.db'}", "--state", str(tmp_path / "m.db")]
+        done = subprocess.run(
+            [sys.executable, "-m", "feedrank.cli", *words],
+            input=raw(1, "Work"),
+            capture_output=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert b"is in use by process" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_deliver_never_fails(run, tmp_path):
+    account = "imap://me@127.0.0.1:1"
+    lost = run("deliver", account, stdin=raw(1, "Work"))
+    assert (lost.exit_code, lost.stdout) == (0, "")
+    broken = CliRunner().invoke(
+        app,
+        ["deliver", "nonsense", "--server", "http://127.0.0.1:9", "--state", str(tmp_path / "m.db")],
+        input=b"x",
+    )
+    assert (broken.exit_code, broken.stdout) == (0, "")
+    assert "the inbox it is" in broken.stderr
+
+
+ACCOUNTS = """
+store = "sqlite:s.db"
+state = "mail.db"
+
+[[account]]
+url = "imaps://me@example.org"
+mode = "file"
+exclude = ["Lists/*"]
+
+[[account.always]]
+from = "*@BANK.example"
+subject = "*invoice*"
+folder = "Bills"
+
+[[account.never]]
+from = "*@family.example"
+
+[[account.never]]
+folder = "Projects/*"
+"""
+
+
+def test_the_accounts_file_and_its_rules(tmp_path):
+    path = tmp_path / "accounts.toml"
+    path.write_text(ACCOUNTS)
+    chosen = read_accounts(path)
+    assert (chosen.store, chosen.state) == (f"sqlite:{tmp_path / 's.db'}", tmp_path / "mail.db")
+    (watched,) = chosen.accounts
+    rules = watched.settings.rules
+    assert (watched.account.name, watched.settings.mode) == ("me@example.org:993", "file")
+    bill = read(b"From: Bank <no-reply@bank.example>\nSubject: Your INVOICE 7\n\n")
+    other = read(b"From: no-reply@bank.example\nSubject: News\n\n")
+    aunt = read(b"From: aunt@family.example\nSubject: Hello\n\n")
+    assert [rules.folder(one) for one in (bill, other, aunt)] == ["Bills", None, None]
+    assert [rules.keeps(one) for one in (bill, other, aunt)] == [False, False, True]
+    assert [rules.closed(other, folder) for folder in ("Projects/A", "Bills")] == [True, False]
+    assert rules.lines() == [
+        "always: from *@bank.example, subject *invoice* → Bills", "never: from *@family.example", "never: Projects/*",
+    ]  # fmt: skip
+    unit = CliRunner().invoke(app, ["unit", str(path)])
+    assert f"mail run {path}" in unit.stdout
+    assert "WantedBy=default.target" in unit.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (('mode = "file"', 'mode = "delete"'), "mode is suggest or file"),
+        (('mode = "file"', "colour = 1"), "there is no setting 'colour'"),
+        (('mode = "file"', "oauth = 1"), "oauth must be bool"),
+        (('url = "imaps://me@example.org"', 'url = "imaps://example.org"'), "must be imaps://user@host"),
+        (('store = "sqlite:s.db"', ""), "give `store` or `server`"),
+        (('folder = "Bills"', ""), "`always` needs a folder"),
+        (("[[account]]", "[[account"), "accounts.toml"),
+        (('from = "*@family.example"', ""), "`never` needs"),
+    ],
+)
+def test_what_is_wrong_in_the_accounts_file_is_one_line(tmp_path, change, reason):
+    path = tmp_path / "accounts.toml"
+    path.write_text(ACCOUNTS.replace(*change))
+    result = CliRunner().invoke(app, ["run", str(path)])
+    assert result.exit_code == 1
+    assert reason in result.output
+    assert "Traceback" not in result.output

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from feedrank.clients.mail import features, read
 from feedrank.clients.mail import text as texts
-from feedrank.clients.mail.extract import BODY
+from feedrank.clients.mail.extract import excerpt
+from feedrank.clients.mail.mime import content, encoded_words, without_prefixes
 
 
 def message(**headers):
@@ -36,35 +37,28 @@ def test_places_are_marked():
     made.set_content("The numbers are final.\n\nOn Monday Bob wrote:\n> are they ready\n")
     made.add_attachment(b"x", maintype="application", subtype="pdf", filename="Über Zahlen.pdf")
     found = features(bytes(made))
-    assert {
-        "subject:budget",
-        "subject:budget plan",
-        "title:budget plan 2024",
+    assert found.keys() >= {"subject:budget", "subject:2024", "budget", "numbers", "ready", "bob"}
+    assert found.keys() >= {
         "from:anna.berg@example.org",
-    } <= found.keys()
-    assert {
-        "from:@example.org",
-        "name:anna",
+        "from:anna",
         "to:bob@example.com",
-        "cc:eve@example.net",
-        "month:2024-02",
-    } <= found.keys()
-    assert {
+        "to:team",
+        "to:eve@example.net",
+    }
+    assert found.keys() >= {
         "list:finance.example.org",
         "thread:m0@example.org",
         "thread:m2@example.org",
         "file:zahlen",
-    } <= found.keys()
-    assert found["body:numbers"] > found["body:ready"] > 0
+    }
+    assert found.keys() >= {"time:2024-02", "time:anna.berg@example.org 2024-02"}
     assert "subject:re" not in found
+    assert set(found.values()) == {1.0}
 
 
-def test_the_body_has_the_same_length_whatever_it_holds():
-    for text in ["one", "one two three " * 50, "> all quoted"]:
-        made = message(Subject="s")
-        made.set_content(text)
-        body = [value for name, value in features(bytes(made)).items() if name.startswith("body:")]
-        assert math.isclose(math.hypot(*body), BODY, rel_tol=1e-2)
+def test_names_that_a_gateway_moved_count_too():
+    found = features(b"From: a@b.c\nX-From: Anna Berg\nTo: d@e.f\nX-To: Team Blue, Bob\nX-cc: Eve\n\nhello")
+    assert found.keys() >= {"from:anna", "from:berg", "to:team", "to:blue", "to:bob", "to:eve"}
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", "windows-1252", "cp850", "utf-7"])
@@ -73,7 +67,7 @@ def test_charsets_and_encodings(charset, encoding):
     made = message(Subject="Grüße aus Köln", From="Jörg Müller <j@example.org>")
     made.set_content("Schöne Grüße\n", charset=charset, cte=encoding)
     found = features(bytes(made))
-    assert {"subject:grüße", "subject:köln", "body:schöne", "name:jörg"} <= found.keys()
+    assert {"subject:grüße", "subject:köln", "schöne", "from:jörg"} <= found.keys()
 
 
 def test_html_is_read_as_its_reader_sees_it():
@@ -84,9 +78,9 @@ def test_html_is_read_as_its_reader_sees_it():
         subtype="html",
     )
     found = features(bytes(made))
-    assert {"body:fish", "body:chips", "body:café", "body:earlier"} <= found.keys()
-    assert not {"body:hidden", "body:color", "body:secret", "body:code", "body:p", "body:br"} & found.keys()
-    assert found["body:fish"] > found["body:earlier"]
+    assert {"fish", "chips", "café", "earlier"} <= found.keys()
+    assert not {"hidden", "color", "secret", "code", "p", "br"} & found.keys()
+    assert excerpt(read(bytes(made))).startswith("Fish&chips café")
 
 
 def test_of_two_versions_the_plain_one_is_read_and_attached_messages_too():
@@ -98,8 +92,8 @@ def test_of_two_versions_the_plain_one_is_read_and_attached_messages_too():
     made.make_mixed()
     made.add_attachment(inner)
     found = features(bytes(made))
-    assert {"body:plain", "body:carried"} <= found.keys()
-    assert "body:markup" not in found
+    assert {"plain", "carried"} <= found.keys()
+    assert "markup" not in found
 
 
 def test_scripts_without_spaces_give_pairs():
@@ -204,6 +198,77 @@ def test_a_cut_or_damaged_message_gives_fewer_features(cut, byte):
     assert features(bytes(damaged))
 
 
+ATTACKS = {
+    "parameter names": lambda n: b"Content-Type: text/plain;" + b"1" * n + b"\n\nx",
+    "parameters": lambda n: b"Content-Type: text/plain; " + b"a*1*=1;" * n + b"\n\nx",
+    "open quotes": lambda n: b"Content-Type: text/plain; " + b'a="\\' * n,
+    "no address": lambda n: b"From: " + b"a" * n + b"\n\nx",
+    "at signs": lambda n: b"To: " + b"a@" * n + b"\n\nx",
+    "blanks in a subject": lambda n: b"Subject: re" + b" " * n + b"x\n\nx",
+    "prefixes": lambda n: b"Subject: " + b"re: " * n + b"x\n\nx",
+    "open words": lambda n: b"Subject: " + b"=?a?q?" * n + b"x\n\nx",
+    "words": lambda n: b"Subject: " + b"=?utf-8?b?YQ==?= " * n + b"x\n\nx",
+    "folded header": lambda n: b"Subject: a\n" + b" x\n" * n + b"\n",
+    "many headers": lambda n: b"".join(b"X%d: a\n" % i for i in range(n)) + b"\n",
+    "references": lambda n: b"References: " + b"<a" * n + b"\n\n",
+    "dates": lambda n: b"Date: " + b"1" * n + b"\n\n",
+    "colons": lambda n: b"\n\n" + b":  " * n,
+    "wrote": lambda n: b"\n\n" + b"wrote:\n" * n,
+    "dashes": lambda n: b"\n\n" + b"-" * n,
+    "scripts": lambda n: b"Content-Type: text/html\n\n" + b"<script></script " * n,
+    "open tags": lambda n: b"Content-Type: text/html\n\n" + b"<blockquote" * n,
+    "long number": lambda n: b"Content-Type: text/html\n\n&#" + b"9" * n,
+    "boundaries": lambda n: b"Content-Type: multipart/mixed; boundary=b\n\n" + b"--b\n" * n,
+    "nested": lambda n: b"Content-Type: multipart/mixed; boundary=b\n\n--b\n" * n,
+    "messages in messages": lambda n: b"Content-Type: message/rfc822\n\n" * n,
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_message_costs_time_in_proportion_to_its_length(attack):
+    """Eight times the input may cost sixteen times the processor time; what is quadratic costs sixty-four times."""
+    least = []
+    for size in (20_000, 160_000):
+        message = ATTACKS[attack](size)
+        costs = []
+        for _ in range(3):
+            begun = time.process_time()
+            assert features(message)
+            costs.append(time.process_time() - begun)
+        least.append(min(costs))
+    assert least[1] <= 16 * least[0] + 0.05
+
+
+def test_headers_of_any_length_are_read_to_their_end():
+    long = b"".join(b"X-Trace-%d: %s\n" % (i, b"a" * 900) for i in range(400))
+    late = (
+        long
+        + b"Message-ID: <late@example.org>\nSubject: behind\nDate: Mon, 05 Feb 2024 10:00:00 +0000\n\nbody"
+    )
+    parsed = read(late)
+    assert (parsed.id, parsed.subject, parsed.plain) == ("late@example.org", "behind", "body")
+
+
+@pytest.mark.parametrize(
+    ("value", "parameters"),
+    [
+        ('text/plain; charset="utf-8"', {"charset": "utf-8"}),
+        ("text/plain; a=1; b = 2 ;c", {"a": "1", "b": "2"}),
+        (r'x/y; name="a \"b\"; c"; d=e', {"name": 'a "b"; c', "d": "e"}),
+        ("x/y; name*0*=utf-8''%C3%84; name*1=b", {"name": "Äb"}),
+    ],
+)
+def test_parameters_of_a_header(value, parameters):
+    assert content(value)[1] == parameters
+
+
+def test_encoded_words_and_prefixes():
+    assert encoded_words("=?utf-8?q?a_b?= =?utf-8?b?w6Q=?= c") == "a bä c"
+    assert encoded_words("=?utf-8?x?no?= =?broken") == "=?utf-8?x?no?= =?broken"
+    assert without_prefixes("RE: Fwd : re[2]: AW: plan") == "plan"
+    assert without_prefixes("Recipe: cake") == "Recipe: cake"
+
+
 def test_huge_messages_are_quick():
     noise = random.Random(1).randbytes(1 << 20)
     large = [
@@ -220,7 +285,7 @@ def test_huge_messages_are_quick():
         b"\n" * (20 << 20),
         noise * 20,
     ]
-    begun = time.perf_counter()
+    begun = time.process_time()
     for raw in large:
         assert features(raw)
-    assert time.perf_counter() - begun < 20
+    assert time.process_time() - begun < 20

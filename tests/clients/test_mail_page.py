@@ -16,10 +16,12 @@ from imapclient import IMAPClient
 
 from feedrank.clients import Client
 from feedrank.clients.mail.account import Account, Secret, connect
+from feedrank.clients.mail.bookkeeping import MailState
+from feedrank.clients.mail.extract import SPEC
+from feedrank.clients.mail.filing import WatchSettings
 from feedrank.clients.mail.inbox import Inbox
 from feedrank.clients.mail.page import serving
-from feedrank.clients.mail.state import State
-from feedrank.clients.mail.watch import Settings, Watcher
+from feedrank.clients.mail.watcher import Watcher
 from feedrank.embedded import Embedded
 
 WORDS = {
@@ -47,7 +49,7 @@ def port():
     command += ["--port", str(number), "--no-tls", "--no-service", "admin"]
     command += ["dict", "--demo-user", "me", "--demo-password", "secret"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(300):
+    for _ in range(3000):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", number)):
             break
         time.sleep(0.1)
@@ -61,13 +63,13 @@ def mail(port, tmp_path, monkeypatch):
     """An account with four folders, a learner that knows them, six messages in the inbox, and their page."""
     monkeypatch.setenv("FEEDRANK_MAIL_PASSWORD", "secret")
     account = Account.of(f"imap://me@127.0.0.1:{port}", Secret())
-    path, settings, lines = tmp_path / "mail.db", Settings(), []
+    path, settings, lines = tmp_path / "mail.db", WatchSettings(), []
     with (
         Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path / 'service.db'}")) as client,
         connect(account) as person,
-        State(path, account.name) as state,
+        MailState(path, account.name) as state,
     ):
-        client.create("mail", {"task": "multiclass"})
+        client.create("mail", SPEC)
         for _, _, name in reversed(person.list_folders()):
             if name == "INBOX":
                 person.select_folder(name)
@@ -92,7 +94,7 @@ def mail(port, tmp_path, monkeypatch):
             subject = "<script>alert(1)</script>" if number == 20 else None
             person.append("INBOX", raw(number, list(WORDS)[number % 4], subject))
         look()
-        with serving(partial(Inbox, account, client, path, "mail", settings, lines.append)) as url:
+        with serving(partial(Inbox, account, client, state, settings, lines.append)) as url:
             yield SimpleNamespace(
                 url=url, client=client, person=person, look=look, state=state, lines=lines, account=account
             )
@@ -170,7 +172,7 @@ def test_new_mail_comes_by_itself_and_a_narrow_dark_screen_is_fine(mail, browser
 
 def request(url, method="GET", path="", body=None, **headers):
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=300)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request(method, (parts.path + path), body, named)
     reply = connection.getresponse()
@@ -185,7 +187,9 @@ def test_only_the_page_itself_may_ask(mail):
     assert "default-src 'none'; script-src 'self'" in page.headers["Content-Security-Policy"]
     assert page.headers["Referrer-Policy"] == "no-referrer"
     message = json.loads(request(mail.url, path="inbox")[1])["messages"][0]
-    order = json.dumps({"uid": message["uid"], "key": message["key"], "folder": "Work"})
+    place = {"uid": message["uid"], "uidvalidity": message["uidvalidity"]}
+    order = json.dumps({**place, "folder": "Work"})
+    stale = json.dumps({**place, "uidvalidity": place["uidvalidity"] + 1, "folder": "Work"})
     root = mail.url.rsplit("/", 2)[0] + "/"
     plain = {"Content_Type": "application/json"}
     for refused, status in (
@@ -199,12 +203,32 @@ def test_only_the_page_itself_may_ask(mail):
         (request(mail.url, "POST", "file", "x" * 70_000, **plain), 413),
         (request(mail.url, path="../page.py"), 404),
         (request(mail.url, "POST", "file", order.replace("Work", "Nowhere"), **plain), 409),
-        (request(mail.url, "POST", "file", order.replace(message["key"], "another"), **plain), 409),
+        (request(mail.url, "POST", "file", stale, **plain), 409),
     ):
         assert refused[0].status == status, refused[1]
     assert len(numbers(mail.person, "INBOX")) == 6
     assert request(mail.url, "POST", "file", order, **plain)[0].status == 200
     assert len(numbers(mail.person, "INBOX")) == 5
+
+
+def test_two_messages_with_one_id_are_two_messages(mail):
+    twins = [raw(40, "Work", "first twin"), raw(40, "Bills", "second twin")]
+    for twin in twins:
+        mail.person.append("INBOX", twin)
+    mail.look()
+    messages = json.loads(request(mail.url, path="inbox")[1])["messages"]
+    assert [message["subject"] for message in messages[:2]] == ["second twin", "first twin"]
+    chosen = messages[1]
+    order = json.dumps({"uid": chosen["uid"], "uidvalidity": chosen["uidvalidity"], "folder": "Work"})
+    assert request(mail.url, "POST", "file", order, Content_Type="application/json")[0].status == 200
+    subjects = {}
+    for folder in ("INBOX", "Work"):
+        mail.person.select_folder(folder, readonly=True)
+        replies = mail.person.fetch(mail.person.search(), ["ENVELOPE"])
+        subjects[folder] = {reply[b"ENVELOPE"].subject for reply in replies.values()}
+    assert b"first twin" in subjects["Work"]
+    assert b"second twin" in subjects["INBOX"]
+    assert b"second twin" not in subjects["Work"]
 
 
 def test_a_cut_line_is_made_anew(mail, monkeypatch):
@@ -226,7 +250,7 @@ def test_a_cut_line_is_made_anew(mail, monkeypatch):
 
 def test_the_command_prints_the_address_and_ends_cleanly(mail, port, tmp_path):
     with Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path / 'own.db'}")) as client:
-        client.create("mail", {"task": "multiclass"})
+        client.create("mail", SPEC)
     command = [
         sys.executable,
         "-m",
@@ -243,7 +267,7 @@ def test_the_command_prints_the_address_and_ends_cleanly(mail, port, tmp_path):
         assert address.startswith("http://127.0.0.1:")
         assert len(json.loads(request(address, path="inbox")[1])["messages"]) == 6
         process.terminate()
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     refused = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=False)
     assert refused.returncode == 2

@@ -6,9 +6,13 @@ const account = document.getElementById("account");
 const status = document.getElementById("status");
 const done = document.getElementById("done");
 const empty = document.getElementById("empty");
+const rules = document.getElementById("rules");
 const shown = new Map();
 const leaving = new Set(); // filed here, and perhaps still in a reply that was on its way
 let wake = () => {};
+
+// A message is addressed by UID and UIDVALIDITY: two may have one Message-ID.
+const address = (message) => `${message.uidvalidity}/${message.uid}`;
 
 function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
@@ -25,9 +29,9 @@ async function ask(path, body) {
   const reply = await fetch(path, options).catch(() => {
     throw new Error("feedrank mail watch does not answer");
   });
-  const told = await reply.json();
-  if (!reply.ok) throw new Error(told.detail);
-  return told;
+  const payload = await reply.json();
+  if (!reply.ok) throw new Error(payload.detail);
+  return payload;
 }
 
 const say = (text, state) => {
@@ -69,15 +73,17 @@ function fill(item, message, folders) {
   if (held) item.focus();
 }
 
-function draw({ account: name, folders, messages }) {
+function draw({ account: name, folders, rules: lines, messages }) {
   account.textContent = name;
-  const kept = messages.filter((message) => !leaving.has(message.key));
-  const keys = new Set(kept.map((message) => message.key));
+  rules.hidden = lines.length === 0;
+  rules.querySelector("ul").replaceChildren(...lines.map((line) => h("li", {}, line)));
+  const kept = messages.filter((message) => !leaving.has(address(message)));
+  const keys = new Set(kept.map(address));
   for (const [key, item] of shown) if (!keys.has(key)) drop(key, item);
   let before = list.firstElementChild;
   for (const message of kept) {
-    let item = shown.get(message.key);
-    if (!item) shown.set(message.key, (item = make(message)));
+    let item = shown.get(address(message));
+    if (!item) shown.set(address(message), (item = make(message)));
     item.message = message;
     fill(item, message, folders);
     if (item === before) before = before.nextElementSibling;
@@ -93,12 +99,13 @@ function drop(key, item) {
 }
 
 async function file(item, folder) {
-  const { uid, key, subject } = item.message;
+  const { uid, uidvalidity, subject } = item.message;
+  const key = address(item.message);
   if (leaving.has(key)) return;
   leaving.add(key);
   item.classList.add("leaving");
   try {
-    await ask("file", { uid, key, folder });
+    await ask("file", { uid, uidvalidity, folder });
     done.textContent = `“${subject || "(no subject)"}” is in ${folder}, and learned.`;
     drop(key, item);
   } catch (error) {

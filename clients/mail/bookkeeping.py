@@ -1,0 +1,348 @@
+"""What the mail commands remember between runs, in one small SQLite file: never any text of a message.
+
+folders   a mailbox folder as last seen, and the label it has in the learner (kept when the folder is renamed)
+places    where each message was last seen: folder and UID
+seen      each message known: what was predicted for it, and when
+learned   (message, label) pairs that the service has, and `logs`: how far its log went when it had them
+labels    folders that were renamed, and the label that they keep in the learner
+actions   what we did: filed, suggested; and what became of it
+judgements  certainty and rightness of predictions whose truth the person showed, and `senders`: where their mail went
+credits   what is left of the credit that filing may use (see `promise`)
+
+What belongs to a learner is kept by its name and the service that has it: another store has learned nothing yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from feedrank.files import create_private
+
+from .promise import SENDER, Credit, Judgement
+
+__all__ = ["Action", "Folder", "MailState", "Predicted", "feedback_id"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS folders (account TEXT, name TEXT, uidvalidity INTEGER, uidnext INTEGER, messages INTEGER,
+    label TEXT NOT NULL, PRIMARY KEY (account, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS places (account TEXT, folder TEXT, uid INTEGER, key TEXT NOT NULL,
+    PRIMARY KEY (account, folder, uid)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS places_key ON places (account, key);
+CREATE TABLE IF NOT EXISTS seen (account TEXT, key TEXT, prediction_id TEXT, label TEXT, certainty REAL, risk REAL, at REAL,
+    PRIMARY KEY (account, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS learned (learner TEXT, id TEXT, PRIMARY KEY (learner, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS logs (learner TEXT PRIMARY KEY, version INTEGER, id TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS labels (learner TEXT, folder TEXT, label TEXT, PRIMARY KEY (learner, folder)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS actions (id INTEGER PRIMARY KEY, account TEXT, key TEXT, kind TEXT, origin TEXT, folder TEXT,
+    at REAL, fate TEXT, uid INTEGER, uidvalidity INTEGER, risk REAL);
+CREATE INDEX IF NOT EXISTS actions_key ON actions (account, key);
+CREATE TABLE IF NOT EXISTS judgements (id INTEGER PRIMARY KEY, learner TEXT, label TEXT, certainty REAL, right INTEGER);
+CREATE TABLE IF NOT EXISTS senders (learner TEXT, sender TEXT, labels TEXT, PRIMARY KEY (learner, sender)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS credits (learner TEXT, account TEXT, credit REAL, filed INTEGER,
+    PRIMARY KEY (learner, account)) WITHOUT ROWID;
+PRAGMA user_version = 2;
+"""
+# The first version knew learners by name alone, and margins where certainties are now: both are gathered anew.
+_FROM_FIRST = """
+DROP TABLE learned; DROP TABLE rounds; DROP TABLE seen;
+ALTER TABLE actions ADD COLUMN uid INTEGER; ALTER TABLE actions ADD COLUMN uidvalidity INTEGER;
+ALTER TABLE actions ADD COLUMN risk REAL;
+"""
+
+
+def feedback_id(key: str, label: str) -> str:
+    """The id of the event that message `key` belongs into `label`: the same from every source, at every time."""
+    return "mail-" + hashlib.sha256(f"{key}\0{label}".encode()).hexdigest()[:40]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder as it was last seen."""
+
+    name: str
+    uidvalidity: int
+    uidnext: int
+    messages: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What was predicted for a message whose truth is not known yet, and when."""
+
+    prediction_id: str | None
+    label: str
+    certainty: float
+    risk: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something we did to a message. `fate`: intended, then failed or open, then confirmed, corrected or undone.
+
+    `uid` and `uidvalidity` say where the message arrived, once that is known.
+    """
+
+    id: int
+    key: str
+    kind: str
+    origin: str
+    folder: str
+    at: float
+    fate: str
+    uid: int | None = None
+    uidvalidity: int | None = None
+
+
+class MailState:
+    """The file at `path`, for one IMAP account and one learner of one service. Every method is one transaction."""
+
+    def __init__(self, path: str | Path, account: str = "", learner: str = "mail", service: str = "") -> None:
+        if str(path) != ":memory:":
+            create_private(path)
+        self.path, self.account, self.learner, self.service = path, account, learner, service
+        self._scope = f"{service}#{learner}"
+        self._db = sqlite3.connect(path, isolation_level=None, timeout=10.0)
+        version = self._one("PRAGMA user_version")[0]
+        if version not in (0, 1, 2):
+            self._db.close()
+            raise ValueError(f"{path} was written by a newer version")
+        self._db.execute("PRAGMA journal_mode = WAL")
+        # What a power cut takes is done again, and the service knows it as a duplicate.
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        if version < 2:
+            self._db.executescript((_FROM_FIRST if version == 1 else "") + _SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> MailState:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- what was learned
+
+    def is_learned(self, identity: str) -> bool:
+        """Whether the service has the event of this id."""
+        return bool(self._all("SELECT 1 FROM learned WHERE learner = ? AND id = ?", self._scope, identity))
+
+    def mark_learned(self, identities: Sequence[str], version: int) -> None:
+        """The service has these events, and with the last of them its log goes to `version`."""
+        if identities:
+            rows = [(self._scope, identity) for identity in identities]
+            self._many("INSERT OR IGNORE INTO learned VALUES (?, ?)", rows)
+            row = (self._scope, version, identities[-1])
+            self._db.execute("INSERT OR REPLACE INTO logs VALUES (?, ?, ?)", row)
+
+    def log(self) -> tuple[int, str] | None:
+        """How far the learner's log went when an event was last learned, and that event's id."""
+        rows = self._all("SELECT version, id FROM logs WHERE learner = ?", self._scope)
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    def forget_learner(self) -> None:
+        """The learner is another one than that which had our events."""
+        for table in ("learned", "logs", "judgements", "senders", "credits"):
+            self._db.execute(f"DELETE FROM {table} WHERE learner = ?", (self._scope,))  # noqa: S608
+
+    def label_of(self, folder: str) -> str:
+        """The label of a folder in the learner: its own name, or the one that it had when it was first learned."""
+        rows = self._all("SELECT label FROM labels WHERE learner = ? AND folder = ?", self._scope, folder)
+        return str(rows[0][0]) if rows else folder
+
+    def folder_of(self, label: str) -> str:
+        """What the folder with this label is called now."""
+        rows = self._all("SELECT folder FROM labels WHERE learner = ? AND label = ?", self._scope, label)
+        return str(rows[0][0]) if rows else label
+
+    def relabel(self, folder: str, label: str) -> None:
+        """From now on `folder` is the one with this label; what had it before is renamed."""
+        self._db.execute("DELETE FROM labels WHERE learner = ? AND label = ?", (self._scope, label))
+        row = (self._scope, folder, label)
+        self._db.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?)", row)
+
+    # ---- how well it was predicted
+
+    def add_judgements(self, judgements: Iterable[Judgement]) -> None:
+        """Predictions whose truth is known now."""
+        rows = [(self._scope, one.label, one.certainty, one.right) for one in judgements]
+        self._many("INSERT INTO judgements (learner, label, certainty, right) VALUES (?, ?, ?, ?)", rows)
+
+    def judgements(self, latest: int) -> list[Judgement]:
+        """The latest of them, oldest first."""
+        sql = "SELECT label, certainty, right FROM judgements WHERE learner = ? ORDER BY id DESC LIMIT ?"
+        rows = self._all(sql, self._scope, latest)
+        return [Judgement(label, certainty, bool(right)) for label, certainty, right in rows][::-1]
+
+    def recent(self, sender: str) -> list[str]:
+        """The labels of the sender's latest messages, oldest first."""
+        rows = self._all(
+            "SELECT labels FROM senders WHERE learner = ? AND sender = ?", self._scope, _hash(sender)
+        )
+        return list(json.loads(rows[0][0])) if rows else []
+
+    def put_recent(self, senders: Mapping[str, Sequence[str]]) -> None:
+        """Replace them, for many senders."""
+        rows = [(self._scope, _hash(one), json.dumps(labels[-SENDER:])) for one, labels in senders.items()]
+        self._many("INSERT OR REPLACE INTO senders VALUES (?, ?, ?)", rows)
+
+    def credit(self) -> Credit:
+        """What filing may use."""
+        sql = "SELECT credit, filed FROM credits WHERE learner = ? AND account = ?"
+        rows = self._all(sql, self._scope, self.account)
+        return Credit(*rows[0]) if rows else Credit()
+
+    def set_credit(self, credit: Credit) -> None:
+        """What filing may use from now on."""
+        row = (self._scope, self.account, credit.left, credit.filed)
+        self._db.execute("INSERT OR REPLACE INTO credits VALUES (?, ?, ?, ?)", row)
+
+    def reserved(self) -> float:
+        """The risks of what was filed and is not judged yet."""
+        sql = "SELECT TOTAL(risk) FROM actions WHERE account = ? AND kind = 'filed' AND fate IN ('intended', 'open')"
+        return float(self._all(sql, self.account)[0][0])
+
+    # ---- messages
+
+    def is_seen(self, key: str) -> bool:
+        """Whether the message was met before."""
+        return bool(self._all("SELECT 1 FROM seen WHERE account = ? AND key = ?", self.account, key))
+
+    def see(self, key: str, predicted: Predicted | None = None) -> None:
+        """Remember the message, and what was predicted for it; without that, its truth is known or does not matter."""
+        one = predicted or Predicted(None, "", 0.0, 1.0, time.time())
+        row = (one.prediction_id, one.label if predicted else None, one.certainty, one.risk, one.at)
+        self._db.execute(
+            "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", (self.account, key, *row)
+        )
+
+    def prediction(self, key: str) -> Predicted | None:
+        """What was predicted for the message, if its truth is not known yet."""
+        sql = (
+            "SELECT prediction_id, label, certainty, risk, at FROM seen"
+            " WHERE account = ? AND key = ? AND label IS NOT NULL"
+        )
+        rows = self._all(sql, self.account, key)
+        return Predicted(*rows[0]) if rows else None
+
+    def waiting(self, folder: str) -> dict[int, tuple[str, float]]:
+        """(key, when it was seen) by UID of the messages of a folder whose truth is not known yet."""
+        sql = (
+            "SELECT places.uid, places.key, seen.at FROM places JOIN seen"
+            " ON seen.account = places.account AND seen.key = places.key"
+            " WHERE places.account = ? AND places.folder = ? AND seen.label IS NOT NULL"
+        )
+        return {uid: (key, at) for uid, key, at in self._all(sql, self.account, folder)}
+
+    def place(self, folder: str, uid: int, key: str) -> None:
+        """The message was seen there."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?)", (self.account, folder, uid, key)
+        )
+
+    def uids(self, folder: str) -> dict[int, str]:
+        """The messages of a folder by UID, as last seen."""
+        return dict(
+            self._all("SELECT uid, key FROM places WHERE account = ? AND folder = ?", self.account, folder)
+        )
+
+    def leave(self, folder: str, uids: Iterable[int]) -> None:
+        """These are no longer there."""
+        rows = [(self.account, folder, uid) for uid in uids]
+        self._many("DELETE FROM places WHERE account = ? AND folder = ? AND uid = ?", rows)
+
+    # ---- folders
+
+    def folders(self) -> dict[str, Folder]:
+        """The folders as last seen, by name."""
+        sql = "SELECT name, uidvalidity, uidnext, messages, label FROM folders WHERE account = ?"
+        return {row[0]: Folder(*row) for row in self._all(sql, self.account)}
+
+    def put_folder(self, folder: Folder) -> None:
+        """The folder as it is now."""
+        row = (folder.name, folder.uidvalidity, folder.uidnext, folder.messages, folder.label)
+        self._db.execute("INSERT OR REPLACE INTO folders VALUES (?, ?, ?, ?, ?, ?)", (self.account, *row))
+
+    def rename_folder(self, old: str, new: str) -> None:
+        """The same folder under another name."""
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            for sql in (
+                "UPDATE OR REPLACE folders SET name = ? WHERE account = ? AND name = ?",
+                "UPDATE OR REPLACE places SET folder = ? WHERE account = ? AND folder = ?",
+                "UPDATE actions SET folder = ? WHERE account = ? AND folder = ?",
+            ):
+                self._db.execute(sql, (new, self.account, old))
+
+    def forget_folder(self, name: str) -> None:
+        """The folder is gone, or its UIDs mean nothing any more; what was learned stays."""
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("DELETE FROM folders WHERE account = ? AND name = ?", (self.account, name))
+            self._db.execute("DELETE FROM places WHERE account = ? AND folder = ?", (self.account, name))
+
+    # ---- actions
+
+    def act(self, key: str, kind: str, origin: str, folder: str, risk: float = 0.0) -> int:
+        """Write an action down, before it is done: a crash in between must not make it look like the person's."""
+        sql = (
+            "INSERT INTO actions (account, key, kind, origin, folder, at, fate, risk)"
+            " VALUES (?, ?, ?, ?, ?, ?, 'intended', ?)"
+        )
+        cursor = self._db.execute(sql, (self.account, key, kind, origin, folder, time.time(), risk))
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def set_fate(self, identity: int, fate: str) -> None:
+        """What became of it."""
+        self._db.execute("UPDATE actions SET fate = ? WHERE id = ?", (fate, identity))
+
+    def arrived(self, identity: int, uid: int, uidvalidity: int) -> None:
+        """The message that an action moved is there."""
+        sql = "UPDATE actions SET fate = 'open', uid = ?, uidvalidity = ? WHERE id = ?"
+        self._db.execute(sql, (uid, uidvalidity, identity))
+
+    def actions(
+        self, kind: str, key: str | None = None, fates: Sequence[str] = ("intended", "open")
+    ) -> list[Action]:
+        """Actions of a kind whose end is open, or with another fate, newest first."""
+        marks = ", ".join("?" * len(fates))
+        sql = (
+            "SELECT id, key, kind, origin, folder, at, fate, uid, uidvalidity FROM actions"  # noqa: S608
+            f" WHERE account = ? AND kind = ? AND fate IN ({marks}) AND (? IS NULL OR key = ?) ORDER BY id DESC"
+        )
+        return [Action(*row) for row in self._all(sql, self.account, kind, *fates, key, key)]
+
+    def copy(self) -> MailState:
+        """The same in memory: what a dry run writes, nobody reads."""
+        other = MailState(":memory:", self.account, self.learner, self.service)
+        self._db.backup(other._db)
+        return other
+
+    # ---- plumbing
+
+    def _all(self, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
+        with closing(self._db.execute(sql, values)) as cursor:
+            return cursor.fetchall()
+
+    def _one(self, sql: str) -> tuple[int]:
+        return self._all(sql)[0]
+
+    def _many(self, sql: str, rows: list[tuple]) -> None:  # type: ignore[type-arg]
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(sql, rows)
+
+
+def _hash(sender: str) -> str:
+    return hashlib.sha256(sender.encode("utf-8", "replace")).hexdigest()[:24]

@@ -1,0 +1,188 @@
+"""What to do with a message: nothing, suggest a folder, or file it; and what its truth, once known, says about us."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from imapclient import IMAPClient
+from imapclient.exceptions import IMAPClientAbortError, IMAPClientError
+
+from ..client import Client
+from .bookkeeping import Action, MailState, Predicted
+from .extract import of
+from .folder_names import INBOX
+from .message import Message
+from .promise import WINDOW, Judgement, certainty, earned, judged, may_file, risk
+from .rules import Rules
+from .training import sender_of
+
+__all__ = ["Advice", "Clerk", "WatchSettings", "advise", "keyword", "truth_known"]
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSettings:
+    """How to watch. `mode` is `suggest` or `file`; `settle` the seconds after which a filed and read message was right.
+
+    `keep` is the seconds after which a message that was read and stayed in the inbox belongs there.
+    """
+
+    mode: str = "suggest"
+    precision: float = 0.95
+    exclude: Sequence[str] = ()
+    inbox: str = "INBOX"
+    archive: bool = False
+    dry_run: bool = False
+    settle: float = 86_400.0
+    keep: float = 3 * 86_400.0
+    rules: Rules = field(default_factory=Rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do with one message. `folder` is the server's name; None: it belongs into the inbox, or nothing is known."""
+
+    predicted: Predicted | None
+    folder: str | None
+    sure: bool
+    top: Sequence[str]
+
+
+def advise(
+    client: Client, state: MailState, settings: WatchSettings, message: Message, remember: bool
+) -> Advice:
+    """Ask the rules, then the learner. Sure: a rule says so, or the promise allows it."""
+    folders = {folder.label: folder.name for folder in state.folders().values()}
+    labels = {folder.name: folder.label for folder in state.folders().values()}
+    folders.pop(settings.inbox, None)
+    fixed = settings.rules.folder(message)
+    if fixed in labels or fixed in folders:
+        return Advice(None, folders.get(fixed, fixed), True, [fixed])
+    names = of(message)
+    prediction = client.predict(state.learner, {"features": names}, remember=remember)
+    if prediction.label is None or prediction.margin is None:
+        return Advice(None, None, False, [])
+    sureness = certainty(prediction.margin, prediction.label, state.recent(sender_of(names)))
+    chance = risk(state.judgements(WINDOW), prediction.label, sureness)
+    predicted = Predicted(prediction.prediction_id, prediction.label, sureness, chance, time.time())
+    if prediction.label == INBOX or settings.rules.keeps(message):
+        return Advice(predicted, None, False, [])
+    top = [
+        folders[entry.label]
+        for entry in prediction.ranking
+        if entry.label in folders and not settings.rules.closed(message, folders[entry.label])
+    ]
+    first = folders.get(prediction.label)
+    sure = (
+        bool(top)
+        and top[0] == first
+        and may_file(chance, state.credit(), state.reserved(), settings.precision)
+    )
+    return Advice(predicted, top[0] if top else None, sure, top[:3])
+
+
+def truth_known(state: MailState, settings: WatchSettings, key: str, label: str | None, filed: bool) -> None:
+    """The message belongs into `label` (None: only that we were wrong is known): a line of the record, and the credit."""
+    predicted = state.prediction(key)
+    if predicted is None:
+        return
+    right = predicted.label == label
+    state.add_judgements([Judgement(predicted.label, predicted.certainty, right)])
+    credit = state.credit()
+    if filed:
+        state.set_credit(judged(credit, right, settings.precision))
+    else:
+        state.set_credit(earned(credit, predicted.risk, right, settings.precision))
+    state.see(key)
+
+
+class Clerk:
+    """Suggests and files messages of the inbox, addressed by UID and UIDVALIDITY; writes down what it does."""
+
+    def __init__(
+        self, imap: IMAPClient, client: Client, state: MailState, settings: WatchSettings, report: Report
+    ) -> None:
+        self._imap, self._client, self._state = imap, client, state
+        self._settings, self._report = settings, report
+        self._can_move = imap.has_capability("MOVE")
+        self._gmail = imap.has_capability("X-GM-EXT-1")
+
+    def handle(self, uid: int, uidvalidity: int, key: str, message: Message) -> Advice:
+        """Decide on a message of the inbox, and do it."""
+        advice = advise(
+            self._client, self._state, self._settings, message, remember=not self._settings.dry_run
+        )
+        self._state.see(key, advice.predicted)
+        if advice.folder is None:
+            return advice
+        if self._settings.mode == "file" and advice.sure and self._can_move:
+            chance = advice.predicted.risk if advice.predicted else 0.0
+            self._file(uid, uidvalidity, key, advice.folder, chance)
+        else:
+            self._suggest(uid, uidvalidity, key, advice.folder)
+        return advice
+
+    def _open(self, uidvalidity: int) -> dict[bytes, object] | None:
+        """Select the inbox to change it; None if its UIDs mean other messages by now."""
+        selected: dict[bytes, object] = self._imap.select_folder(self._settings.inbox)
+        return selected if selected.get(b"UIDVALIDITY", uidvalidity) == uidvalidity else None
+
+    def _file(self, uid: int, uidvalidity: int, key: str, folder: str, chance: float) -> None:
+        done = f"{folder}: filed <{key}>"
+        if self._settings.dry_run:
+            self._report(done)
+            return
+        action = self._state.act(key, "filed", self._settings.inbox, folder, chance)
+        if self._open(uidvalidity) is None:
+            self._state.set_fate(action, "failed")
+            return
+        try:
+            self._imap.move([uid], folder)
+        except IMAPClientAbortError:
+            raise  # nobody knows whether it was moved: the next look will
+        except IMAPClientError as error:
+            self._state.set_fate(action, "failed")
+            self._report(f"{folder}: <{key}> cannot be filed: {error}")
+        else:
+            self._state.set_fate(action, "open")
+            self._report(done)
+
+    def _suggest(self, uid: int, uidvalidity: int, key: str, folder: str) -> None:
+        self._report(f"{folder}: suggested for <{key}>")
+        if self._settings.dry_run:
+            return
+        self._state.act(key, "suggested", self._settings.inbox, folder)
+        selected = self._open(uidvalidity)
+        if selected is None:
+            return
+        try:
+            if self._gmail:
+                self._imap.add_gmail_labels([uid], [f"feedrank/{folder}"])
+            elif b"\\*" in selected.get(b"PERMANENTFLAGS", ()):  # type: ignore[operator]
+                self._imap.add_flags([uid], [keyword(folder)])
+        except IMAPClientAbortError:
+            raise
+        except IMAPClientError as error:
+            self._report(f"{folder}: <{key}> cannot be marked: {error}")
+
+    def came_back(self, action: Action) -> bool:
+        """A message that we filed is in the inbox: the person did not want that (True), or it never left."""
+        if action.fate == "intended":
+            self._state.set_fate(action.id, "failed")
+            return False
+        self._state.set_fate(action.id, "corrected")
+        self._report(f"{action.folder}: <{action.key}> was put back")
+        return True
+
+
+def keyword(folder: str) -> str:
+    """The IMAP keyword that suggests a folder: an ASCII atom, so other names get a digest, and none collide."""
+    name = re.sub(r"[^A-Za-z0-9.-]+", "_", folder)[:60]
+    if name == folder:
+        return f"feedrank-{name}"
+    return f"feedrank-{name.strip('_')}-{hashlib.sha256(folder.encode()).hexdigest()[:8]}"

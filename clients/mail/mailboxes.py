@@ -1,0 +1,177 @@
+"""What a server says about folders and messages, read so that an odd server costs one folder or one message, never more.
+
+RFC 3501 promises much that servers do not keep: STATUS without UIDVALIDITY, NIL for headers, names that are no modified
+UTF-7. A message without readable headers is left alone and `report` gets a line; an unreadable folder raises one of ODD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from imapclient import IMAPClient
+from imapclient.exceptions import IMAPClientAbortError, IMAPClientError
+from imapclient.imap_utf7 import decode, encode
+from imapclient.response_parser import parse_response
+
+from .folder_names import is_choice, label_of, special
+from .message import Headers, read_headers
+
+__all__ = ["MAX_BYTES", "ODD", "Box", "OddFolderError", "Status", "boxes", "headers", "message", "status"]
+
+MAX_BYTES = 1 << 20
+"""Bytes read of one message: more only holds attachments."""
+FETCH = 200
+_STATUS = ("UIDVALIDITY", "UIDNEXT", "MESSAGES")
+_HEADER, _BODY = b"BODY[HEADER]", b"BODY[]"
+ODD = (IMAPClientError, ValueError, LookupError, TypeError, AttributeError)
+"""What reading an answer raises that no server should give; a cut connection (IMAPClientAbortError) is not among them."""
+
+Report = Callable[[str], None]
+
+
+class OddFolderError(IMAPClientError):  # type: ignore[misc]
+    """This folder cannot be read; the others can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A folder as the server lists it, and what it would be called in the learner."""
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What tells whether a folder changed."""
+
+    uidvalidity: int
+    uidnext: int
+    messages: int
+
+
+def boxes(
+    imap: IMAPClient,
+    inbox: str,
+    exclude: Sequence[str] = (),
+    archive: bool = False,
+    report: Report = lambda line: None,
+) -> list[Box]:
+    """The folders to learn from: those that hold choices (`folder_names`), but not the inbox."""
+    prefix = _prefix(imap)
+    listed = []
+    for flags, delimiter, name in _listed(imap, report):
+        separator = (delimiter or b"/").decode("ascii", "replace")
+        label = label_of(name.split(separator), prefix)
+        if special(flags, archive) or name.upper() == inbox.upper() or label == label_of([inbox]):
+            continue
+        if is_choice(label, exclude, archive) and is_choice(name, exclude, archive):
+            listed.append(Box(name, label))
+    return listed
+
+
+def _prefix(imap: IMAPClient) -> list[str]:
+    """The personal namespace's prefix, as names: `INBOX.` is [INBOX]."""
+    if not imap.has_capability("NAMESPACE"):
+        return []
+    try:
+        personal = imap.namespace().personal
+        prefix, separator = personal[0] if personal else ("", "/")
+        return [name for name in str(prefix).split(separator or "/") if name]
+    except IMAPClientAbortError:
+        raise
+    except ODD:
+        return []
+
+
+def _listed(imap: IMAPClient, report: Report) -> Iterator[tuple[Sequence[bytes], bytes | None, str]]:
+    """Flags, separator and name of every folder that can be named."""
+    protocol = imap._imap
+    state, data = protocol._simple_command("LIST", b'""', b'"*"')
+    imap._checkok("LIST", state, data)
+    _, data = protocol._untagged_response(state, [None], "LIST")
+    lines = [line for line in data if line]
+    try:
+        entries = [parse_response(lines)] if lines else []
+    except ODD:  # one of them cannot be read: take the others
+        entries = []
+        for line in lines:
+            try:
+                entries.append(parse_response([line]))
+            except ODD:
+                report(f"{str(line)[:80]}: a folder that cannot be read is left out")
+    for entry in entries:
+        for flags, delimiter, raw in zip(entry[::3], entry[1::3], entry[2::3], strict=False):
+            name = _name(raw)
+            if name is None:
+                report(f"{str(raw)[:80]}: a folder with an unreadable name is left out")
+            else:
+                yield flags, delimiter, name
+
+
+def _name(raw: Any) -> str | None:
+    try:
+        name = str(raw) if isinstance(raw, int) else decode(raw)
+        return name if name and (isinstance(raw, int) or encode(name) == raw) else None
+    except ValueError:
+        return None
+
+
+def status(imap: IMAPClient, name: str) -> Status:
+    """By STATUS, or by EXAMINE where that does not tell."""
+    reply: dict[bytes, Any] = imap.folder_status(name, _STATUS)
+    if not all(isinstance(reply.get(item.encode()), int) for item in _STATUS):
+        selected = imap.select_folder(name, readonly=True)
+        reply = {b"MESSAGES": selected.get(b"EXISTS"), **selected, **reply}
+        reply.setdefault(b"UIDNEXT", 0)  # then a change shows in UIDVALIDITY and the number of messages only
+    values = [reply.get(item.encode()) for item in _STATUS]
+    if not all(isinstance(value, int) for value in values):
+        raise OddFolderError("the server does not tell its UIDVALIDITY")
+    return Status(*values)  # type: ignore[arg-type]
+
+
+def headers(
+    imap: IMAPClient, uids: Sequence[int], report: Report = lambda line: None
+) -> Iterator[tuple[int, Headers]]:
+    """The headers of these messages of the selected folder, as far as they are there and can be read."""
+    for start in range(0, len(uids), FETCH):
+        chunk = uids[start : start + FETCH]
+        try:
+            replies = imap.fetch(chunk, ["BODY.PEEK[HEADER]"])
+        except IMAPClientAbortError:
+            raise
+        except ODD:  # one of them cannot be read: ask for one at a time
+            replies = dict(_one_by_one(imap, chunk, report))
+        for uid in sorted(replies):
+            raw = replies[uid].get(_HEADER)
+            if raw:
+                yield uid, read_headers(raw)
+            elif _HEADER in replies[uid]:  # else it went away meanwhile
+                report(f"message {uid} has no headers that can be read; it is left alone")
+
+
+def _one_by_one(
+    imap: IMAPClient, uids: Sequence[int], report: Report
+) -> Iterator[tuple[int, dict[bytes, Any]]]:
+    for uid in uids:
+        try:
+            yield uid, imap.fetch([uid], ["BODY.PEEK[HEADER]"]).get(uid, {})
+        except IMAPClientAbortError:
+            raise
+        except ODD as error:
+            report(f"message {uid} cannot be read and is left alone: {error or type(error).__name__}")
+
+
+def message(imap: IMAPClient, uid: int, report: Report = lambda line: None) -> bytes | None:
+    """The beginning of a message of the selected folder; None if it is not there, or cannot be read."""
+    try:
+        reply: dict[bytes, Any] = imap.fetch([uid], [f"BODY.PEEK[]<0.{MAX_BYTES}>"]).get(uid, {})
+    except IMAPClientAbortError:
+        raise
+    except ODD as error:
+        report(f"message {uid} cannot be read and is left alone: {error or type(error).__name__}")
+        return None
+    raw = reply.get(b"BODY[]<0>", reply.get(_BODY))
+    return raw[:MAX_BYTES] if raw else None

@@ -1,0 +1,74 @@
+"""What the mail commands have in common: options, and errors in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from imapclient.exceptions import IMAPClientError
+from rich.console import Console
+
+from ..errors import ClientError, Unauthorized
+from .account import PASSWORD, AccountError
+from .sources import SourceError
+
+out, log = Console(soft_wrap=True, highlight=False), Console(stderr=True, soft_wrap=True, highlight=False)
+
+HOME = Path(typer.get_app_dir("feedrank"))
+Url = Annotated[str, typer.Argument(help="imaps://user@host")]
+Name = Annotated[str, typer.Option(help="the learner")]
+StateFile = Annotated[Path, typer.Option(help="what was seen and done, kept between runs")]
+Command = Annotated[str | None, typer.Option(help="command that prints the password or token")]
+PasswordFile = Annotated[Path | None, typer.Option(help=f"file with it; else it is taken from {PASSWORD}")]
+OAuth = Annotated[bool, typer.Option("--oauth", help="it is an XOAUTH2 token, not a password")]
+CaFile = Annotated[Path | None, typer.Option(help="certificates of the authorities to trust, in PEM")]
+Fingerprint = Annotated[str | None, typer.Option(help="SHA-256 of the server's certificate: trust only that")]
+Exclude = Annotated[
+    list[str] | None, typer.Option(help="pattern of folders never learned, e.g. 'Lists/*'; repeat it")
+]
+Archive = Annotated[bool, typer.Option("--archive", help="learn from the archive too")]
+Precision = Annotated[float, typer.Option(min=0.5, max=0.999, help="share of filed mail to be right")]
+InboxName = Annotated[str, typer.Option(help="folder that new mail comes into")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be done, and do nothing")]
+
+
+@contextmanager
+def one_line() -> Iterator[None]:
+    """What a person can mend ends in one line, not in a stack trace."""
+    try:
+        yield
+    except Unauthorized as error:
+        _fail(f"the service does not accept the key: {error}", error)
+    except (ClientError, AccountError, SourceError, IMAPClientError, OSError, ValueError) as error:
+        _fail(str(error) or type(error).__name__, error)
+
+
+def _fail(reason: str, error: Exception) -> None:
+    log.print(f"feedrank mail: {' '.join(reason.split())}", style="red", markup=False)
+    raise typer.Exit(1) from error
+
+
+def service_name(server: str | None, store: str | None) -> str:
+    """What the state file knows a service by: an address, or a store."""
+    scheme, _, path = (store or "").partition(":")
+    return f"sqlite:{Path(path).absolute()}" if scheme == "sqlite" else store or (server or "").rstrip("/")
+
+
+def note(line: str) -> None:
+    """A line on standard error."""
+    log.print(line, markup=False)
+
+
+def announce(line: str) -> None:
+    """A line on standard output."""
+    out.print(line, markup=False)
+
+
+def mode_of(mode: str) -> str:
+    """`suggest` or `file`."""
+    if mode not in ("suggest", "file"):
+        raise typer.BadParameter("--mode is suggest or file")
+    return mode

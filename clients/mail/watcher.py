@@ -1,0 +1,283 @@
+"""One look at an account: learn what the person moved or kept, then rank, suggest or file what is new in the inbox.
+
+The server is asked for what changed since the last look, so nothing is missed while nobody watched. Whatever is learned
+or done is written down so that a crash at any point repeats at most a request that the service knows as a duplicate, and
+our own moves are never mistaken for the person's. Nothing is ever deleted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from imapclient import IMAPClient
+from imapclient.exceptions import IMAPClientAbortError
+
+from ..client import Client
+from ..errors import Gone, NotFound
+from .bookkeeping import Folder, MailState, feedback_id
+from .extract import features
+from .filing import Clerk, WatchSettings, truth_known
+from .folder_names import INBOX
+from .mailboxes import ODD, Box, Status, boxes, headers, message, status
+from .message import key, read
+from .promise import SENDER
+from .training import sender_of
+
+__all__ = ["Watcher"]
+
+
+class Watcher:
+    """Looks at an account through `imap`; `report` is told, in a line, of everything done."""
+
+    def __init__(
+        self,
+        imap: IMAPClient,
+        client: Client,
+        state: MailState,
+        settings: WatchSettings,
+        report: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._imap, self._client, self._state = imap, client, state
+        self._settings, self._report = settings, report
+        self._clerk = Clerk(imap, client, state, settings, report)
+
+    def look(self) -> None:
+        """See what changed, and do what is to do."""
+        # Taken before the folders are looked at: what leaves the inbox from here on is a change for the next look.
+        inbox = status(self._imap, self._settings.inbox)
+        listed = boxes(
+            self._imap, self._settings.inbox, self._settings.exclude, self._settings.archive, self._report
+        )
+        self._follow(listed)
+        for box in listed:
+            with self._odd(box.name):
+                self._folder(box)
+        with self._odd("filed messages"):
+            self._settle()
+        with self._odd(self._settings.inbox):
+            self._inbox(inbox)
+            self._kept(inbox.uidvalidity)
+
+    def _odd(self, name: str) -> _OneLine:
+        return _OneLine(name, self._report)
+
+    def choose(self, uid: int, uidvalidity: int, folder: str) -> bool:
+        """The person chose a folder for a message of the inbox: learn that, then put it there. False if it is gone.
+
+        Learned first: the next look finds it moved, and known; a crash in between leaves it in the inbox, to be chosen
+        again, and the service knows the event.
+        """
+        selected = self._imap.select_folder(self._settings.inbox)
+        if selected.get(b"UIDVALIDITY") != uidvalidity:
+            return False
+        identity = next((one for number, one in self._keys([uid]) if number == uid), None)
+        if identity is None:
+            return False
+        self._learn(uid, identity, self._state.folders()[folder].label, folder)
+        if not self._settings.dry_run:
+            self._imap.move([uid], folder)
+        return True
+
+    # ---- folders
+
+    def _follow(self, listed: Sequence[Box]) -> None:
+        """A folder that is gone lives on in a new one that holds its messages; else it is forgotten."""
+        known = self._state.folders()
+        names = {box.name for box in listed} | {self._settings.inbox}
+        fresh = [box for box in listed if box.name not in known]
+        for old in [folder for name, folder in known.items() if name not in names]:
+            heir = next((box for box in fresh if self._same(old, box.name)), None)
+            if heir is None:
+                self._state.forget_folder(old.name)
+                self._report(f"{old.name}: gone")
+            else:
+                self._state.rename_folder(old.name, heir.name)
+                self._state.relabel(heir.label, old.label)
+                fresh.remove(heir)
+                self._report(f"{old.name}: is now {heir.name}")
+
+    def _same(self, old: Folder, name: str) -> bool:
+        before = set(self._state.uids(old.name).values())
+        try:
+            if not before:
+                return status(self._imap, name).uidvalidity == old.uidvalidity
+            self._imap.select_folder(name, readonly=True)
+            now = {identity for _, identity in self._keys(self._imap.search())}
+        except IMAPClientAbortError:
+            raise
+        except ODD:
+            return False
+        return 2 * len(before & now) > len(before)
+
+    def _changes(self, name: str, label: str, now: Status) -> Iterator[tuple[int, str, bool]]:
+        """(UID, key, is a first look) of each message new in a folder; the folder is selected, its state updated after."""
+        before = self._state.folders().get(name)
+        current = Folder(name, now.uidvalidity, now.uidnext, now.messages, label)
+        if before == current:
+            return
+        self._imap.select_folder(name, readonly=True)
+        known, uids = self._state.uids(name), self._imap.search()
+        stayed: set[str] = set()
+        if before and before.uidvalidity != now.uidvalidity:
+            # The UIDs mean other messages now; these are still known by their Message-IDs.
+            stayed = set(known.values())
+            self._state.leave(name, known)
+            known = {}
+        self._state.leave(name, known.keys() - set(uids))
+        for uid, identity in self._keys([uid for uid in uids if uid not in known]):
+            if identity not in stayed:
+                yield uid, identity, before is None
+            self._state.place(name, uid, identity)
+        self._state.put_folder(current)
+
+    def _keys(self, uids: Sequence[int]) -> Iterator[tuple[int, str]]:
+        for uid, fields in headers(self._imap, uids, self._report):
+            yield uid, key(fields)
+
+    # ---- learning
+
+    def _folder(self, box: Box) -> None:
+        known = self._state.folders().get(box.name)
+        label = known.label if known else self._free(box)
+        now = status(self._imap, box.name)
+        for uid, identity, first in self._changes(box.name, label, now):
+            ours = [
+                one for one in self._state.actions("filed", identity) if one.folder in (box.name, box.label)
+            ]
+            for action in ours:
+                self._state.arrived(action.id, uid, now.uidvalidity)
+            if ours or self._state.is_learned(feedback_id(identity, label)):
+                continue
+            if first and not self._state.is_seen(identity):
+                self._state.see(identity)  # it was there before we came: `train` learns those
+            else:
+                self._learn(uid, identity, label, box.name)
+
+    def _free(self, box: Box) -> str:
+        """The folder's label, unless a folder renamed since has it."""
+        taken = {folder.label for name, folder in self._state.folders().items() if name != box.name}
+        label = self._state.label_of(box.label)
+        return label if label not in taken else box.name if box.name not in taken else f"{box.name}#2"
+
+    def _learn(self, uid: int, identity: str, label: str, folder: str) -> None:
+        """The person put the message there: that is the truth."""
+        predicted = self._state.prediction(identity)
+        event = feedback_id(identity, label)
+        truth = {"label": label, "feedback_id": event}
+        if not self._settings.dry_run:
+            version = self._feedback(uid, truth, predicted.prediction_id if predicted else None)
+            if version is None:
+                return
+            self._state.mark_learned([event], version)
+        filed = self._state.actions("filed", identity)
+        truth_known(self._state, self._settings, identity, label, bool(filed))
+        for action in [*filed, *self._state.actions("suggested", identity)]:
+            self._state.set_fate(action.id, "confirmed" if action.folder == folder else "corrected")
+        self._state.see(identity)
+        self._report(f"{folder}: learned <{identity}>")
+
+    def _feedback(self, uid: int, truth: dict[str, str], prediction_id: str | None) -> int | None:
+        """The version with the event; None if there was nothing to learn from: the message may have gone away meanwhile."""
+        raw = message(self._imap, uid, self._report)
+        names = features(raw) if raw else None
+        if names is not None:
+            sender = sender_of(names)
+            self._state.put_recent({sender: [*self._state.recent(sender), truth["label"]][-SENDER:]})
+        if prediction_id:
+            try:
+                return self._client.feedback(
+                    self._state.learner, {"prediction_id": prediction_id, **truth}
+                ).version
+            except (Gone, NotFound):  # it was too long ago: the message itself is as good
+                pass
+        if names is None:
+            return None
+        return self._client.feedback(self._state.learner, {"features": names, **truth}).version
+
+    def _settle(self) -> None:
+        """A message that we filed, that was read and left there for a while, was filed rightly."""
+        due = time.time() - self._settings.settle
+        for action in self._state.actions("filed"):
+            if action.at > due or action.uid is None:
+                continue
+            selected = self._imap.select_folder(action.folder, readonly=True)
+            if selected.get(b"UIDVALIDITY") == action.uidvalidity and b"\\Seen" in self._imap.get_flags(
+                [action.uid]
+            ).get(action.uid, ()):
+                predicted = self._state.prediction(action.key)
+                label = predicted.label if predicted else None
+                truth_known(self._state, self._settings, action.key, label, filed=True)
+                self._state.set_fate(action.id, "confirmed")
+
+    # ---- the inbox
+
+    def _inbox(self, now: Status) -> None:
+        inbox = self._settings.inbox
+        for uid, identity, first in self._changes(inbox, inbox, now):
+            if not self._state.is_seen(identity):
+                if first:
+                    self._state.see(identity)
+                else:
+                    self._handle(uid, now.uidvalidity, identity)
+                continue
+            filed = self._state.actions("filed", identity, ("intended", "open", "undone"))
+            twin = any(one == identity for other, one in self._state.uids(inbox).items() if other != uid)
+            back = [one for one in filed if one.fate == "undone" or self._clerk.came_back(one)]
+            if back:
+                self._keep(uid, identity, filed=True)
+                for action in filed:
+                    self._state.set_fate(action.id, "corrected")
+            elif twin and not filed:  # another message under the same Message-ID
+                self._handle(uid, now.uidvalidity, identity)
+
+    def _handle(self, uid: int, uidvalidity: int, identity: str) -> None:
+        self._imap.select_folder(self._settings.inbox, readonly=True)
+        raw = message(self._imap, uid, self._report)
+        if raw is not None:
+            self._clerk.handle(uid, uidvalidity, identity, read(raw))
+
+    def _kept(self, uidvalidity: int) -> None:
+        """Answered from the inbox, or read and left there for days: it belongs there, and that is learned."""
+        waiting = self._state.waiting(self._settings.inbox)
+        if not waiting:
+            return
+        selected = self._imap.select_folder(self._settings.inbox, readonly=True)
+        if selected.get(b"UIDVALIDITY", uidvalidity) != uidvalidity:
+            return
+        due = time.time() - self._settings.keep
+        answered, seen = set(self._imap.search(["ANSWERED"])), set(self._imap.search(["SEEN"]))
+        for uid, (identity, at) in waiting.items():
+            if uid in answered or (uid in seen and at <= due):
+                self._keep(uid, identity)
+
+    def _keep(self, uid: int, identity: str, filed: bool = False) -> None:
+        """The message belongs into the inbox."""
+        event = feedback_id(identity, INBOX)
+        truth: dict[str, Any] = {"label": INBOX, "feedback_id": event}
+        if not self._settings.dry_run and not self._state.is_learned(event):
+            self._imap.select_folder(self._settings.inbox, readonly=True)
+            predicted = self._state.prediction(identity)
+            version = self._feedback(uid, truth, predicted.prediction_id if predicted else None)
+            if version is not None:
+                self._state.mark_learned([event], version)
+                self._report(f"{self._settings.inbox}: learned <{identity}>")
+        truth_known(self._state, self._settings, identity, INBOX, filed)
+        self._state.see(identity)
+
+
+class _OneLine:
+    """A context in which an odd answer costs one line; a cut connection goes on to the caller."""
+
+    def __init__(self, name: str, report: Callable[[str], None]) -> None:
+        self._name, self._report = name, report
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if error is None or isinstance(error, IMAPClientAbortError) or not isinstance(error, ODD):
+            return False
+        self._report(f"{self._name}: {error or type(error).__name__}")
+        return True
