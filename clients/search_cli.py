@@ -1,11 +1,14 @@
-"""`feedrank search`: a demo of search that learns from clicks."""
+"""`feedrank search`: a demo of search that learns from clicks, and logs of searches as a warm start."""
 
 from __future__ import annotations
 
 import signal
 import sys
 import tempfile
-from typing import Annotated
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -56,3 +59,56 @@ def demo(
         except (ClientError, OSError) as error:
             print(f"feedrank search: {error}", file=sys.stderr)
             raise typer.Exit(1) from error
+
+
+@app.command("import")
+def import_logs(
+    logs: Annotated[
+        list[Path], typer.Argument(exists=True, dir_okay=False, help="JSON lines: UBI, or plain")
+    ],
+    name: Annotated[str, typer.Option(help="of the search, made if it is not there")] = "search",
+    documents: Annotated[
+        list[Path] | None,
+        typer.Option(exists=True, dir_okay=False, help="JSON lines with the fields of UBI's hits"),
+    ] = None,
+    text: Annotated[list[str] | None, typer.Option(help="a field that holds text")] = None,
+    extra: Annotated[list[str] | None, typer.Option(help="a field that holds a number")] = None,
+    freshness: Annotated[str | None, typer.Option(help="the field that holds the date")] = None,
+    popularity: Annotated[str | None, typer.Option(help="the field that holds the popularity")] = None,
+    page: Annotated[int, typer.Option(min=1, help="results on a page")] = 10,
+    server: Server = None,
+    store: Annotated[str | None, typer.Option(help="`sqlite:PATH`, without a server")] = None,
+    key: Key = None,
+) -> None:
+    """Teach a search its logs before the first live page; what was imported before is not learned again."""
+    from .search import Features, prepare, warm_start  # noqa: PLC0415
+
+    skipped = warm_start.Skipped()
+    features = Features(text=text or (), extra=extra or (), freshness=freshness, popularity=popularity)
+    try:
+        fields = warm_start.documents(_lines(documents or []), skipped)
+        with service(server, store, key) as client:
+            prepare(client, name)
+            new = again = 0
+            events = warm_start.lessons(_lines(logs), features, skipped, fields, page)
+            for some in _batches(events, 100):
+                for outcome in client.feedback_many(name, some):
+                    new += not outcome.duplicate
+                    again += outcome.duplicate
+    except (ClientError, OSError, UnicodeDecodeError) as error:
+        print(f"feedrank search: {error}", file=sys.stderr)
+        raise typer.Exit(1) from error
+    print(f"{new} pages learned, {again} known before")
+    for reason, count in sorted(skipped.reasons.items()):
+        print(f"{count} {reason}", file=sys.stderr)
+
+
+def _lines(paths: list[Path]) -> Iterator[str]:
+    for path in paths:
+        with path.open(encoding="utf-8") as file:
+            yield from file
+
+
+def _batches(events: Iterator[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
+    while some := list(islice(events, size)):
+        yield some

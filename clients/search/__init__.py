@@ -3,21 +3,17 @@
 Engines: `feedrank.clients.search.fts5`, `.tantivy_index`, `.elastic` (Elasticsearch and OpenSearch); events: `.ubi`.
 """
 
-from .clicks import EXAMINATION, examination
-from .evidence import Evidence
 from .features import Features
-from .reranker import Counts, Reranker, spec
+from .reranker import Counts, Reranker, prepare, spec
 from .results import Reranked, Result, Shown
 
 __all__ = [
-    "EXAMINATION",
     "Counts",
-    "Evidence",
     "Features",
     "Reranked",
     "Reranker",
     "Result",
     "Shown",
-    "examination",
+    "prepare",
     "spec",
 ]

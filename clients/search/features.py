@@ -8,24 +8,32 @@
     FIELD:coverage  share of the query's terms that it has FIELD:length    1 / (1 + ln(1 + words))
     freshness       2^(-age / half-life)                   popularity      ln(1 + value)
 
-Document frequencies and mean lengths are those of the list: re-ranking compares its results with each other, and needs no
-access to the index. What is 0 is left out.
+Words are compared without case, accents and compatibility forms (NFKD), and by their stems where `language` is one of
+Snowball's; `exact`, `prefix` and `phrase` compare the words as they are. Document frequencies and mean lengths are those of
+the list: re-ranking compares its results with each other, and needs no access to the index.
+
+A field is named by its key, or by the path to it with dots (`product.title`), through lists as well.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from math import isfinite, log1p
 from typing import Any
+from unicodedata import normalize
+
+from snowballstemmer import stemmer
 
 from .results import Result
 
 __all__ = ["Features", "words"]
 
 _WORD = re.compile(r"\w+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
 _SPACED = {code: " " for code in range(128) if not _WORD.match(chr(code))}
 _K1, _B = 1.2, 0.75
 _DAY = timedelta(days=1)
@@ -33,9 +41,29 @@ _MOST = 1e12
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, compared without case."""
+    """The words of a text, without case, accents and compatibility forms."""
     plain = text.casefold()
-    return plain.translate(_SPACED).split() if plain.isascii() else _WORD.findall(plain)  # half the time
+    if plain.isascii():
+        return plain.translate(_SPACED).split()  # half the time
+    return _WORD.findall(_ACCENTS.sub("", normalize("NFKD", plain)).casefold())
+
+
+@lru_cache(maxsize=100_000)
+def _stem(language: str, word: str) -> str:
+    return str(stemmer(language).stemWord(word))
+
+
+def forms(language: str | None, terms: Sequence[str], vocabulary: Iterable[str]) -> list[list[str]]:
+    """For each distinct stem of the query's terms, the words of the vocabulary that have it."""
+    if language is None:
+        return [[term] for term in dict.fromkeys(terms)]
+    wanted: dict[str, list[str]] = {_stem(language, term): [] for term in terms}
+    first = {stem[:1] for stem in wanted}
+    for word in vocabulary:
+        # A stem begins as its word does: most words need not be stemmed.
+        if word[:1] in first and (stem := _stem(language, word)) in wanted:
+            wanted[stem].append(word)
+    return list(wanted.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +71,7 @@ class Features:
     """Which fields of a result are text, and which hold its date and its popularity.
 
     `half_life` is in days. Only the first `most_words` of a field are read, which bounds the work on long documents.
-    `extra` are fields that hold numbers to be taken as they are.
+    `extra` are fields that hold numbers to be taken as they are. `language` is one of Snowball's, or None for no stemming.
     """
 
     text: Sequence[str] = ()
@@ -52,75 +80,83 @@ class Features:
     extra: Sequence[str] = ()
     half_life: float = 30.0
     most_words: int = 200
+    language: str | None = "english"
 
-    def items(
-        self, query: str, results: Sequence[Result], now: datetime | None = None
-    ) -> list[dict[str, Any]]:
-        """The results as the items of an instance, in the engine's order."""
+    def __post_init__(self) -> None:
+        if self.language is not None:
+            stemmer(self.language)  # an unknown one is refused here, not on the first page
+
+    def table(self, query: str, results: Sequence[Result], now: datetime | None = None) -> dict[str, Any]:
+        """The results as the items of an instance in columns and rows, in the engine's order."""
         now = now or datetime.now(UTC)
-        found: list[dict[str, float]] = self._engine(results)
+        columns: dict[str, list[float]] = self._engine(results)
         terms = words(query)
         if terms and results:
             for name in self.text:
-                self._field(name, terms, results, found)
-        for features, result in zip(found, results, strict=True):
-            if self.freshness is not None:
-                features["freshness"] = self._fresh(result.fields.get(self.freshness), now)
-            if self.popularity is not None:
-                features["popularity"] = log1p(max(0.0, _number(result.fields.get(self.popularity))))
-            for name in self.extra:
-                features[name] = _number(result.fields.get(name))
-        return [
-            {"id": result.id, "features": {name: value for name, value in features.items() if value}}
-            for features, result in zip(found, results, strict=True)
-        ]
+                self._field(name, terms, results, columns)
+        if self.freshness is not None:
+            path = self.freshness
+            columns["freshness"] = [self._fresh(_first(field(one.fields, path)), now) for one in results]
+        if self.popularity is not None:
+            path = self.popularity
+            columns["popularity"] = [
+                log1p(max(0.0, _number(_first(field(one.fields, path))))) for one in results
+            ]
+        for name in self.extra:
+            columns[name] = [_number(_first(field(one.fields, name))) for one in results]
+        return {
+            "ids": [result.id for result in results],
+            "columns": list(columns),
+            "rows": [list(row) for row in zip(*columns.values(), strict=True)],
+        }
 
-    def _engine(self, results: Sequence[Result]) -> list[dict[str, float]]:
+    def _engine(self, results: Sequence[Result]) -> dict[str, list[float]]:
         scores = [_number(result.score) for result in results]
         low, high = min(scores, default=0.0), max(scores, default=0.0)
         span, best = high - low or 1.0, max(map(abs, scores), default=0.0) or 1.0
-        return [
-            {
-                "engine": score,
-                "engine:unit": (score - low) / span,
-                "engine:share": score / best,
-                "rank": 1.0 / place,
-            }
-            for place, score in enumerate(scores, 1)
-        ]
+        return {
+            "engine": scores,
+            "engine:unit": [(score - low) / span for score in scores],
+            "engine:share": [score / best for score in scores],
+            "rank": [1.0 / place for place in range(1, len(scores) + 1)],
+        }
 
     def _field(
-        self, name: str, terms: Sequence[str], results: Sequence[Result], found: Sequence[dict[str, float]]
+        self, name: str, terms: Sequence[str], results: Sequence[Result], columns: dict[str, list[float]]
     ) -> None:
-        distinct = list(dict.fromkeys(terms))
         whole = " ".join(terms)
-        texts = [_text(result.fields.get(name))[: 16 * self.most_words] for result in results]
+        texts = [_text(field(result.fields, name))[: 16 * self.most_words] for result in results]
         tokens = [words(text)[: self.most_words] for text in texts]
-        counts = [[row.count(term) for term in distinct] for row in tokens]
+        distinct = forms(self.language, terms, set().union(*tokens))
+        counts = [[sum(map(row.count, alike)) for alike in distinct] for row in tokens]
         lengths = [len(row) for row in tokens]
         mean = sum(lengths) / len(lengths) or 1.0
         idf = [
             log1p((len(tokens) - having + 0.5) / (having + 0.5))
             for having in (sum(1 for row in counts if row[i]) for i in range(len(distinct)))
         ]
-        bm25, exact, prefix = f"{name}:bm25", f"{name}:exact", f"{name}:prefix"
-        phrase, coverage, size = f"{name}:phrase", f"{name}:coverage", f"{name}:length"
-        for features, row, tf, length in zip(found, tokens, counts, lengths, strict=True):
-            features[size] = 1.0 / (1.0 + log1p(length)) if length else 0.0
+        bm25, coverage, exact, prefix, phrase, size = (
+            columns.setdefault(f"{name}:{kind}", [])
+            for kind in ("bm25", "coverage", "exact", "prefix", "phrase", "length")
+        )
+        for row, tf, length in zip(tokens, counts, lengths, strict=True):
+            size.append(1.0 / (1.0 + log1p(length)) if length else 0.0)
             have = sum(1 for count in tf if count)
-            if have:
-                damp = _K1 * (1.0 - _B + _B * length / mean)
-                features[bm25] = sum(
+            damp = _K1 * (1.0 - _B + _B * length / mean)
+            bm25.append(
+                sum(
                     weight * count * (_K1 + 1.0) / (count + damp)
                     for weight, count in zip(idf, tf, strict=True)
                     if count
                 )
-                features[coverage] = have / len(distinct)
-            if have == len(distinct):
-                text = " ".join(row)
-                features[exact] = float(text == whole)
-                features[prefix] = float(text.startswith(whole))
-                features[phrase] = float(f" {whole} " in f" {text} ")
+                if have
+                else 0.0
+            )
+            coverage.append(have / len(distinct))
+            text = " ".join(row) if have == len(distinct) else ""
+            exact.append(float(text == whole))
+            prefix.append(float(text.startswith(whole)))
+            phrase.append(float(f" {whole} " in f" {text} "))
 
     def _fresh(self, value: Any, now: datetime) -> float:
         moment = _moment(value)
@@ -128,6 +164,25 @@ class Features:
             return 0.0
         days = max(0.0, (now - moment) / _DAY)
         return float(2.0 ** (-days / self.half_life))
+
+
+def field(fields: Mapping[str, Any], name: str) -> Any:
+    """The field of this name, or at this path; through lists, the values of all their entries. None if there is none."""
+    if name in fields:
+        return fields[name]
+    head, dot, rest = name.partition(".")
+    inner = fields.get(head) if dot else None
+    if isinstance(inner, Mapping):
+        return field(inner, rest)
+    if isinstance(inner, list | tuple):
+        values = [field(one, rest) for one in inner if isinstance(one, Mapping)]
+        return [value for value in values if value is not None]
+    return None
+
+
+def _first(value: Any) -> Any:
+    """Numbers and dates that engines wrap in a list of one."""
+    return value[0] if isinstance(value, list | tuple) and value else value
 
 
 def _text(value: Any) -> str:

@@ -1,33 +1,61 @@
-"""`Reranker`: an engine's results in, the same results in the order that clicks have taught out, within a deadline."""
+"""`Reranker`: an engine's results in, the page to show out, within a deadline; clicks go back without anybody waiting."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import BoundedSemaphore, Lock
 from typing import Any
 
+from .. import experiment_requests
 from ..client import Client
 from ..errors import ClientError
-from ..replies import Prediction
-from .clicks import EXAMINATION
-from .evidence import Evidence, advantage, coin
+from ..replies import Experiment, Prediction
 from .features import Features
+from .outbox import Outbox
 from .results import Reranked, Result, Shown
 
-__all__ = ["Counts", "Reranker", "spec"]
+__all__ = ["Counts", "Reranker", "prepare", "spec"]
 
-REGRESSION = {"algorithm": "quadratic-surrogate", "normalize": "list"}
+log = logging.getLogger(__name__)
+MOST_REASONS = 100
 
 
-def spec(examination: Sequence[float] | None = EXAMINATION, **parameters: Any) -> dict[str, Any]:
-    """The spec of a learner of clicks: one regression on inverse propensities, which averages their noise out.
+def spec(**parameters: Any) -> dict[str, Any]:
+    """The spec of a learner of clicks: the preset for lists. `parameters` are those of the contract, in place of ours."""
+    return {"task": "subset-ranking", **parameters}
 
-    `examination=None` reads clicks by skip-above instead. `parameters` are those of the contract, in place of ours.
+
+def prepare(
+    client: Client, name: str, learner: Mapping[str, Any] | None = None, *, wait: float | None = None
+) -> Experiment:
+    """Make what a `Reranker` needs, unless it is there: a learner, the engine's order, and the evidence between them.
+
+    The engine's order is an arm that never learns: it ranks as it is given. Clicks on a page count together when its window
+    is over, after 600 seconds; with `wait`, after so many, and pages without a click are logged as well.
     """
-    asked: dict[str, Any] = {"task": "subset-ranking", **(parameters or REGRESSION)}
-    return asked if examination is None else {**asked, "examination": list(examination)}
+    engine = engine_arm(name)
+    client.create(name, dict(learner or spec()))
+    client.create(engine, {"task": "subset-ranking", "algorithm": "listnet"})
+    return client.create_experiment(
+        name,
+        {
+            "arms": [engine, name],
+            "method": "interleave",
+            "measure": "clicks",
+            "learn": [name],
+            "handover": True,
+            "behaviour": True,
+            **({} if wait is None else {"wait": wait}),
+        },
+    )
+
+
+def engine_arm(name: str) -> str:
+    """The arm that stands for the engine's order."""
+    return f"{name}.engine"
 
 
 @dataclass(slots=True)
@@ -36,21 +64,22 @@ class Counts:
 
     pages: int = 0
     learned: int = 0
+    mixed: int = 0
     engine: int = 0
     late: int = 0
     """The service was too slow: the engine's order."""
     failed: int = 0
     """The service was down, or refused: the engine's order."""
     unlearned: int = 0
-    """Feedback on a page that the service never saw."""
+    """Clicks on a page that the service never saw."""
 
 
 class Reranker:
-    """Re-ranks with a learner, or with the arms of an experiment. It may be shared by threads.
+    """Re-ranks by an experiment, as `prepare` makes it, or any other. It may be shared by threads.
 
-    With a learner the engine's order stays until clicks have shown the learned one to be better, see `evidence`; an
-    experiment decides by itself who is served what. A call to the service that takes longer than `deadline` seconds is
-    left behind, and so are calls while `workers` of them hang: the page is the engine's.
+    The service decides whose order a page has, by evidence that all clients share. A call that takes longer than `deadline`
+    seconds is left behind, and so are calls while `workers` of them hang: the page is the engine's. What went wrong last is
+    in `last_error`; each reason is logged once.
     """
 
     def __init__(
@@ -58,73 +87,102 @@ class Reranker:
         client: Client,
         name: str,
         *,
-        experiment: bool = False,
         features: Features | None = None,
         deadline: float = 0.15,
-        evidence: Evidence | None = None,
-        examination: Sequence[float] = EXAMINATION,
         workers: int = 8,
+        queue: int = 1000,
+        pause: float = 1.0,
     ) -> None:
-        self.name, self.experiment = name, experiment
+        self.name = name
         self.features = features or Features()
-        self.deadline, self.examination = deadline, examination
-        self.evidence = evidence or Evidence()
+        self.deadline = deadline
         self.counts = Counts()
+        self.last_error: str | None = None
         self._client = client
+        self._reasons: set[str] = set()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="feedrank-search")
         self._free = BoundedSemaphore(workers)
         self._lock = Lock()
+        self.outbox = Outbox(client.send, self._note, size=queue, pause=pause)
 
-    def rerank(self, query: str, results: Sequence[Result], *, unit: str | None = None) -> Reranked:
-        """The results in the order to show; `results` are in the engine's order, ids unique.
+    def rerank(
+        self,
+        query: str,
+        results: Sequence[Result],
+        *,
+        page: int = 10,
+        offset: int = 0,
+        unit: str | None = None,
+        prediction_id: str | None = None,
+        context: Mapping[str, float] | None = None,
+    ) -> Reranked:
+        """The page to show: places `offset` to `offset + page` of the results, which are in the engine's order.
 
-        `unit` is who searches (a session, a user), for an experiment.
+        `unit` is who searches (a session, a user): the next page goes on with the same order, and one unit's clicks count
+        only so much. `prediction_id` is an id of your own, such as the query id of a plugin. `context` are features of the
+        query or the user, for a learner with `"context": true`.
         """
+        if page < 1 or offset < 0:
+            raise ValueError("a page has at least 1 place, and an offset of at least 0")
         engine = [result.id for result in results]
-        if not results:
-            return Reranked([], Shown(None, [], []), "engine")
-        instance = {"items": self.features.items(query, results)}
-        found = self._within_deadline(lambda: self._predict(instance, unit))
-        if found is None:
-            return Reranked(list(results), Shown(None, engine, engine), "fallback")
-        learned = [entry.name for entry in found.ranking]
-        by, shown = self._choice(query, found, engine, learned)
-        place = {result.id: result for result in results}
-        page = Shown(found.prediction_id, shown, engine, () if self.experiment else learned)
-        return Reranked([place[id] for id in shown], page, by, found.version)
+        shown = list(results[offset : offset + page])
+        if not shown:
+            return Reranked([], Shown(None, [], engine), "engine")
+        fallback = Reranked(shown, Shown(None, [one.id for one in shown], engine), "fallback")
+        if (wrong := _wrong(engine)) is not None:
+            self._note(wrong)
+            self._count_lost(late=False)
+            return fallback
+        request: dict[str, Any] = {
+            "items": self.features.table(query, results),
+            "query": query[:2000],
+            "top": page,
+        }
+        request |= {"offset": offset} if offset else {}
+        request |= {"features": dict(context)} if context else {}
+        request |= {"prediction_id": prediction_id} if prediction_id else {}
+        reply = self._within_deadline(
+            lambda: self._client.experiment_predict(self.name, unit, request), fallback
+        )
+        if reply is None:
+            return fallback
+        return self._page(reply, {result.id: result for result in results}, engine)
 
-    def _predict(self, instance: Mapping[str, Any], unit: str | None) -> Prediction:
-        if not self.experiment:
-            return self._client.predict(self.name, instance)
-        return self._client.experiment_predict(self.name, unit, instance)
-
-    def _choice(
-        self, query: str, found: Prediction, engine: list[str], learned: list[str]
-    ) -> tuple[str, list[str]]:
+    def _page(self, reply: Prediction, results: Mapping[str, Result], engine: list[str]) -> Reranked:
+        shown = [entry.key for entry in reply.ranking]
+        by = {engine_arm(self.name): "engine", self.name: "learned", None: "mixed"}.get(
+            reply.learner, reply.learner or "mixed"
+        )
         with self._lock:
             self.counts.pages += 1
-            if self.experiment:
-                self.counts.learned += 1
-                return found.learner or "interleaved", learned
-            if found.version and coin(f"{self.name}\n{query}") < self.evidence.share:
-                self.counts.learned += 1
-                return "learned", learned
-            self.counts.engine += 1
-            return "engine", engine
+            self.counts.engine += by == "engine"
+            self.counts.mixed += by == "mixed"
+            self.counts.learned += by not in ("engine", "mixed")
+        version = (reply.versions or {}).get(self.name, reply.version)
+        page = Shown(reply.prediction_id, shown, engine)
+        return Reranked([results[id] for id in shown], page, by, version)
 
-    def _within_deadline(self, call: Callable[[], Prediction]) -> Prediction | None:
-        """The reply, or None (counted) if it does not come in time."""
+    def _within_deadline(self, call: Callable[[], Prediction], fallback: Reranked) -> Prediction | None:
+        """The reply, or None (counted) if it does not come in time or is not about these results."""
         if not self._free.acquire(blocking=False):
+            self._note("all workers hang: the service does not reply in time")
             self._count_lost(late=True)
             return None
         future: Future[Prediction] = self._pool.submit(call)
         future.add_done_callback(lambda _: self._free.release())
         try:
-            return future.result(self.deadline)
+            reply = future.result(self.deadline)
         except TimeoutError:
             future.cancel()
+            self._note(f"the service did not reply within {self.deadline:g} s")
             self._count_lost(late=True)
-        except ClientError:
+        except ClientError as error:
+            self._note(str(error))
+            self._count_lost(late=False)
+        else:
+            if set(fallback.page.engine).issuperset(entry.key for entry in reply.ranking):
+                return reply
+            self._note("the service ranked items that it was not given")
             self._count_lost(late=False)
         return None
 
@@ -134,44 +192,61 @@ class Reranker:
             self.counts.late += late
             self.counts.failed += not late
 
-    def clicked(self, page: Reranked | Shown | str, ids: Iterable[str]) -> bool:
-        """Send the clicks on a page, once its user is done with it; none is worth telling too.
+    def _note(self, reason: str) -> None:
+        with self._lock:
+            self.last_error = reason
+            first = reason not in self._reasons and len(self._reasons) < MOST_REASONS
+            if first:
+                self._reasons.add(reason)
+        if first:
+            log.warning("search %r is not learned from: %s", self.name, reason)
 
-        False if the service never saw the page, or has had these clicks before. A bare prediction id stands for a page
-        that was shown as predicted. Raises `ClientError`; `Conflict` if other clicks on this page came before.
+    def clicked(self, page: Reranked | Shown | str, ids: Iterable[str]) -> bool:
+        """Clicks as they come, one by one or together, repeated or late; never waits.
+
+        They join the page, and count once its window is over. False if the service never saw the page, or the queue is
+        full. A bare prediction id stands for its page.
         """
-        clicks = list(dict.fromkeys(ids))
-        sent = self._feedback(page, {"clicks": clicks})
-        shown = page.page if isinstance(page, Reranked) else page
-        if sent and isinstance(shown, Shown) and shown.learned:
-            gain = advantage(shown.shown, clicks, shown.engine, shown.learned, self.examination)
-            with self._lock:
-                self.evidence.add(gain)
-        return sent
+        prediction_id = self._id(page)
+        if prediction_id is None:
+            return False
+        return self.outbox.put(
+            experiment_requests.experiment_clicks(self.name, prediction_id, list(dict.fromkeys(ids)))
+        )
+
+    def closed(self, page: Reranked | Shown | str, ids: Iterable[str]) -> bool:
+        """All clicks on a page whose visitor is done, none among them, as one event at once; never waits."""
+        return self._feedback(page, {"clicks": list(dict.fromkeys(ids))})
 
     def judged(self, page: Reranked | Shown | str, grades: Mapping[str, float]) -> bool:
-        """Send grades, 0 or higher, from someone who judged the whole page; returns and raises as `clicked`."""
+        """Grades, 0 or higher, from someone who judged the whole page; never waits."""
         return self._feedback(page, {"relevance": dict(grades)})
 
     def _feedback(self, page: Reranked | Shown | str, truth: dict[str, Any]) -> bool:
-        shown = page.page if isinstance(page, Reranked) else page
-        event = dict(truth)
-        if isinstance(shown, str):
-            event["prediction_id"] = shown
-        elif shown.prediction_id is None:
+        prediction_id = self._id(page)
+        if prediction_id is None:
+            return False
+        event = {"prediction_id": prediction_id, **truth}
+        return self.outbox.put(experiment_requests.experiment_feedback(self.name, event))
+
+    def _id(self, page: Reranked | Shown | str) -> str | None:
+        id = page if isinstance(page, str) else page.prediction_id
+        if id is None:
             with self._lock:
                 self.counts.unlearned += 1
-            return False
-        else:
-            event["prediction_id"] = shown.prediction_id
-            if shown.shown and not self.experiment and list(shown.shown) != list(shown.learned):
-                event["served"] = {"ranking": list(shown.shown)}
-        if self.experiment:
-            return not self._client.experiment_feedback(self.name, event).get("duplicate")
-        return not self._client.feedback(self.name, event).duplicate
+        return id
+
+    def status(self) -> Experiment:
+        """The evidence on the server: `handover` has the shares, `differences` the clicks. Raises `ClientError`."""
+        return self._client.experiment(self.name)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until all clicks are sent or dropped; whether that was so within `timeout` seconds."""
+        return self.outbox.flush(timeout)
 
     def close(self) -> None:
-        """Let go of the threads; calls that hang are not waited for."""
+        """Send what is queued, for at most a second, and let go of the threads; calls that hang are not waited for."""
+        self.outbox.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def __enter__(self) -> Reranker:
@@ -179,3 +254,13 @@ class Reranker:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _wrong(ids: Sequence[object]) -> str | None:
+    """What keeps these ids from being ranked, if anything."""
+    if strange := [id for id in ids if not isinstance(id, str) or not id]:
+        return f"ids of results are text: {strange[0]!r} is not"
+    if len(set(ids)) < len(ids):
+        twin = next(id for place, id in enumerate(ids) if id in ids[:place])
+        return f"ids of results are unique: {twin!r} is duplicated"
+    return None

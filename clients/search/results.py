@@ -20,7 +20,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One page of results, as much of it as feedback needs: ids in the order of the engine, of the learner, of the page.
+    """One page of results, as much of it as feedback needs: the ids as shown, and in the engine's order.
 
     It is plain data, so a page, a session or a cache can keep it until the click comes: `Shown(**json)`.
     """
@@ -28,7 +28,6 @@ class Shown:
     prediction_id: str | None
     shown: Sequence[str]
     engine: Sequence[str]
-    learned: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As `Shown(**json)` takes it back."""
@@ -36,16 +35,15 @@ class Shown:
             "prediction_id": self.prediction_id,
             "shown": list(self.shown),
             "engine": list(self.engine),
-            "learned": list(self.learned),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """Results in the order to show, and `page`, what `clicked` and `judged` want.
+    """The results to show, in order, and `page`, what `clicked`, `closed` and `judged` want.
 
-    `by` is `learned`, `engine` (the evidence for the learned order is not there yet), an arm of an experiment, or
-    `fallback` (the service was slow or down: the engine's order).
+    `by` is `learned`, `engine` (the evidence for the learned order is not there yet), `mixed` (drafted from both), an arm
+    of another experiment, or `fallback` (the service was slow or down: the engine's order).
     """
 
     results: list[Result]

@@ -1,8 +1,11 @@
-"""User Behavior Insights (OpenSearch's open schema): its queries and events as feedback, and ours as its events.
+"""User Behavior Insights (the open schema o19s/ubi 1.x, and OpenSearch's plugin): its events as clicks, and ours as events.
 
-A page's prediction id is its `query_id`. An event says which action (`action_name`) met which object
-(`event_attributes.object.object_id`) at which place (`event_attributes.position.ordinal`); the query it belongs to
-lists what was shown (`query_response_hit_ids`).
+The plugin's own `query_id` is the prediction id of the page: hand it to `rerank`, and what was shown is remembered by the
+service. `query_response_hit_ids` are the hits in the engine's order, not the page. An event says which action
+(`action_name`) met which object (`event_attributes.object`) at which place (`event_attributes.position.ordinal`).
+
+Read as they are stored: inside `_source` or bare, `object` one or a list, ids text or numbers, `ordinal` a number, digits,
+or an object that holds one.
 """
 
 from __future__ import annotations
@@ -12,9 +15,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from .results import Reranked, Shown
+from .results import Reranked
 
-__all__ = ["CLICKS", "Visit", "click_event", "query_record", "visits"]
+__all__ = ["CLICKS", "Visit", "click_event", "hits", "query_id", "query_record", "visits"]
 
 CLICKS = ("click", "click_through", "add_to_cart", "purchase")
 """Actions that say `this one`; impressions, hovers and the rest only show that a place was looked at."""
@@ -22,16 +25,37 @@ CLICKS = ("click", "click_through", "add_to_cart", "purchase")
 
 @dataclass(slots=True)
 class Visit:
-    """What happened on one page: the ids of a query's hits as shown, and those acted on, in order of time."""
+    """What happened on one page: the hits in the engine's order, places that events name, and the ids acted on, by time."""
 
     query_id: str
-    shown: list[str] = field(default_factory=list)
+    query: str = ""
+    unit: str | None = None
+    engine: list[str] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
     clicked: list[str] = field(default_factory=list)
 
-    @property
-    def page(self) -> Shown:
-        """What `Reranker.clicked` takes, with `clicked`."""
-        return Shown(self.query_id, self.shown, ())
+    def page(self, size: int) -> list[str]:
+        """The ids that were shown, for a log without predictions: whole pages of hits, or else by the places of events."""
+        if not self.engine:
+            return sorted(self.places, key=self.places.__getitem__)[:size]
+        first = min(self.places.values(), default=1)
+        last = max([size, *(place - min(first, 1) + 1 for place in self.places.values())])
+        return self.engine[: -(-last // size) * size]
+
+
+def query_id(reply: Mapping[str, Any]) -> str | None:
+    """The id that the plugin gave a search: `ext.ubi.query_id` of its reply."""
+    ext = reply.get("ext")
+    ubi = ext.get("ubi") if isinstance(ext, Mapping) else None
+    id = ubi.get("query_id") if isinstance(ubi, Mapping) else None
+    return str(id) if id else None
+
+
+def hits(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The records in the reply of a search of `ubi_queries` or `ubi_events`."""
+    outer = reply.get("hits")
+    inner = outer.get("hits") if isinstance(outer, Mapping) else None
+    return [one for one in inner if isinstance(one, Mapping)] if isinstance(inner, list) else []
 
 
 def visits(
@@ -39,45 +63,83 @@ def visits(
     queries: Iterable[Mapping[str, Any]] = (),
     actions: Sequence[str] = CLICKS,
 ) -> dict[str, Visit]:
-    """The pages by query id. What was shown is taken from the query's record, else from the places in its events.
-
-    Events without a query id or an object are not about results, and are passed over; each object counts once.
-    """
-    found: dict[str, Visit] = {}
-    for record in queries:
+    """The pages by query id. Events without a query id or an object are not about results; each object counts once."""
+    parsed: dict[str, Visit] = {}
+    for record in map(_source, queries):
         if record.get("query_id"):
-            visit = found.setdefault(str(record["query_id"]), Visit(str(record["query_id"])))
-            visit.shown = [str(id) for id in record.get("query_response_hit_ids") or ()]
-    listed = {id for id, visit in found.items() if visit.shown}
-    placed: dict[str, dict[str, int]] = {}
-    for event in sorted(events, key=lambda event: str(event.get("timestamp", ""))):
-        attributes = event.get("event_attributes") or {}
-        thing = attributes.get("object") or {}
-        query_id, object_id = event.get("query_id"), thing.get("object_id")
-        if not query_id or object_id is None:
+            visit = parsed.setdefault(str(record["query_id"]), Visit(str(record["query_id"])))
+            visit.query = str(record.get("user_query") or "")
+            visit.unit = _unit(record)
+            listed = record.get("query_response_hit_ids")
+            visit.engine = list(dict.fromkeys(map(str, listed))) if isinstance(listed, list) else []
+    for event in sorted(map(_source, events), key=lambda event: str(event.get("timestamp", ""))):
+        if not event.get("query_id"):
             continue
-        visit = found.setdefault(str(query_id), Visit(str(query_id)))
-        ordinal = (attributes.get("position") or {}).get("ordinal")
-        if isinstance(ordinal, int):
-            placed.setdefault(visit.query_id, {})[str(object_id)] = ordinal
-        if event.get("action_name") in actions and str(object_id) not in visit.clicked:
-            visit.clicked.append(str(object_id))
-    for id, places in placed.items():
-        if id not in listed:
-            found[id].shown = sorted(places, key=places.__getitem__)
-    return found
+        attributes = _mapping(event.get("event_attributes"))
+        ids = _objects(attributes.get("object"))
+        if not ids:
+            continue
+        visit = parsed.setdefault(str(event["query_id"]), Visit(str(event["query_id"])))
+        visit.unit = visit.unit or _unit(event)
+        place = _ordinal(attributes.get("position"))
+        for id in ids:
+            if place is not None and len(ids) == 1:
+                visit.places[id] = place
+            if event.get("action_name") in actions and id not in visit.clicked:
+                visit.clicked.append(id)
+    return parsed
+
+
+def _source(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    inner = record.get("_source")
+    return inner if isinstance(inner, Mapping) else record
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _unit(record: Mapping[str, Any]) -> str | None:
+    id = record.get("client_id") or record.get("user_id") or record.get("session_id")
+    return str(id) if id else None
+
+
+def _objects(value: object) -> list[str]:
+    """The ids of one object or of a list of them."""
+    listed = value if isinstance(value, list) else [value]
+    ids = []
+    for one in listed:
+        own = _mapping(one)
+        id = own.get("object_id", own.get("internal_id")) if own else None
+        if isinstance(id, str | int) and not isinstance(id, bool) and str(id):
+            ids.append(str(id))
+    return ids
+
+
+def _ordinal(value: object) -> int | None:
+    """The place in `position`, however deep it lies."""
+    if isinstance(value, Mapping):
+        for name in ("ordinal", "value", "index"):
+            if name in value:
+                return _ordinal(value[name])
+        return None
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != int(value):
+        return None
+    return int(value)
 
 
 def query_record(
     page: Reranked, query: str, *, client_id: str, application: str = "", now: datetime | None = None
 ) -> dict[str, Any]:
-    """The record of a page for `ubi_queries`."""
+    """The record of a page for `ubi_queries`, hits in the engine's order as the plugin writes them."""
     return {
         "application": application,
         "query_id": page.prediction_id,
         "client_id": client_id,
         "user_query": query,
-        "query_response_hit_ids": list(page.page.shown),
+        "query_response_hit_ids": list(page.page.engine),
         "timestamp": (now or datetime.now(UTC)).isoformat(),
     }
 

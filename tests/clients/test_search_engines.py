@@ -167,17 +167,18 @@ def test_ubi_events_become_visits():
         {"action_name": "click", "query_id": "q1", "event_attributes": {}},
     ]
     found = ubi.visits(events, queries)
-    assert found["q1"] == ubi.Visit("q1", ["a", "b", "c"], ["b", "c"])
-    assert found["q2"] == ubi.Visit("q2", ["x", "y"], ["y"])  # shown, as far as its events tell
-    assert found["q3"] == ubi.Visit("q3")  # nobody clicked: that is worth telling
-    assert found["q1"].page == Shown("q1", ["a", "b", "c"], ())
+    assert (found["q1"].engine, found["q1"].clicked) == (["a", "b", "c"], ["b", "c"])
+    assert found["q1"].page(2) == ["a", "b", "c"]  # the third was reached, so its page was shown
+    assert found["q2"].page(10) == ["x", "y"]  # shown, as far as its events tell
+    assert found["q3"] == ubi.Visit("q3")  # nobody clicked
     assert ubi.visits(events, actions=["hover"])["q1"].clicked == ["a"]
 
 
 def test_our_pages_become_ubi_records_and_come_back():
-    page = Reranked([], Shown("p1", ["b", "a"], ["a", "b"], ["b", "a"]), "learned", 3)
+    page = Reranked([], Shown("p1", ["b", "a"], ["a", "b"]), "learned", 3)
     record = ubi.query_record(page, "shoes", client_id="c")
     clicked = ubi.click_event(page, "a", client_id="c")
     assert record["user_query"] == "shoes"
     assert clicked["event_attributes"]["position"] == {"ordinal": 2}
-    assert ubi.visits([clicked], [record]) == {"p1": ubi.Visit("p1", ["b", "a"], ["a"])}
+    (visit,) = ubi.visits([clicked], [record]).values()
+    assert (visit.query_id, visit.engine, visit.clicked) == ("p1", ["a", "b"], ["a"])

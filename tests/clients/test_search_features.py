@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -16,7 +17,11 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 def features(query, results, **options):
     """{id: features}, with what was left out as 0 on demand."""
-    return {item["id"]: item["features"] for item in Features(**options).items(query, results, NOW)}
+    table = Features(**options).table(query, results, NOW)
+    return {
+        id: {name: value for name, value in zip(table["columns"], row, strict=True) if value}
+        for id, row in zip(table["ids"], table["rows"], strict=True)
+    }
 
 
 def test_the_engines_score_and_place():
@@ -52,7 +57,7 @@ def test_the_query_meets_a_field():
     assert having("prefix") == {"same", "start"}
     assert having("phrase") == {"same", "start", "inside"}
     assert {id: one.get("title:coverage", 0) for id, one in found.items()} == {
-        "same": 1, "start": 1, "inside": 1, "apart": 1, "half": 0.5, "none": 0, "longer": 0.5,
+        "same": 1, "start": 1, "inside": 1, "apart": 1, "half": 0.5, "none": 0, "longer": 1,
     }  # fmt: skip
     assert found["half"]["title:length"] == pytest.approx(1 / (1 + math.log(2)))
 
@@ -126,13 +131,40 @@ odd = st.one_of(
 )
 def test_no_document_is_too_odd(query, rows):
     results = [Result(str(i), score, {"t": a, "d": b, "p": c}) for i, (score, a, b, c) in enumerate(rows)]
-    items = Features(text=["t", "missing"], freshness="d", popularity="p", extra=["p"]).items(
+    table = Features(text=["t", "t.a", "missing"], freshness="d", popularity="p", extra=["p"]).table(
         query, results, NOW
     )
-    assert [item["id"] for item in items] == [result.id for result in results]
-    assert all(math.isfinite(value) and value for item in items for value in item["features"].values())
+    assert table["ids"] == [result.id for result in results]
+    assert all(len(row) == len(table["columns"]) and all(map(math.isfinite, row)) for row in table["rows"])
 
 
 @given(st.text())
+def test_words_are_the_same_in_composed_and_decomposed_form(text):
+    assert words(unicodedata.normalize("NFC", text)) == words(unicodedata.normalize("NFD", text))
+
+
+@given(st.text(st.characters(max_codepoint=127)))
 def test_the_fast_way_to_words_is_the_plain_one(text):
     assert words(text) == re.findall(r"\w+", text.casefold())
+
+
+def test_accents_and_stems_meet():
+    titles = {"a": "Cafés", "b": "cafe", "c": "running shoe", "d": "ＣＡＦＥ"}
+    results = [Result(id, 1.0, {"title": text}) for id, text in titles.items()]
+    assert {id for id, one in features("café", results, text=["title"]).items() if "title:coverage" in one} == {
+        "a", "b", "d",
+    }  # fmt: skip
+    assert features("runs shoes", results, text=["title"])["c"]["title:coverage"] == 1
+    plain = features("runs shoes", results, text=["title"], language=None)
+    assert "title:coverage" not in plain["c"]
+    with pytest.raises(KeyError):
+        Features(language="klingon")
+
+
+def test_fields_may_lie_deep():
+    fields = {"product": {"title": "red shoes", "offers": [{"price": 9}, {"price": 7}]}, "a.b": "red"}
+    found = features(
+        "red", [Result("x", 1.0, fields)], text=["product.title", "a.b"], extra=["product.offers.price"]
+    )
+    assert found["x"]["product.title:coverage"] == found["x"]["a.b:coverage"] == 1
+    assert found["x"]["product.offers.price"] == 9

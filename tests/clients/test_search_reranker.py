@@ -1,14 +1,14 @@
 """The re-ranker against the real service in process, and against services that are slow, down or wrong."""
 
+import logging
 import threading
-import time
 from zlib import crc32
 
 import httpx
 import pytest
 
-from feedrank.clients import Client, Conflict, NotFound, Retry
-from feedrank.clients.search import Evidence, Features, Reranker, Result, Shown, spec, ubi
+from feedrank.clients import Client, Conflict, Retry
+from feedrank.clients.search import Features, Reranker, Result, Shown, prepare, spec
 from feedrank.embedded import Embedded
 
 RESULTS = [
@@ -32,15 +32,16 @@ def make(client, request):
     """`make(**options)`: a re-ranker with a learner of its own."""
     made = []
     name = f"s{crc32(request.node.name.encode())}"  # coins belong to names: the same on every run
-    client.create(name, spec())
+    prepare(client, name)
 
     def build(**options):
-        made.append(Reranker(client, name, **{"features": FEATURES, "deadline": 30, **options}))
+        made.append(Reranker(client, name, **{"features": FEATURES, "deadline": 300, **options}))
         return made[-1]
 
     yield build
     for one in made:
         one.close()
+    client.delete_experiment(name)
     client.delete(name)
 
 
@@ -48,86 +49,118 @@ def ids(page):
     return [result.id for result in page.results]
 
 
+def visit(reranker, number, clicked="right"):
+    page = reranker.rerank(f"shoes {number}", RESULTS, unit=f"visitor {number}")
+    assert reranker.closed(page, [clicked])
+    assert reranker.flush(300)
+    return page
+
+
 def test_without_feedback_the_engines_order_stays(make):
-    reranker = make(evidence=Evidence(start=0.999999))
+    reranker = make()
     page = reranker.rerank("shoes", RESULTS)
     assert ids(page) == ENGINE
-    assert (page.by, page.version) == ("engine", 0)
+    assert page.by == "engine"
     assert page.prediction_id
     assert page.results[0] is RESULTS[0]
     assert reranker.counts.engine == 1
+    assert reranker.last_error is None
 
 
-def test_clicks_change_the_order(make):
-    reranker = make(evidence=Evidence(start=0.999999))
-    for _ in range(5):
-        assert reranker.clicked(reranker.rerank("shoes", RESULTS), ["right"])
-    page = reranker.rerank("shoes", RESULTS)
+def test_evidence_grows_on_the_server_and_hands_over_for_every_client(make):
+    first, second = make(), make()
+    by = [visit(first if number % 2 else second, number).by for number in range(250)]
+    assert by[:50] == ["engine"] * 50
+    assert "mixed" in by
+    status = first.status().handover
+    assert status == second.status().handover
+    assert status["proved"]
+    assert status["share"] > 0.9
+    assert by[-30:].count("learned") > 20
+    page = make().rerank("shoes", RESULTS, unit="a new process")
     assert ids(page)[0] == "right"
-    assert (page.by, page.version) == ("learned", 5)
-    assert reranker.counts.learned == 5  # the first page had nothing to go by
 
 
-def test_judgements_change_the_order_and_are_no_evidence_of_clicks(make):
+def test_what_is_not_on_the_page_can_neither_be_clicked_nor_skipped(make, client):
     reranker = make()
-    before = reranker.evidence.share
-    for _ in range(3):
-        assert reranker.judged(reranker.rerank("shoes", RESULTS), {"right": 2, "plain": 1})
-    assert list(reranker.rerank("shoes", RESULTS).page.learned) == ["right", "plain", "loud"]
-    assert reranker.evidence.share == before
-
-
-def test_the_learned_order_waits_for_evidence_then_takes_over(make):
-    reranker = make()
-    by = []
-    for number in range(120):
-        page = reranker.rerank(f"shoes {number}", RESULTS)
-        by.append(page.by)
-        reranker.clicked(page, ["right"])
-    assert by[:5] == ["engine"] * 5
-    assert by[-5:] == ["learned"] * 5
-    assert reranker.evidence.pages == 120
-    assert reranker.evidence.share > 0.99
-
-
-def test_clicks_are_read_by_the_page_that_was_shown(make, client):
-    reranker = make(evidence=Evidence(start=1e-9))
-    reranker.judged(reranker.rerank("shoes", RESULTS), {"right": 1})
-    page = reranker.rerank("shoes", RESULTS)
-    assert page.page.learned[0] == "right"
-    assert ids(page) == ENGINE
-    reranker.clicked(page, ["plain"])
-    *_, event = client.events(reranker.name).events
-    assert event["served"] == {"ranking": ENGINE}
-
-
-def test_a_click_counts_once_and_other_clicks_on_the_same_page_are_refused(make):
-    reranker = make()
-    page = reranker.rerank("shoes", RESULTS)
-    assert reranker.clicked(page, ["right"])
-    assert not reranker.clicked(page, ["right", "right"])
-    assert reranker.evidence.pages == 1
-    with pytest.raises(Conflict):
-        reranker.clicked(page, ["plain"])
-
-
-def test_pages_travel_as_json_and_as_bare_ids(make, client):
-    reranker = make()
-    page = reranker.rerank("shoes", RESULTS)
-    assert make().clicked(Shown(**page.page.to_json()), ["right"])
-    assert reranker.clicked(reranker.rerank("shoes", RESULTS).prediction_id, ["plain"])
-    assert client.learner(reranker.name).version == 2
-
-
-def test_ubi_events_teach(make, client):
-    reranker = make()
-    page = reranker.rerank("shoes", RESULTS)
-    events = [ubi.click_event(page, "right", client_id="me")]
-    for visit in ubi.visits(events, [ubi.query_record(page, "shoes", client_id="me")]).values():
-        assert reranker.clicked(visit.page, visit.clicked)
+    page = reranker.rerank("shoes", RESULTS, page=2)
+    assert ids(page) == ["loud", "plain"]
+    reranker.closed(page, ["right"])
+    assert reranker.flush(300)
+    assert reranker.outbox.counts.refused == 1
+    assert "right" in reranker.last_error
+    reranker.closed(page, ["plain"])
+    assert reranker.flush(300)
     (event,) = client.events(reranker.name).events
-    assert event["truth"] == {"clicks": ["right"]}
-    assert event["served"] == {"ranking": ENGINE}
+    assert event["instance"]["items"]["ids"] == ["loud", "plain"]
+    assert event["truth"] == {"relevance": {"plain": 1}}
+
+
+def test_the_next_page_goes_on_where_the_last_one_ended(make):
+    reranker = make()
+    many = [Result(f"d{i}", 30.0 - i, {"good": i % 3}) for i in range(25)]
+    for number in range(60):
+        page = reranker.rerank(f"q{number}", many, unit=f"u{number}")
+        reranker.closed(page, [page.page.shown[2]])
+    assert reranker.flush(300)
+    mixed = 0
+    for number in range(30):
+        pages = [reranker.rerank("again", many, offset=o, unit=f"v{number}") for o in (0, 10, 20, 30)]
+        assert [len(one.results) for one in pages] == [10, 10, 5, 0]
+        assert sorted(id for one in pages for id in ids(one)) == sorted(one.id for one in many)
+        mixed += pages[0].by == "mixed"
+    assert mixed
+
+
+def test_clicks_come_one_by_one_and_count_once_together(client):
+    prepare(client, "windows", wait=0.2)
+    with Reranker(client, "windows", features=FEATURES, deadline=300) as reranker:
+        page = reranker.rerank("shoes", RESULTS)
+        for id in ("right", "plain", "right"):
+            assert reranker.clicked(Shown(**page.page.to_json()), [id])
+        assert reranker.flush(300)
+        assert reranker.outbox.counts.sent + reranker.outbox.counts.refused == 3
+        done = threading.Event()
+        for _ in range(600):
+            if client.learner("windows").version:
+                break
+            done.wait(0.1)
+        (event,) = client.events("windows").events
+        assert set(event["truth"]["relevance"]) <= {"right", "plain"}
+
+
+def test_a_query_id_of_ones_own_names_the_page(make, client):
+    reranker = make()
+    page = reranker.rerank("shoes", RESULTS, prediction_id="ubi-query-1")
+    assert page.prediction_id == "ubi-query-1"
+    assert reranker.closed("ubi-query-1", ["right"])
+    assert reranker.closed("ubi-query-1", ["right"])
+    assert reranker.flush(300)
+    assert client.learner(reranker.name).version == 1
+
+
+def test_judgements_teach_too(make, client):
+    reranker = make()
+    reranker.judged(reranker.rerank("shoes", RESULTS), {"right": 2, "plain": 1})
+    assert reranker.flush(300)
+    (event,) = client.events(reranker.name).events
+    assert event["truth"] == {"relevance": {"right": 2, "plain": 1}}
+
+
+def test_behaviour_is_among_the_features_that_are_learned(make, client):
+    reranker = make()
+    for _ in range(2):
+        page = reranker.rerank("shoes", RESULTS, unit="me")
+        reranker.closed(page, ["right"])
+        assert reranker.flush(300)
+    first, second = (event["instance"]["items"] for event in client.events(reranker.name).events)
+    names = ["behaviour:item", "behaviour:query", "behaviour:unit"]
+    assert first["columns"][-3:] == second["columns"][-3:] == names
+    before, after = (dict(zip(one["ids"], one["rows"], strict=True)) for one in (first, second))
+    assert before["right"][-3:] == before["loud"][-3:]
+    assert after["right"][-1] == 1
+    assert after["loud"][-1] == 0
+    assert after["right"][-2] > after["right"][-3] > after["loud"][-3] > after["loud"][-2]
 
 
 def test_nothing_found_is_nothing_to_ask(make):
@@ -137,65 +170,121 @@ def test_nothing_found_is_nothing_to_ask(make):
     assert not reranker.clicked(page, [])
 
 
-@pytest.mark.parametrize("method", ["split", "interleave"])
-def test_an_experiment_decides_who_sees_what(client, method):
-    for name in ("engine", "learned"):
-        client.create(f"{method}-{name}", spec())
-    plan = {
-        "arms": [f"{method}-engine", f"{method}-learned"],
-        "method": method,
-        "learn": [f"{method}-learned"],
-    }
-    client.create_experiment(method, {**plan, "measure": "clicks"})
-    with Reranker(client, method, experiment=True, features=FEATURES, deadline=30) as reranker:
-        for number in range(12):
-            page = reranker.rerank("shoes", RESULTS, unit=f"user {number}")
-            assert reranker.clicked(page, ["right"])
-        learned = [reranker.rerank("shoes", RESULTS, unit=f"user {number}") for number in range(12, 32)]
-    assert client.learner(f"{method}-engine").version == 0
-    assert client.learner(f"{method}-learned").version == 12
-    orders = {tuple(ids(page)) for page in learned}
-    assert tuple(ENGINE) in orders or method == "interleave"
-    assert any(order[0] == "right" for order in orders)
-    assert any(order[0] == "loud" for order in orders)
-    assert {page.by for page in learned} == ({"interleaved"} if method == "interleave" else set(plan["arms"]))
+def test_any_experiment_can_decide_who_sees_what(client):
+    for name in ("old", "new"):
+        client.create(name, spec())
+    client.create_experiment("split", {"arms": ["old", "new"], "measure": "clicks"})
+    with Reranker(client, "split", features=FEATURES, deadline=300) as reranker:
+        assert {visit(reranker, number).by for number in range(12)} == {"old", "new"}
+    assert client.learner("new").version == 12
+
+
+# What is wrong is said
+
+
+@pytest.mark.parametrize(
+    ("results", "reason"),
+    [
+        ([RESULTS[0], RESULTS[0]], "'loud' is duplicated"),
+        ([RESULTS[0], Result(7, 1.0)], "7 is not"),
+        ([RESULTS[0], Result("", 1.0)], "'' is not"),
+    ],
+)
+def test_odd_ids_cost_the_new_order_not_the_page_and_are_said_once(make, caplog, results, reason):
+    reranker = make()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert reranker.rerank("shoes", results).results == results
+    assert reranker.counts.failed == 3
+    assert reason in reranker.last_error
+    assert len([one for one in caplog.records if reason in one.message]) == 1
+
+
+def test_too_many_features_are_said(make):
+    reranker = make(features=Features(extra=[f"n{i}" for i in range(200_000)]))
+    assert reranker.rerank("shoes", RESULTS).by == "fallback"
+    assert "features" in reranker.last_error
+
+
+def test_a_learner_of_another_task_is_said(client):
+    for name in ("spam", "other"):
+        client.create(name, {"task": "multiclass"})
+    client.create_experiment("labels", {"arms": ["spam", "other"]})
+    with Reranker(client, "labels", features=FEATURES, deadline=300) as reranker:
+        assert reranker.rerank("shoes", RESULTS).by == "fallback"
+        assert reranker.last_error.startswith("422")
+    with pytest.raises(Conflict):
+        prepare(client, "spam")
 
 
 # Services that are slow, down or wrong
 
 
 def test_a_slow_service_costs_the_deadline_and_no_more():
-    hang = threading.Event()
+    hang, waited = threading.Event(), []
 
-    def slow(_):
-        hang.wait(10)
+    def slow(request):
+        waited.append(request)
+        hang.wait()
         return httpx.Response(503)
 
     with Client("http://slow", transport=httpx.MockTransport(slow), retry=Retry(attempts=1)) as client:
-        reranker = Reranker(client, "s", deadline=0.5, workers=2)
-        took = []
-        for _ in range(4):
-            begun = time.perf_counter()
-            page = reranker.rerank("shoes", RESULTS)
-            took.append(time.perf_counter() - begun)
-            assert ids(page) == ENGINE
-            assert (page.by, page.prediction_id) == ("fallback", None)
-        assert all(0.5 <= one < 5 for one in took[:2])
-        assert all(one < 0.5 for one in took[2:])  # all workers hang: nobody waits for them
-        assert (reranker.counts.late, reranker.counts.pages) == (4, 4)
-        assert not reranker.clicked(page, ["right"])
-        assert reranker.counts.unlearned == 1
-        hang.set()
-        reranker.close()
+        reranker = Reranker(client, "s", deadline=0.1, workers=2, queue=2)
+        try:
+            for _ in range(4):
+                page = reranker.rerank("shoes", RESULTS)
+                assert ids(page) == ENGINE
+                assert (page.by, page.prediction_id) == ("fallback", None)
+            assert (reranker.counts.late, reranker.counts.pages) == (4, 4)
+            assert len(waited) <= 2  # all workers hang: nobody waits for them
+            assert not reranker.clicked(page, ["right"])
+            assert reranker.counts.unlearned == 1
+            assert [reranker.clicked(f"p{i}", []) for i in range(6)][-1] is False  # full, and nobody waited
+            assert reranker.outbox.counts.lost >= 3
+        finally:
+            hang.set()
+            reranker.close()
 
 
-def test_a_service_that_comes_back_is_used_again(make, client):
+def test_lost_clicks_are_sent_again_in_the_background():
+    replies = iter([httpx.ConnectError("down"), 503, 202])
+    seen = []
+
+    def flaky(request):
+        seen.append(request.url.path)
+        reply = next(replies)
+        if isinstance(reply, Exception):
+            raise reply
+        return httpx.Response(reply, json={})
+
+    with (
+        Client("http://x", transport=httpx.MockTransport(flaky), retry=Retry(attempts=1)) as client,
+        Reranker(client, "s", pause=0.0) as reranker,
+    ):
+        assert reranker.clicked("p1", ["right"])
+        assert reranker.flush(300)
+        assert seen == ["/v1/experiments/s/clicks"] * 3
+        counts = reranker.outbox.counts
+        assert (counts.sent, counts.retried, counts.lost) == (1, 2, 0)
+
+
+def test_clicks_that_never_get_through_are_counted():
+    down = httpx.MockTransport(lambda _: httpx.Response(503))
+    with (
+        Client("http://x", transport=down, retry=Retry(attempts=1)) as client,
+        Reranker(client, "s", pause=0.0) as reranker,
+    ):
+        assert reranker.clicked("p1", ["right"])
+        assert reranker.flush(300)
+        assert (reranker.outbox.counts.lost, reranker.outbox.counts.retried) == (1, 4)
+
+
+def test_a_service_that_comes_back_is_used_again(make):
     reranker = make()
     name, reranker.name = reranker.name, "nobody"
     assert reranker.rerank("shoes", RESULTS).by == "fallback"
     assert reranker.counts.failed == 1
-    with pytest.raises(NotFound):
-        reranker.judged("no-such-prediction", {"right": 1})
+    assert "nobody" in reranker.last_error
     reranker.name = name
     assert reranker.rerank("shoes", RESULTS).by == "engine"
 
@@ -203,45 +292,33 @@ def test_a_service_that_comes_back_is_used_again(make, client):
 def test_a_service_that_is_down_is_counted():
     with (
         Client("http://127.0.0.1:1", retry=Retry(attempts=1)) as client,
-        Reranker(client, "s", deadline=5) as reranker,
+        Reranker(client, "s", deadline=300) as reranker,
     ):
         assert ids(reranker.rerank("shoes", RESULTS)) == ENGINE
         assert reranker.counts.failed == 1
 
 
-def test_a_wrong_reply_is_counted():
-    garbled = httpx.MockTransport(lambda _: httpx.Response(200, content=b"<html>"))
-    with Client("http://x", transport=garbled) as client, Reranker(client, "s", deadline=5) as reranker:
+@pytest.mark.parametrize("content", [b"<html>", b'{"ranking": [{"id": "stranger", "score": 1}]}'])
+def test_a_wrong_reply_is_counted(content):
+    page = httpx.MockTransport(lambda _: httpx.Response(200, content=content))
+    with Client("http://x", transport=page) as client, Reranker(client, "s", deadline=300) as reranker:
         assert ids(reranker.rerank("shoes", RESULTS)) == ENGINE
         assert reranker.counts.failed == 1
 
 
-def test_twin_ids_cost_the_new_order_not_the_page(make):
+def test_threads_share_a_reranker(make, client):
     reranker = make()
-    assert ids(reranker.rerank("shoes", [RESULTS[0], RESULTS[0]])) == ["loud", "loud"]
-    assert reranker.counts.failed == 1
 
+    def visits(thread):
+        for number in range(5):
+            page = reranker.rerank("shoes", RESULTS, unit=f"{thread} {number}")
+            reranker.closed(page, ["right"])
 
-def test_threads_share_a_reranker(make):
-    reranker = make()
-    pages = []
-
-    def visit():
-        for _ in range(5):
-            page = reranker.rerank("shoes", RESULTS)
-            reranker.clicked(page, ["right"])
-            pages.append(page)
-
-    threads = [threading.Thread(target=visit) for _ in range(4)]
+    threads = [threading.Thread(target=visits, args=(thread,)) for thread in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(pages) == reranker.counts.pages == reranker.evidence.pages == 20
-
-
-def test_the_spec_of_clicks():
-    assert spec()["examination"][0] == 1
-    assert "examination" not in spec(None)
-    assert spec(algorithm="slam")["algorithm"] == "slam"
-    assert "normalize" not in spec(algorithm="slam")
+    assert reranker.flush(300)
+    assert reranker.counts.pages == 20
+    assert client.learner(reranker.name).version == 20

@@ -27,11 +27,13 @@ function element(name, text, kind) {
   return made;
 }
 
-function row(result) {
+function row(result, place) {
   const item = document.createElement("li");
   const title = element("button", result.id);
   title.type = "button";
   title.addEventListener("click", () => open(item, title, result));
+  const moved = result.engine - (place + 1);
+  if (moved !== 0) item.append(element("span", `${moved > 0 ? "▲" : "▼"} ${Math.abs(moved)}`, "moved"));
   item.append(title, " ", element("span", result.kind, "kind"));
   item.append(element("p", result.body.split("\n", 1)[0], "summary"));
   return item;
@@ -48,6 +50,7 @@ async function open(item, title, result) {
   const done = await guarded(() => ask("/click", { prediction_id: page.prediction_id, id: result.id }));
   if (done && done.learned) {
     title.classList.add("clicked");
+    tell(done.lesson);
     await refresh();
   }
 }
@@ -68,8 +71,18 @@ async function search(event) {
   if (!found) return;
   page = found;
   at("results").replaceChildren(...found.results.map(row));
-  const late = found.by === "fallback" ? " in the engine's order: the service did not answer in time" : "";
-  say(`${found.results.length} results${late}`);
+  const by = {
+    fallback: "in the engine's order: the service did not answer in time",
+    engine: "in the engine's order",
+    mixed: "drafted from the engine's order and the learned one",
+    learned: "in the learned order",
+  };
+  say(`${found.results.length} results ${by[found.by]}`);
+}
+
+function tell(lesson) {
+  at("lesson").hidden = !lesson;
+  at("lesson").textContent = lesson || "";
 }
 
 const percent = (value) => (value === null ? "none yet" : `${(100 * value).toFixed(1)} %`);
@@ -81,8 +94,22 @@ function show(status) {
   at("learned").textContent = percent(status.learned.mean);
   at("difference").textContent = middle === null ? "unknown"
     : `${percent(middle)} (between ${percent(lower)} and ${percent(upper)}, at every look)`;
-  at("verdict").textContent = status.verdict;
   at("rounds").textContent = `${status.version}`;
+  const hand = status.handover;
+  at("evidence").max = hand.needed;
+  at("evidence").value = Math.min(hand.evidence, hand.needed);
+  at("odds").textContent = hand.evidence.toFixed(1);
+  at("needed").textContent = hand.needed.toFixed(0);
+  const engine = 1 - hand.drafted - hand.share;
+  at("share-engine").style.flexGrow = engine;
+  at("share-mixed").style.flexGrow = hand.drafted;
+  at("share-learned").style.flexGrow = hand.share;
+  at("shares").textContent = `${percent(engine)} engine, ${percent(hand.drafted)} drafted, ${percent(hand.share)} learned`;
+  at("summary").textContent = status.learned.mean === null ? "engine against learned: no drafted page yet"
+    : `clicks: engine ${percent(status.engine.mean)}, learned ${percent(status.learned.mean)}; ${percent(hand.share)} of pages learned`;
+  at("alarm").hidden = !hand.alarm;
+  at("alarm").textContent = hand.alarm || "";
+  tell(status.lesson);
 }
 
 async function refresh() {

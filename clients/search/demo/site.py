@@ -2,103 +2,135 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from random import Random
 from threading import Lock
 from typing import Any
 
 from ...client import Client
-from ...errors import Conflict
-from ..clicks import EXAMINATION
 from ..features import Features
-from ..reranker import Reranker, spec
-from ..results import Reranked, Result
+from ..reranker import Reranker, engine_arm, prepare
+from ..results import Result
 from .corpus import Index
 
 __all__ = ["Site"]
 
-ENGINE, LEARNED, EXPERIMENT = "demo-engine", "demo-learned", "demo"
+NAME = "demo"
 FEATURES = Features(text=["title", "body"], extra=["is_module"])
+MOST_PAGES = 1000
 
 
 class Site:
-    """A search site over an index, with an A/B of the engine's order against the learned one on every page.
+    """A search site over an index: the engine's order until clicks have proved the learned one better.
 
-    Both orders have a hand in every page (team draft), so each click says which of the two served better, and one visitor
-    is enough to see it.
+    A page teaches when its first result is clicked, at once, so that one can watch it; a real site would use `clicked` and
+    let clicks join.
     """
 
     def __init__(self, client: Client, index: Index, deadline: float = 1.0, seed: int = 0) -> None:
-        for name in (ENGINE, LEARNED):
-            client.create(name, spec())
-        plan = {"arms": [ENGINE, LEARNED], "method": "interleave", "measure": "clicks"}
-        client.create_experiment(EXPERIMENT, {**plan, "learn": [LEARNED], "count": "rounds"})
+        prepare(client, NAME)
         self._client, self._index = client, index
-        self.reranker = Reranker(client, EXPERIMENT, experiment=True, features=FEATURES, deadline=deadline)
+        self.reranker = Reranker(client, NAME, features=FEATURES, deadline=deadline)
         self._random = Random(seed)  # noqa: S311  (draws visitors, keeps no secret)
         self._drawing = Lock()
         self._modules = index.modules()
+        self._pages: OrderedDict[str, tuple[str, list[str], list[Result]]] = OrderedDict()
+        self._lesson = ""
 
     def search(self, query: str, unit: str) -> dict[str, Any]:
         """A page of results for a visitor."""
-        page = self._page(query, unit)
+        listed = self._listed(query)
+        # Every search is a unit of its own: one person who tries it out shall see that clicks teach.
+        page = self.reranker.rerank(query, listed, unit=f"{unit} {query}")
+        if page.prediction_id is not None:
+            self._pages[page.prediction_id] = (query, list(page.page.shown), listed)
+            while len(self._pages) > MOST_PAGES:
+                self._pages.popitem(last=False)
         return {
             "prediction_id": page.prediction_id,
             "by": page.by,
             "results": [
-                {"id": one.id, "kind": one.fields["kind"], "body": one.fields["body"]} for one in page.results
+                {
+                    "id": one.id,
+                    "kind": one.fields["kind"],
+                    "body": one.fields["body"],
+                    "engine": list(page.page.engine).index(one.id) + 1,
+                }
+                for one in page.results
             ],
         }
 
-    def _page(self, query: str, unit: str) -> Reranked:
-        found = [
+    def _listed(self, query: str) -> list[Result]:
+        return [
             Result(one.id, one.score, {**one.fields, "is_module": one.fields["kind"] == "module"})
             for one in self._index.search(query)
         ]
-        return self.reranker.rerank(query, found, unit=unit)
 
     def click(self, prediction_id: str, id: str) -> dict[str, Any]:
         """The first click on a page teaches; those that follow it are only read."""
-        try:
-            return {"learned": self.reranker.clicked(prediction_id, [id])}
-        except Conflict:
+        query, shown, listed = self._pages.pop(prediction_id, ("", [], []))
+        if id not in shown:
             return {"learned": False}
+        before, _ = self._learned_place(query, listed, id)
+        self.reranker.closed(prediction_id, [id])
+        self.reranker.flush(30)
+        after, reason = self._learned_place(query, listed, id)
+        others = f"rather than the {len(shown) - 1} others" if len(shown) > 1 else "alone"
+        moved = f"stays at place {after}" if after == before else f"moves from place {before} to {after}"
+        self._lesson = (
+            f"“{query}”: a click on {id} at place {shown.index(id) + 1}, {others}. "
+            f"In the learned order it {moved}{reason}."
+        )
+        return {"learned": True, "lesson": self._lesson}
+
+    def _learned_place(self, query: str, listed: list[Result], id: str) -> tuple[int, str]:
+        """Where the learned order has a result now, and what speaks most for it."""
+        instance = {"items": FEATURES.table(query, listed)}
+        ranking = self._client.predict(NAME, instance, remember=False, explain=True).ranking
+        place, entry = next((n, one) for n, one in enumerate(ranking, 1) if one.id == id)
+        parts = entry.contributions or {}
+        best = max(parts, key=lambda name: (parts[name], name), default="")
+        return place, f"; most speaks for it: {best}" if parts.get(best, 0.0) > 0 else ""
 
     def status(self) -> dict[str, Any]:
-        """How the A/B stands."""
-        state = self._client.experiment(EXPERIMENT)
-        (found,) = state.differences
-        # The service has engine less learned.
+        """How the two orders stand."""
+        state = self._client.experiment(NAME)
+        (difference,) = state.differences
+        # The service has engine minus learned.
         middle, lower, upper = (
-            None if found[name] is None else -found[name] for name in ("difference", "upper", "lower")
+            None if difference[name] is None else -difference[name]
+            for name in ("difference", "upper", "lower")
         )
         return {
             "documents": len(self._index),
-            "engine": state.arms[ENGINE],
-            "learned": state.arms[LEARNED],
+            "engine": state.arms[engine_arm(NAME)],
+            "learned": state.arms[NAME],
             "ahead": {"middle": middle, "lower": lower, "upper": upper},
-            "verdict": state.verdict.removeprefix("demo-"),
-            "version": self._client.learner(LEARNED).version,
+            "handover": state.handover,
+            "version": self._client.learner(NAME).version,
+            "lesson": self._lesson,
         }
 
     def visitors(self, count: int) -> dict[str, Any]:
         """Let visitors search who look for a module by its name, look from the top, and click what they look for.
 
-        They want the module's own page (or, one in ten times, something else in it): the index does not know that.
+        They want the module's own page (or, one in ten times, something else in it): the index does not know that. Place k
+        is looked at with chance 1 / k.
         """
         for _ in range(count):
             with self._drawing:
                 wanted = self._random.choice(self._modules)
-                draws = [(self._random.random(), self._random.random()) for _ in range(50)]
-            page = self._page(wanted, f"visitor {draws[0][0]}")
-            chance = [*EXAMINATION, *[EXAMINATION[-1]] * 40]
+                draws = [(self._random.random(), self._random.random()) for _ in range(10)]
+            page = self.reranker.rerank(wanted, self._listed(wanted), unit=f"visitor {draws[0][0]}")
             clicked = [
                 one.id
-                for one, p, (look, like) in zip(page.results, chance, draws, strict=False)
-                if look < p
+                for place, (one, (look, like)) in enumerate(zip(page.results, draws, strict=False), 1)
+                if look < 1 / place
                 and like < (0.9 if one.id == wanted else 0.1 if one.fields["module"] == wanted else 0)
             ]
             if clicked:
-                self.reranker.clicked(page, clicked)
+                self.reranker.closed(page, clicked)
+                self.reranker.flush(30)
         return self.status()
 
     def close(self) -> None:

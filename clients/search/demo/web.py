@@ -112,6 +112,17 @@ class _Handler(BaseHTTPRequestHandler):
         self._visitor = cookie.value[:64] if cookie is not None and cookie.value else token_urlsafe(12)
         return self._visitor
 
+    def _check_origin(self) -> None:
+        """Refuse what another site may have made a browser send, and names that somebody pointed to this machine."""
+        host = self.headers.get("host", "")
+        if host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
+            raise WebError(HTTPStatus.FORBIDDEN, "this page is for this machine only")
+        origin = self.headers.get("origin")
+        if origin is not None and origin != f"http://{host}":
+            raise WebError(HTTPStatus.FORBIDDEN, "a page of another origin sent this")
+        if self.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise WebError(HTTPStatus.FORBIDDEN, "a page of another site sent this")
+
     def _json(self, make: Callable[[], dict[str, Any]]) -> None:
         self._answer(lambda: (json.dumps(make()).encode(), "application/json"))
 
@@ -119,9 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = HTTPStatus.OK
         self._visitor = ""
         try:
-            host = self.headers.get("host", "").rpartition(":")[0]
-            if host not in ("127.0.0.1", "localhost"):  # else another site's name could be pointed here
-                raise WebError(HTTPStatus.FORBIDDEN, "this page is for this machine only")
+            self._check_origin()
             content, kind = make()
         except WebError as wrong:
             status, content, kind = (
