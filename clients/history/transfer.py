@@ -1,0 +1,184 @@
+"""Moving a history: lines of a file into a learner, each exactly once; a learner's log into a file.
+
+A line's feedback id is made of the source's name and the line's own id or number: a file that is read again, after a kill
+or by mistake, changes nothing, because the service knows the ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ..client import Client
+from ..errors import Refused
+from ..replies import Outcome
+from .formats import FormatError, Line
+
+JSON = dict[str, Any]
+POINTS = 60
+SHOWN = 20  # refusals that are kept with their reason
+
+
+@dataclass(slots=True)
+class Report:
+    """What an import did. `curve` holds the mean loss of each stretch of lines that were new."""
+
+    learned: int = 0
+    duplicates: int = 0
+    refused: int = 0
+    loss: float = 0.0
+    refusals: list[tuple[int, str]] = field(default_factory=list)
+    curve: list[float] = field(default_factory=list)
+    stretch: int = 1
+    _sum: float = 0.0
+    _count: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """One more reply."""
+        if outcome.duplicate:
+            self.duplicates += 1
+            return
+        self.learned += 1
+        self.loss += outcome.loss
+        self._sum += outcome.loss
+        self._count += 1
+        if self._count == self.stretch:
+            self.curve.append(self._sum / self._count)
+            self._sum, self._count = 0.0, 0
+        if len(self.curve) == 2 * POINTS:  # bounded for any file: two stretches become one
+            self.curve = [(a + b) / 2 for a, b in zip(self.curve[::2], self.curve[1::2], strict=True)]
+            self.stretch *= 2
+
+    def refuse(self, number: int, reason: str) -> None:
+        """One line that was not taken."""
+        self.refused += 1
+        if len(self.refusals) < SHOWN:
+            self.refusals.append((number, reason))
+
+
+def load(
+    client: Client, learner: str, lines: Iterable[Line], source: str, chunk: int = 256
+) -> Iterator[Report]:
+    """Send the lines as feedback; the report so far after each chunk."""
+    report = Report()
+    reading = iter(lines)
+    while batch := list(islice(reading, chunk)):
+        good = []
+        for line in batch:
+            if line.body is None:
+                report.refuse(line.number, line.problem)
+            else:
+                good.append(line)
+        entries = [
+            {"feedback": {**(line.body or {}), "feedback_id": event_id(source, line)}} for line in good
+        ]
+        for line, reply in zip(good, client.stream(learner, entries), strict=True):
+            if isinstance(reply, Refused):
+                if reply.status in (401, 403, 404, 503):
+                    raise reply
+                report.refuse(line.number, str(reply))
+            elif isinstance(reply, Outcome):
+                report.add(reply)
+        yield report
+    yield report
+
+
+def event_id(source: str, line: Line) -> str:
+    """The same line of the same source has the same id, whenever it is sent."""
+    return f"{source}:{line.number if line.id is None else line.id}"
+
+
+def events(client: Client, learner: str) -> Iterator[JSON]:
+    """The whole log that is kept, oldest first."""
+    after: int | None = 0
+    while after is not None:
+        page = client.events(learner, after=after, limit=1000)
+        yield from page.events
+        after = page.next
+
+
+def training_set(log: Iterable[JSON]) -> Iterator[JSON]:
+    """The feedback bodies that give the same learner again: retracted events are left out."""
+    for event in log:
+        if event["kind"] == "feedback" and not (event.get("retracted") or event.get("withdrawn")):
+            weight = {"weight": event["weight"]} if "weight" in event else {}
+            yield {**event.get("instance", {}), **event["truth"], **weight}
+
+
+def predictions(log: Iterable[JSON]) -> Iterator[JSON]:
+    """What was served and what turned out to be true."""
+    for event in log:
+        if event.get("served") is not None:
+            yield {name: event.get(name) for name in ("prediction_id", "version", "at", "served", "truth")}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A way to see a log, and its columns where it becomes a table."""
+
+    rows: Callable[[Iterable[JSON]], Iterable[JSON]]
+    columns: tuple[str, ...]
+
+
+VIEWS = {
+    "events": View(
+        lambda log: log,
+        (
+            "version",
+            "at",
+            "kind",
+            "feedback_id",
+            "prediction_id",
+            "instance",
+            "truth",
+            "served",
+            "weight",
+            "retracted",
+        ),
+    ),
+    "training": View(
+        training_set,
+        ("features", "text", "items", "label", "labels", "relevance", "clicks", "reward", "weight"),
+    ),
+    "predictions": View(predictions, ("prediction_id", "version", "at", "served", "truth")),
+}
+# Columns of a table that hold numbers; every other one holds text, nested values as JSON.
+NUMBERS = {"version": "int64", "at": "float64", "weight": "float64"}
+
+
+def write(log: Iterable[JSON], view: View, path: Path, form: str) -> int:
+    """The rows of a view as JSONL or Parquet; how many there were."""
+    rows = view.rows(log)
+    if form == "parquet":
+        return _parquet(rows, view.columns, path)
+    count = 0
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def _parquet(rows: Iterable[JSON], columns: tuple[str, ...], path: Path) -> int:
+    try:
+        import pyarrow as pa  # noqa: PLC0415  (an extra)
+        from pyarrow import parquet  # noqa: PLC0415
+    except ModuleNotFoundError:
+        raise FormatError("Parquet needs pyarrow; run: pip install 'feedrank[parquet]'") from None
+    schema = pa.schema([(name, pa.type_for_alias(NUMBERS.get(name, "string"))) for name in columns])
+    reading, count = iter(rows), 0
+    with parquet.ParquetWriter(path, schema) as writer:
+        while batch := list(islice(reading, 4096)):
+            count += len(batch)
+            table = {name: [_cell(name, row.get(name)) for row in batch] for name in columns}
+            writer.write_table(pa.table(table, schema))
+    return count
+
+
+def _cell(name: str, value: Any) -> Any:
+    plain = value is None or name in NUMBERS or isinstance(value, str)
+    return value if plain else json.dumps(value, ensure_ascii=False)

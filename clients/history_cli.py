@@ -1,0 +1,137 @@
+"""`feedrank import` and `feedrank export`: load a history, take it away again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from .client import Client
+from .errors import ClientError, NotFound
+from .history.formats import READERS, Columns, FormatError, Line, Source, format_of
+from .history.transfer import VIEWS, Report, events, load, write
+from .letor import LetorError
+from .serving import Key, Server, Store, service
+
+import_app = typer.Typer(add_completion=False)
+export_app = typer.Typer(add_completion=False)
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+Learner = Annotated[str, typer.Option(help="the learner's name")]
+
+
+@contextmanager
+def one_line(command: str) -> Iterator[None]:
+    """What a person can mend ends in one line, not in a stack trace."""
+    try:
+        yield
+    except (ClientError, FormatError, LetorError, OSError) as error:
+        print(f"feedrank {command}: {error}", file=sys.stderr)
+        raise typer.Exit(1) from error
+
+
+@import_app.command()
+def load_history(
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="plain or gzip")],
+    learner: Learner,
+    truth: Annotated[str, typer.Option(help="the column that holds the truth")] = "label",
+    features: Annotated[
+        list[str] | None, typer.Option(help="a column that is a feature; all, if left out")
+    ] = None,
+    text: Annotated[
+        list[str] | None, typer.Option(help="a column of raw text; then no other is read")
+    ] = None,
+    id: Annotated[
+        str | None, typer.Option(help="the column that identifies a row, else its line number does")
+    ] = None,
+    several: Annotated[str, typer.Option(help="the truth is a set of labels, separated by this")] = "",
+    form: Annotated[
+        str | None, typer.Option("--format", help=f"{', '.join(READERS)}; else by the file's name")
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="name in the events' ids, else the file's name")] = None,
+    task: Annotated[str | None, typer.Option(help="task of the learner, if it is new")] = None,
+    spec: Annotated[str, typer.Option(help="JSON of the learner, if it is new")] = "{}",
+    server: Server = None,
+    store: Store = None,
+    key: Key = None,
+) -> None:
+    """Learn from a file of past events, each line once: run it again after a stop, and it goes on."""
+    columns = Columns(truth, tuple(features or ()), tuple(text or ()), id, several)
+    with one_line("import"), service(server, store, key) as client:
+        name = form or format_of(file)
+        if name not in READERS:
+            raise FormatError(f"there is no format {name!r}; there are {', '.join(READERS)}")
+        reading = Source(file, columns)
+        _ensure(client, learner, _object(spec) | ({"task": task} if task else {}))
+        _print(_load(client, learner, READERS[name](reading), reading, source or file.name), client, learner)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise FormatError(f"--spec is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise FormatError("--spec must be an object")
+    return value
+
+
+def _ensure(client: Client, learner: str, spec: dict[str, Any]) -> None:
+    try:
+        client.learner(learner)
+    except NotFound:
+        if "task" not in spec:
+            raise FormatError(f"there is no learner {learner!r}: name the --task of a new one") from None
+        client.create(learner, spec)
+
+
+def _load(client: Client, learner: str, lines: Iterator[Line], reading: Source, source: str) -> Report:
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    report = Report()
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task("0 learned", total=reading.path.stat().st_size)
+        for report in load(client, learner, lines, source):
+            progress.update(bar, completed=reading.bytes_read, description=f"{report.learned} learned")
+    return report
+
+
+def _print(report: Report, client: Client, learner: str) -> None:
+    print(f"{report.learned} learned, {report.duplicates} known already, {report.refused} refused")
+    for number, reason in report.refusals:
+        print(f"  line {number}: {reason}")
+    if report.refused > len(report.refusals):
+        print(f"  and {report.refused - len(report.refusals)} more")
+    if report.curve:
+        top = max(*report.curve, 1e-12)
+        bars = "".join(BLOCKS[min(7, int(8 * value / top))] for value in report.curve)
+        print(
+            f"loss {bars} from {report.curve[0]:.3f} to {report.curve[-1]:.3f}, mean {report.loss / report.learned:.4f}"
+        )
+    print(f"{learner} is at version {client.learner(learner).version}")
+
+
+@export_app.command()
+def save_history(
+    file: Annotated[Path, typer.Argument(dir_okay=False, help="`.jsonl` or `.parquet`")],
+    learner: Learner,
+    what: Annotated[str, typer.Option(help=f"{', '.join(VIEWS)}")] = "events",
+    server: Server = None,
+    store: Store = None,
+    key: Key = None,
+) -> None:
+    """Write a learner's log to a file: all events, the training set, or what was served."""
+    with one_line("export"), service(server, store, key) as client:
+        if what not in VIEWS:
+            raise FormatError(f"there is no view {what!r}; there are {', '.join(VIEWS)}")
+        form = format_of(file)
+        if form not in ("jsonl", "parquet"):
+            raise FormatError("a log is written as .jsonl or .parquet")
+        client.learner(learner)
+        print(f"{write(events(client, learner), VIEWS[what], file, form)} rows in {file}")

@@ -1,0 +1,146 @@
+"""Histories in and out: every format gives the same events, each line is learned once, refusals name their line."""
+
+import gzip
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from feedrank.clients.history.formats import READERS, Columns, FormatError, Source, format_of
+from feedrank.clients.history_cli import export_app, import_app
+
+
+def lines_of(tmp_path, name, text, columns=None):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return list(READERS[format_of(path)](Source(path, columns or Columns())))
+
+
+def test_a_csv_row_is_numbers_by_column_and_text_as_column_and_value(tmp_path):
+    (line,) = lines_of(tmp_path, "a.csv", "colour,price,size,label\nred,3.5,,x\n")
+    assert line.body == {"features": {"colour=red": 1.0, "price": 3.5}, "label": "x"}
+    assert line.number == 2
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_the_separator_of_a_table_is_told_by_its_header(tmp_path, separator):
+    (line,) = lines_of(tmp_path, "a.csv", separator.join(["p", "q", "label"]) + "\n" + separator.join("12z"))
+    assert line.body == {"features": {"p": 1.0, "q": 2.0}, "label": "z"}
+
+
+def test_a_cell_with_a_line_break_is_one_cell(tmp_path):
+    lines = lines_of(tmp_path, "a.csv", 'body,label\n"one\ntwo",x\nthree,y\n', Columns(text=("body",)))
+    assert [line.body for line in lines] == [
+        {"text": {"body": "one\ntwo"}, "label": "x"},
+        {"text": {"body": "three"}, "label": "y"},
+    ]
+
+
+def test_a_set_of_labels_is_split_and_an_id_column_is_no_feature(tmp_path):
+    columns = Columns(truth="tags", id="key", several="|")
+    (line,) = lines_of(tmp_path, "a.csv", "key,w,tags\nk1,2,a| b\n", columns)
+    assert line.body == {"features": {"w": 2.0}, "labels": ["a", "b"]}
+    assert line.id == "k1"
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [("1", "has 1 cells where the header has 2"), ("1,", "is empty"), ("inf,x", "not a finite number")],
+)
+def test_a_bad_row_is_a_line_with_its_problem_and_the_next_goes_on(tmp_path, row, reason):
+    bad, good = lines_of(tmp_path, "a.csv", f"w,label\n{row}\n2,y\n")
+    assert bad.body is None
+    assert reason in bad.problem
+    assert good.body == {"features": {"w": 2.0}, "label": "y"}
+
+
+def test_a_truth_column_that_is_not_there_is_refused_with_those_that_are(tmp_path):
+    with pytest.raises(FormatError, match="it has w, folder: name it with --truth"):
+        lines_of(tmp_path, "a.csv", "w,folder\n1,x\n")
+
+
+def test_jsonl_takes_feedback_bodies_and_rows_and_says_what_is_neither(tmp_path):
+    text = '{"features": ["a"], "label": "x", "feedback_id": "i"}\n{"c": 3, "label": "y"}\nnope\n[1]\n'
+    body, row, broken, wrong = lines_of(tmp_path, "a.jsonl.gz", gzip.compress(text.encode()))
+    assert (body.body, body.id) == ({"features": ["a"], "label": "x"}, "i")
+    assert row.body == {"features": {"c": 3.0}, "label": "y"}
+    assert "is not JSON" in broken.problem
+    assert "must be an object" in wrong.problem
+
+
+def test_libsvm_gives_labels_and_letor_gives_lists(tmp_path):
+    one, several = lines_of(tmp_path, "a.libsvm", "1 1:2 3:4.5\n2,5 2:1 # note\n")
+    assert one.body == {"features": {"1": 2.0, "3": 4.5}, "label": "1"}
+    assert several.body == {"features": {"2": 1.0}, "labels": ["2", "5"]}
+    first, second = lines_of(tmp_path, "a.letor", "2 qid:7 1:0.5\n0 qid:7 1:0.1\n1 qid:8 1:1\n")
+    assert [item["id"] for item in first.body["items"]] == ["1", "2"]
+    assert first.body["relevance"] == {"1": 2.0}
+    assert second.body["relevance"] == {"1": 1.0}
+
+
+def test_vowpal_wabbit_text_keeps_namespaces_weights_and_values(tmp_path):
+    plain, weighted, unlabelled = lines_of(tmp_path, "a.vw", "1 |a x y:2 |b:0.5 z\n2 2.5 'tag| q q\n| no\n")
+    assert plain.body == {"label": "1", "features": {"a^x": 1.0, "a^y": 2.0, "b^z": 0.5}}
+    assert weighted.body == {"label": "2", "weight": 2.5, "features": {"q": 2.0}}
+    assert "cannot teach" in unlabelled.problem
+
+
+def test_parquet_is_read_by_column(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"w": [1.0, None], "tags": [["a"], ["a", "b"]]}), path)
+    lines = list(READERS["parquet"](Source(path, Columns(truth="tags"))))
+    assert [line.body for line in lines] == [
+        {"features": {"w": 1.0}, "labels": ["a"]},
+        {"features": {}, "labels": ["a", "b"]},
+    ]
+
+
+def run(app, *arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return result.exit_code, result.output
+
+
+def test_an_import_that_is_repeated_learns_nothing_twice_and_an_export_gives_it_back(tmp_path):
+    store = f"sqlite:{tmp_path}/store.db"
+    path = tmp_path / "mail.csv"
+    path.write_text("w,label\n1,x\n2,y\nbad\n3,x\n")
+    code, output = run(import_app, path, "--learner", "l", "--task", "multiclass", "--store", store)
+    assert code == 0
+    assert "3 learned, 0 known already, 1 refused" in output
+    assert "line 4: has 1 cells" in output
+    path.write_text(path.read_text() + "4,y\n")
+    assert (
+        "1 learned, 3 known already, 1 refused"
+        in run(import_app, path, "--learner", "l", "--store", store)[1]
+    )
+    out = tmp_path / "out.jsonl"
+    assert run(export_app, out, "--learner", "l", "--what", "training", "--store", store)[0] == 0
+    rows = [json.loads(text) for text in out.read_text().splitlines()]
+    assert [row["label"] for row in rows] == ["x", "y", "x", "y"]
+    copied, output = run(import_app, out, "--learner", "copy", "--task", "multiclass", "--store", store)
+    assert copied == 0
+    assert "4 learned" in output
+
+
+def test_a_new_learner_needs_a_task_and_the_refusal_says_so(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("w,label\n1,x\n")
+    code, output = run(import_app, path, "--learner", "l", "--store", f"sqlite:{tmp_path}/s.db")
+    assert code == 1
+    assert "name the --task of a new one" in output
+
+
+def test_the_log_is_exported_as_a_table_too(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    store = f"sqlite:{tmp_path}/store.db"
+    path = tmp_path / "a.csv"
+    path.write_text("w,label\n1,x\n2,y\n")
+    run(import_app, path, "--learner", "l", "--task", "multiclass", "--store", store)
+    assert run(export_app, tmp_path / "e.parquet", "--learner", "l", "--store", store)[0] == 0
+    table = parquet.read_table(tmp_path / "e.parquet").to_pylist()
+    assert [row["version"] for row in table] == [1, 2]
+    assert json.loads(table[1]["truth"]) == {"label": "y"}
+    assert table[0]["feedback_id"] == "a.csv:2"
