@@ -1,0 +1,80 @@
+"""A Kafka topic: `kafka://HOST:PORT,HOST:PORT/TOPIC`.
+
+confluent-kafka, because it wraps librdkafka, the client that the brokers' makers keep, and
+carries a mock cluster to test with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from .pump import Message
+
+WAIT = 1.0  # seconds for a batch
+
+
+class KafkaSource:
+    """One member of a consumer group; what is refused goes to `TOPIC.dead`, with the reason as a header."""
+
+    def __init__(self, url: str, group: str, options: Mapping[str, Any] | None = None) -> None:
+        parts = urlsplit(url)
+        self.topic = parts.path.strip("/")
+        if not parts.netloc or not self.topic:
+            raise ValueError("must be kafka://HOST:PORT/TOPIC")
+        common = {"bootstrap.servers": parts.netloc, **(options or {})}
+        self._consumer = Consumer(
+            common | {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+        )
+        self._producer = Producer(common | {"enable.idempotence": True})
+        self._consumer.subscribe([self.topic])
+
+    def fetch(self, most: int) -> Sequence[Message]:
+        """The next messages of the partitions that are ours."""
+        batch = []
+        for message in self._consumer.consume(most, WAIT):
+            error = message.error()
+            if error is not None:
+                if error.fatal():
+                    raise KafkaException(error)
+                continue  # a broker or partition that is not there yet: librdkafka tries again
+            place = f"kafka:{message.topic()}:{message.partition()}:{message.offset()}"
+            batch.append(Message(place, message.value() or b"", message))
+        return batch
+
+    def done(self, messages: Sequence[Message]) -> None:
+        """Commit behind the last message of each partition, after what was published has arrived."""
+        self._producer.flush()
+        last: dict[int, int] = {}
+        for message in messages:
+            partition = message.handle.partition()
+            last[partition] = max(last.get(partition, 0), message.handle.offset() + 1)
+        offsets = [TopicPartition(self.topic, partition, offset) for partition, offset in last.items()]
+        self._consumer.commit(offsets=offsets, asynchronous=False)
+
+    def dead_letter(self, message: Message, reason: str) -> None:
+        """To `TOPIC.dead`."""
+        self._producer.produce(
+            f"{self.topic}.dead",
+            message.body,
+            headers={"reason": reason.encode(), "message": message.id.encode()},
+        )
+        self._producer.poll(0)
+
+    def publish(self, topic: str, body: bytes) -> None:
+        """To another topic of the same brokers; sent in the background, waited for by `done`."""
+        while True:
+            try:
+                self._producer.produce(topic, body)
+                break
+            except BufferError:
+                self._producer.poll(0.1)
+        self._producer.poll(0)
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._producer.flush(10)
+        self._consumer.close()

@@ -1,0 +1,83 @@
+"""A NATS JetStream: `nats://HOST:PORT/STREAM`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import nats
+from nats.errors import TimeoutError as NoMessage
+from nats.js.errors import NotFoundError
+
+from .pump import Message
+
+WAIT = 1.0  # seconds for a batch
+
+
+class NatsSource:
+    """A durable pull consumer, shared by all members of a group; what is refused goes to the stream `STREAM-dead`."""
+
+    def __init__(self, url: str, group: str) -> None:
+        parts = urlsplit(url)
+        self.stream = parts.path.strip("/")
+        if not parts.netloc or not self.stream:
+            raise ValueError("must be nats://HOST:PORT/STREAM")
+        # The library is asyncio; the pump is not: each call runs the loop until it is done.
+        self._runner = asyncio.Runner()
+        self._runner.run(self._open(f"nats://{parts.netloc}", group))
+
+    async def _open(self, server: str, group: str) -> None:
+        self._nats = await nats.connect(server)
+        self._js = self._nats.jetstream()
+        self._pull = await self._js.pull_subscribe("", durable=group, stream=self.stream)
+        self._dead: str | None = None
+
+    def fetch(self, most: int) -> Sequence[Message]:
+        """The next messages of the stream."""
+        return self._runner.run(self._fetch(most))
+
+    async def _fetch(self, most: int) -> Sequence[Message]:
+        try:
+            batch = await self._pull.fetch(most, timeout=WAIT)
+        except NoMessage:
+            return []
+        return [
+            Message(f"nats:{self.stream}:{message.metadata.sequence.stream}", message.data, message)
+            for message in batch
+        ]
+
+    def done(self, messages: Sequence[Message]) -> None:
+        """Acknowledge them, and wait until the server has heard it."""
+        self._runner.run(self._acknowledge(messages))
+
+    async def _acknowledge(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            await message.handle.ack()
+        await self._nats.flush()
+
+    def dead_letter(self, message: Message, reason: str) -> None:
+        """To `STREAM-dead`, which is made when it is first needed."""
+        self._runner.run(self._bury(message, reason))
+
+    async def _bury(self, message: Message, reason: str) -> None:
+        if self._dead is None:
+            self._dead = f"{self.stream}-dead"
+            try:
+                await self._js.stream_info(self._dead)
+            except NotFoundError:
+                await self._js.add_stream(name=self._dead, subjects=[self._dead])
+        safe = reason.replace("\r", " ").replace("\n", " ")
+        await self._js.publish(self._dead, message.body, headers={"reason": safe, "message": message.id})
+
+    def publish(self, topic: str, body: bytes) -> None:
+        """To a subject that some stream keeps."""
+        self._runner.run(self._send(topic, body))
+
+    async def _send(self, topic: str, body: bytes) -> None:
+        await self._js.publish(topic, body)
+
+    def close(self) -> None:
+        """Close the connection; the consumer keeps what was not acknowledged."""
+        self._runner.run(self._nats.close())
+        self._runner.close()
