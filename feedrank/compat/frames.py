@@ -1,0 +1,42 @@
+"""Tables in: a pandas DataFrame, an Arrow Table or RecordBatch, row by row into a learner.
+
+learn_frame(learner, frame, truth="folder", text=["subject", "body"])
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from feedrank.learners import Learner, Outcome
+
+from .portable import features_of
+
+
+def rows_of(frame: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a DataFrame, a Table or a RecordBatch as dicts by column."""
+    if hasattr(frame, "to_batches"):  # an Arrow table: one batch in memory as Python values at a time
+        for batch in frame.to_batches(max_chunksize=1024):
+            yield from batch.to_pylist()
+    elif hasattr(frame, "to_pylist"):
+        yield from frame.to_pylist()
+    else:
+        columns = [str(name) for name in frame.columns]
+        for values in frame.itertuples(index=False, name=None):
+            yield dict(zip(columns, values, strict=True))
+
+
+def instance_of(row: dict[str, Any], text: Sequence[str] = ()) -> dict[str, Any]:
+    """The contract's instance of a row: its `text` columns as raw text, or else all columns as features."""
+    if text:
+        return {"text": {name: str(row[name]) for name in text if row.get(name) is not None}}
+    return {"features": features_of(row)}
+
+
+def learn_frame(learner: Learner, frame: Any, truth: str, text: Sequence[str] = ()) -> list[Outcome]:
+    """One round a row. The column `truth` is a label; a list there is a set of labels."""
+    outcomes = []
+    for row in rows_of(frame):
+        value = row.pop(truth)
+        several = isinstance(value, list | tuple | set)
+        wanted: dict[str, Any] = {"labels": [str(v) for v in value]} if several else {"label": str(value)}
+        outcomes.append(learner.learn(instance_of(row, text), wanted))
+    return outcomes

@@ -1,0 +1,117 @@
+"""The wrappers pass the checks of the libraries they fit into, and what they learn goes to the service by its snapshot."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from feedrank import learners
+
+sklearn_checks = pytest.importorskip("sklearn.utils.estimator_checks")
+river_checks = pytest.importorskip("river.checks")
+
+from feedrank.compat import river as for_river  # noqa: E402
+from feedrank.compat.frames import learn_frame  # noqa: E402
+from feedrank.compat.sklearn import FeedrankClassifier, FeedrankRanker  # noqa: E402
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_classifier_passes_every_check_of_scikit_learn():
+    results = sklearn_checks.check_estimator(FeedrankClassifier(), on_fail=None, on_skip=None)
+    failed = {row["check_name"]: repr(row["exception"]) for row in results if row["status"] == "failed"}
+    assert failed == {}
+    assert sum(row["status"] == "passed" for row in results) > 50
+
+
+def blobs(seed, count=300):
+    chance = np.random.default_rng(seed)
+    y = chance.integers(0, 3, count)
+    return chance.normal(size=(count, 4)) + 2 * np.eye(3, 4)[y], np.array(["red", "green", "blue"])[y]
+
+
+def test_partial_fit_goes_on_and_a_pickle_is_exact():
+    X, y = blobs(1)
+    model = FeedrankClassifier().partial_fit(X[:100], y[:100], classes=["red", "green", "blue"])
+    copy = pickle.loads(pickle.dumps(model))
+    model.partial_fit(X[100:], y[100:])
+    copy.partial_fit(X[100:], y[100:])
+    assert model.snapshot() == copy.snapshot()
+    assert model.score(*blobs(2)) > 0.8
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert learners.load(model.snapshot()).version == 300
+
+
+def test_a_matrix_of_bits_is_a_set_of_labels():
+    chance = np.random.default_rng(0)
+    X = chance.normal(size=(400, 3))
+    Y = (X[:, :2] > 0).astype(int)
+    model = FeedrankClassifier().fit(X, Y)
+    assert (model.predict(X[300:]) == Y[300:]).mean() > 0.9
+
+
+def test_the_ranker_ranks_lists():
+    chance = np.random.default_rng(0)
+    X = chance.normal(size=(300, 4))
+    y = np.maximum(0, np.round(X[:, 1] + 1))
+    model = FeedrankRanker().fit(X, y, group=[10] * 30)
+    scores = model.predict(X[:10])
+    assert np.corrcoef(scores, X[:10, 1])[0, 1] > 0.8
+    with pytest.raises(ValueError, match="add up"):
+        model.predict(X[:10], group=[4, 4])
+
+
+def music(take):
+    chance = np.random.default_rng(0)
+    for _ in range(take):
+        x = {f"f{i}": float(chance.normal()) for i in range(4)}
+        yield x, {f"l{i}": bool(x[f"f{i}"] > 0) for i in range(3)}
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    """River takes its label sets from the network; its checks do as well with any other."""
+    from river import datasets
+
+    class Music:
+        def take(self, count):
+            return list(music(count))
+
+    monkeypatch.setattr(datasets, "Music", Music)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", [for_river.FeedrankClassifier, for_river.FeedrankMultilabel])
+def test_the_models_pass_every_check_of_river(kind, offline):
+    model = kind()
+    ran = 0
+    for check in river_checks.yield_checks(model):
+        if check.__name__ not in model._unit_test_skips():
+            check(model.clone())
+            ran += 1
+    assert ran > 5
+
+
+def test_words_numbers_and_labels_of_any_kind_in_river():
+    model = for_river.FeedrankClassifier()
+    for i in range(60):
+        model.learn_one({"colour": "red" if i % 2 else "blue", "size": i, 7: None}, i % 2)
+    assert model.predict_one({"colour": "red"}) == 1
+    assert model.predict_one({"colour": "blue"}) == 0
+    assert set(model.predict_proba_one({"colour": "blue"})) == {0, 1}
+
+
+def test_rows_of_a_frame_and_of_a_table_teach_the_same():
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    rows = {"colour": ["red", "blue"] * 20, "size": [1.0, 2.0] * 20, "folder": ["x", "y"] * 20}
+    one, two = (learners.build({"task": "multiclass"}) for _ in range(2))
+    learn_frame(one, pandas.DataFrame(rows), truth="folder")
+    learn_frame(two, pyarrow.table(rows), truth="folder")
+    assert learners.dump(one) == learners.dump(two)
+    words = learners.build({"task": "multiclass"})
+    learn_frame(
+        words,
+        pandas.DataFrame({"body": ["cheap pills", "board meeting"] * 9, "folder": ["x", "y"] * 9}),
+        "folder",
+        ["body"],
+    )
+    assert words.predict({"text": {"body": "cheap"}}).label == "x"
