@@ -1,6 +1,5 @@
 """The command `feedrank`. Each part is imported only when it is called, so that no extra is needed for another."""
 
-import importlib
 import os
 import sys
 
@@ -8,34 +7,77 @@ from feedrank import __version__
 
 # command: (module, its typer app, the extra it needs, what the help says)
 COMMANDS = {
-    "serve": ("feedrank.service.commands", "serve", "service", "serve learners over HTTP"),
-    "keys": ("feedrank.service.commands", "keys", "service", "add, list and revoke keys"),
+    "demo": ("feedrank.demo", "app", "service", "watch three learners learn, from made-up visitors"),
+    "serve": ("feedrank.service.commands.serve", "serve", "service", "serve learners over HTTP"),
+    "keys": ("feedrank.service.commands.serve", "keys", "service", "add, list and revoke keys"),
     "replay": (
-        "feedrank.service.replay_commands",
+        "feedrank.service.commands.rebuild",
         "replay",
         "service",
-        "fold a log again, under its spec or another",
+        "rebuild a learner from its log, optionally with another spec",
     ),
+    "sweep": ("feedrank.service.commands.sweep", "app", "service", "compare other specs on a learner's log"),
     "verify": (
-        "feedrank.service.replay_commands",
+        "feedrank.service.commands.rebuild",
         "verify",
         "service",
-        "check that snapshots are the fold of the log",
+        "check that every snapshot is what its log gives",
     ),
-    "experiment": ("feedrank.service.experiments.commands", "app", "service", "check experiments: aa"),
+    "experiment": ("feedrank.service.commands.check_experiments", "app", "service", "check experiments: aa"),
+    "learners": ("feedrank.clients.learners_cli", "app", "clients", "create learners, ask them, teach them"),
+    "import": ("feedrank.clients.history_cli", "import_app", "clients", "load a history, each line once"),
+    "export": ("feedrank.clients.history_cli", "export_app", "clients", "write a learner's log to a file"),
+    "ingest": ("feedrank.clients.ingest_cli", "app", "clients", "learn from Kafka, Redis Streams or NATS"),
     "mail": ("feedrank.clients.mail_cli", "app", "mail", "sort mail into folders, learning from every move"),
     "rank": ("feedrank.clients.rank_cli", "app", "clients", "learn to rank from LETOR files, and measure it"),
     "search": ("feedrank.clients.search_cli", "app", "clients", "rank search results, learning from clicks"),
 }
+# Modules that one extra alone brings: a command that meets their absence needs that extra beside its own.
+EXTRAS = {
+    "fastapi": "service",
+    "starlette": "service",
+    "uvicorn": "service",
+    "uvloop": "service",
+    "httptools": "service",
+    "pydantic": "service",
+    "orjson": "service",
+    "redis": "service",
+    "prometheus_client": "service",
+    "httpx": "clients",
+    "msgspec": "clients",
+    "imapclient": "mail",
+    "tantivy": "search",
+    "confluent_kafka": "kafka",
+    "nats": "nats",
+    "pyarrow": "parquet",
+    "distributed": "dask",
+    "snowballstemmer": "clients",
+    "opentelemetry": "otel",
+}
+INTERRUPTED = 130
+"""128 + SIGINT, as shells count it."""
 
 
 def main() -> None:
-    """Run `feedrank COMMAND ...`."""
+    """Run `feedrank COMMAND ...`. Ctrl-C and a reader that stops reading end it without a stack trace."""
     # Replicas must agree bit for bit, and one product is too small to share among threads. NumPy reads it on import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    command, *rest = sys.argv[1:] or ["--help"]
+    try:
+        dispatch(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # The interpreter flushes once more on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def dispatch(arguments: list[str]) -> None:
+    """Find the command and run it."""
+    command, *rest = arguments or ["--help"]
     if command == "--version":
-        print(f"feedrank {__version__}")
+        print(f"feedrank {__version__}, {kernel()}")
     elif command in ("--help", "-h", "help"):
         print(usage())
     elif command in COMMANDS:
@@ -44,22 +86,36 @@ def main() -> None:
         sys.exit(f"feedrank: there is no command {command!r}\n{usage()}")
 
 
+def kernel() -> str:
+    """Which kernel the learners would run on here: all give the same bits, one is faster."""
+    try:
+        from feedrank.learners.kernel import NAME  # noqa: PLC0415  (NumPy, which nothing else here needs)
+    except (ImportError, ValueError) as error:
+        return f"no kernel: {error}"
+    return f"{NAME} kernel"
+
+
 def usage() -> str:
     """The list of commands."""
     rows = "\n".join(f"  {name:<12}{text}" for name, (_, _, _, text) in COMMANDS.items())
-    return f"usage: feedrank COMMAND [OPTIONS]\n\n{rows}\n\n`feedrank COMMAND --help` says more."
+    return f"usage: feedrank COMMAND [OPTIONS]\n\n{rows}\n\n`feedrank COMMAND -h` says more."
 
 
 def run(command: str, arguments: list[str]) -> None:
-    """Import a command and call it; a missing extra is one line, not a stack trace."""
+    """Import a command and call it; a missing extra, met on import or later, is one line and not a stack trace."""
+    import importlib  # noqa: PLC0415  (the help needs none of it)
+
     module, attribute, extra, _ = COMMANDS[command]
     try:
         app = getattr(importlib.import_module(module), attribute)
+        # Every context below inherits it: -h on each command and each of its parts.
+        app(arguments, prog_name=f"feedrank {command}", help_option_names=["-h", "--help"])
     except ModuleNotFoundError as error:
-        if error.name is not None and error.name.split(".")[0] == "feedrank":
+        missing = (error.name or "").partition(".")[0]
+        if missing in ("", "feedrank"):
             raise
-        sys.exit(f"feedrank: {command} needs {error.name}; run: pip install 'feedrank[{extra}]'")
-    app(arguments, prog_name=f"feedrank {command}")
+        needed = sorted({extra, EXTRAS.get(missing, extra)})
+        sys.exit(f"feedrank: {command} needs {missing}; run: pip install 'feedrank[{','.join(needed)}]'")
 
 
 if __name__ == "__main__":

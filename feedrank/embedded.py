@@ -6,15 +6,20 @@ The clients know the service by HTTP alone, so what is swapped is the transport:
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import socket
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import uvicorn
 
-from feedrank.service.app import create_app
-from feedrank.service.settings import Settings
+from feedrank.service.contract.settings import Settings
+from feedrank.service.http.app import create_app
 
 T = TypeVar("T")
 
@@ -22,7 +27,9 @@ T = TypeVar("T")
 class Embedded(httpx.BaseTransport):
     """An httpx transport into a service of our own; closing it (the client does) stops the service cleanly."""
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str, shared: Path | None = None) -> None:
+        """`shared` is where other processes of this user may use the same store: a socket, made here."""
+        self._shared = shared
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
         started: Future[None] = Future()
@@ -39,12 +46,13 @@ class Embedded(httpx.BaseTransport):
             app = create_app(Settings(store=store))
             life = app.router.lifespan_context(app)
             await life.__aenter__()
-        except BaseException as error:  # told to the thread that waits for the start
+        except BaseException as error:  # the thread that waits for the start raises it
             started.set_exception(error)
             return
         self._app = httpx.ASGITransport(app)
-        started.set_result(None)
-        await self._stop.wait()
+        async with _sharing(app, self._shared):
+            started.set_result(None)
+            await self._stop.wait()
         await life.__aexit__(None, None, None)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -53,7 +61,9 @@ class Embedded(httpx.BaseTransport):
 
     async def _handle(self, request: httpx.Request) -> httpx.Response:
         content = request.read()
-        inner = httpx.Request(request.method, request.url, headers=request.headers, content=content)
+        # Whatever name the client gave this service: a caller in the same process is at home.
+        headers = {**request.headers, "host": "localhost"}
+        inner = httpx.Request(request.method, request.url, headers=headers, content=content)
         reply = await self._app.handle_async_request(inner)
         return httpx.Response(reply.status_code, headers=reply.headers, content=await reply.aread())
 
@@ -65,3 +75,28 @@ class Embedded(httpx.BaseTransport):
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
+
+
+@contextlib.asynccontextmanager
+async def _sharing(app: Any, place: Path | None) -> AsyncIterator[None]:
+    """Listen on a socket that only this user can open. The store's lock is ours, so a socket that is left there is dead."""
+    if place is None:
+        yield
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        place.unlink(missing_ok=True)
+        # Bound under another name, closed to others, and only then put where it is looked for.
+        early = place.with_name(f"{place.name}.{os.getpid()}")
+        early.unlink(missing_ok=True)
+        listener.bind(str(early))
+        early.chmod(0o600)
+        listener.listen()
+        early.rename(place)
+        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False))
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)
+            server.should_exit = True
+            await serving
