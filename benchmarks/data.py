@@ -41,21 +41,21 @@ def enron(path: Path, user: str) -> Iterator[tuple[list[str], str]]:
 def words(message: Message) -> list[str]:
     """The binary features of one message, sorted."""
     subject = WORD.findall(str(message["Subject"] or "").lower())
-    found = {*subject, *("subject:" + word for word in subject)}
+    vocabulary = {*subject, *("subject:" + word for word in subject)}
     for part in message.walk():
         if part.get_content_maintype() == "text":
             body = part.get_payload(decode=True)
             if isinstance(body, bytes):
-                found.update(WORD.findall(body.decode("latin-1").lower()))
+                vocabulary.update(WORD.findall(body.decode("latin-1").lower()))
     for prefix, addresses, names in (
         ("from:", ("From",), ("X-From",)),
         ("to:", ("To", "Cc"), ("X-To", "X-cc")),
     ):
-        found.update(
+        vocabulary.update(
             prefix + address.lower() for _, address in getaddresses(_lines(message, addresses)) if address
         )
-        found.update(prefix + word for word in WORD.findall(" ".join(_lines(message, names)).lower()))
-    return sorted(found)
+        vocabulary.update(prefix + word for word in WORD.findall(" ".join(_lines(message, names)).lower()))
+    return sorted(vocabulary)
 
 
 def _lines(message: Message, headers: tuple[str, ...]) -> list[str]:
@@ -94,7 +94,7 @@ def multilabel(
     The labels are those named in `path/labels.xml` (`labels` is `name` unless given: scene-train has scene.xml).
     """
     tree = ElementTree.parse(path / f"{labels or name}.xml")
-    known = {node.attrib["name"] for node in tree.iter() if node.tag.endswith("label")}
+    label_names = {node.attrib["name"] for node in tree.iter() if node.tag.endswith("label")}
     attributes: list[str] = []
     with gzip.open(path / f"{name}.arff.gz", "rt") as lines:
         for line in lines:
@@ -114,5 +114,5 @@ def multilabel(
                 values = {attributes[int(index)]: float(value) for index, value in cells}
             else:
                 values = dict(zip(attributes, map(float, row.split(",")), strict=True))
-            features = {key: value for key, value in values.items() if value and key not in known}
-            yield features, [key for key, value in values.items() if value and key in known]
+            features = {key: value for key, value in values.items() if value and key not in label_names}
+            yield features, [key for key, value in values.items() if value and key in label_names]

@@ -21,12 +21,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from data import letor
 from discrete_batch import LOSSES, Choice, load, one_split, split, structured
+from quadratic_baselines import RankSVM
 from report import Report, arguments, part, track
 
 from feedrank.learners import build
+from feedrank.learners.algorithms.quadratic.targets import normalised_gains
 from feedrank.learners.losses.rankings import ndcg
-from feedrank.learners.quadratic.baselines import RankSVM
-from feedrank.learners.quadratic.targets import normalised_gains
 
 PAPER = {  # QS, THBM, SSVM of Table 2; 0-1 and Hamming are losses, the F-score a gain
     "bibtex": {"0-1": (0.78, 0.82, 0.91), "hamming": (0.013, 0.013, 0.013), "f-score": (0.47, 0.44, 0.19)},
@@ -72,18 +72,18 @@ def table(report: Report, folder: Path, names: list[str], splits: int, online: b
             continue
         start = time.perf_counter()
         X, Y = load(folder, name)
-        found: dict[str, list[dict[str, Choice]]] = {method: [] for method in OURS}
+        results: dict[str, list[dict[str, Choice]]] = {method: [] for method in OURS}
         for seed in track(range(splits), name):
             chosen, threshold, Z = one_split(X, Y, seed)
             for method, choices in zip(OURS, (chosen, threshold, structured(Z, Y, seed)), strict=True):
-                found[method].append(choices)
+                results[method].append(choices)
             if online and seed == 0:
                 for measure in LOSSES:
                     share = streamed(chosen[measure], measure, Z, Y, seed)
                     shares.append([name, measure, f"{share:.1%}"])
         took = f"{time.perf_counter() - start:.0f}"
         for measure, paper in PAPER[name].items():
-            figures = [np.array([choices[measure].test for choices in each]) for each in found.values()]
+            figures = [np.array([choices[measure].test for choices in each]) for each in results.values()]
             if measure == "f-score":
                 figures = [1 - figure for figure in figures]
             rows.append([name, measure, *map(shown, figures), *paper, took])
@@ -109,7 +109,7 @@ def queries(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 def ohsumed(report: Report, folder: Path, splits: int) -> None:
     lists = list(queries(folder))
-    found: dict[int, tuple[list[float], list[float]]] = {k: ([], []) for k in OHSUMED}
+    results: dict[int, tuple[list[float], list[float]]] = {k: ([], []) for k in OHSUMED}
     for seed in track(range(splits), "ohsumed"):
         train, valid, test = split(len(lists), seed)
 
@@ -120,7 +120,7 @@ def ohsumed(report: Report, folder: Path, splits: int) -> None:
         machines = [RankSVM(C).fit([lists[i] for i in train]).w for C in (1.0, 10.0, 100.0)]
         X = np.vstack([lists[i][0] for i in train])
         S = X.T @ X
-        for k, (ours, pairs) in found.items():
+        for k, (ours, pairs) in results.items():
             # With some twenty queries to choose by, NDCG@10 is the steadiest guide for every k.
             pairs.append(value(max(machines, key=lambda w: value(w, valid, 10)), test, k))
             gains = X.T @ np.concatenate([normalised_gains(lists[i][1], k) for i in train])
@@ -139,7 +139,7 @@ def ohsumed(report: Report, folder: Path, splits: int) -> None:
         [f"OHSUMED, {splits} splits", "QS, ours, streamed", "RankSVM, ours", "paper: QS", "SSVM"],
         [
             [f"NDCG@{k}", *(f"{np.mean(f):.3f} ± {np.std(f):.3f}" for f in figures), *OHSUMED[k]]
-            for k, figures in found.items()
+            for k, figures in results.items()
         ],
     )
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from data import multilabel
+from quadratic_baselines import Threshold, f_measure, hamming_measure
 from scipy import sparse
 from scipy.linalg import eigh
 
-from feedrank.learners.quadratic.baselines import Threshold, f_measure, hamming_measure
-from feedrank.learners.quadratic.sets import Sets
+from feedrank.learners.algorithms.quadratic.sets import Sets
 from feedrank.learners.tasks.multilabel import Hamming, Multilabel, SubsetZeroOne
 
 LOSSES = {"0-1": "subset-zero-one", "hamming": "hamming", "f-score": "f-score"}
@@ -93,10 +93,10 @@ def decisions(family: Sets, loss: str, theta: np.ndarray) -> np.ndarray:
         return np.array([family.found(loss, row[None]).sigma for row in theta])
     w = theta[:, m + 1 :]
     best = w.argmax(axis=1)
-    found = family.member[best].copy()
+    value = family.member[best].copy()
     for i in np.flatnonzero(w[np.arange(len(w)), best] <= 0):
-        found[i] = family.found(loss, theta[i][None]).sigma
-    return found
+        value[i] = family.found(loss, theta[i][None]).sigma
+    return value
 
 
 def cost(name: str, Z: np.ndarray, Y: np.ndarray) -> float:
@@ -175,8 +175,8 @@ def structured(Z: np.ndarray, Y: np.ndarray, seed: int) -> dict[str, Choice]:
     for name, task in tasks.items():
         for regularization in LAMBDAS:
             W = ssvm(task, Z[train], Y[train], regularization, seed)
-            found = cost(name, Z[valid] @ W > 0, Y[valid])
-            chosen[name].offer(found, test=cost(name, Z[test] @ W > 0, Y[test]), r=regularization)
+            value = cost(name, Z[valid] @ W > 0, Y[valid])
+            chosen[name].offer(value, test=cost(name, Z[test] @ W > 0, Y[test]), r=regularization)
     return chosen
 
 
@@ -199,7 +199,7 @@ def one_split(
             continue  # the Gram matrix of the largest set is beyond a benchmark's patience
         batch = Batch(Z[train], psi, width)
         inside, outside, beyond = batch.at(Z[train]), batch.at(Z[valid]), batch.at(Z[test])
-        known = {"width": width, "bandwidth": batch.bandwidth}
+        shared = {"width": width, "bandwidth": batch.bandwidth}
         for r in RATES:
             for name, loss in LOSSES.items():
                 columns = np.minimum(family.columns(loss), len(family.table))
@@ -211,8 +211,8 @@ def one_split(
                     return np.where(columns < len(family.table), batch.predict(A, r, at), 0.0)
 
                 few = slice(DECODED) if name == "f-score" else slice(None)
-                found = cost(name, decisions(family, loss, theta(outside[few])), Y[valid][few])
-                if chosen[name].offer(found, r=r, **known):
+                value = cost(name, decisions(family, loss, theta(outside[few])), Y[valid][few])
+                if chosen[name].offer(value, r=r, **shared):
                     chosen[name].theta = theta(beyond)
                 if name == "hamming":
                     marginals = [2 * t[:, 1:] - t[:, :1] for t in map(theta, (inside, outside, beyond))]

@@ -46,10 +46,10 @@ def feedback(name: str, store: str, folder: Path, seconds: float, turns: int) ->
 async def fill(store: str, count: int) -> None:
     """Put so many learners into a store, each as `PUT /v1/learners/{name}` leaves it."""
     spec = build({"task": "multiclass"}).spec
-    held = await open_store(store)
+    opened = await open_store(store)
     for start in range(0, count, 1000):
         made = [
-            held.put(
+            opened.put(
                 "name",
                 f"learner-{i}",
                 orjson.dumps({"log": f"{i:024x}", "spec": spec, "created": 0.0, "state": "live"}),
@@ -58,7 +58,7 @@ async def fill(store: str, count: int) -> None:
             for i in range(start, min(start + 1000, count))
         ]
         await asyncio.gather(*made)
-    await held.close()
+    await opened.close()
 
 
 def start(name: str, stores: dict[int, str], turns: int) -> list[object]:

@@ -20,9 +20,9 @@ from peers_models import vw_classes
 from report import Report, arguments, part, track
 
 from feedrank.learners import build
-from feedrank.learners.dual_ascent.interior import interior_point
-from feedrank.learners.dual_ascent.surrogate import DualAscent
-from feedrank.learners.dual_ascent.updates import update_III
+from feedrank.learners.algorithms.dual_ascent.certified import DualAscent
+from feedrank.learners.algorithms.dual_ascent.interior import interior_point
+from feedrank.learners.algorithms.dual_ascent.updates import update_III
 
 Stream = list[tuple[list[str], str]]
 
@@ -71,14 +71,14 @@ def ours(stream: Stream, setting: dict[str, Any]) -> dict[str, np.ndarray]:
 def vowpal_wabbit(stream: Stream) -> str:
     """The best of several settings of --oaa in hindsight, on the same words."""
     labels = folders(stream)
-    found = []
+    results = []
     for setting in VOWPAL_WABBIT:
         try:
             play = vw_classes(f"--oaa {len(labels)} {setting}", labels)
         except ModuleNotFoundError:
             return "not installed"
-        found.append(sum(play(words, folder) for words, folder in stream))
-    return f"{100 * min(found) / len(stream):.1f}"
+        results.append(sum(play(words, folder) for words, folder in stream))
+    return f"{100 * min(results) / len(stream):.1f}"
 
 
 def iterations(stream: Stream, setting: dict[str, Any]) -> tuple[float, int, float]:
@@ -116,11 +116,11 @@ def table(report: Report, streams: dict[str, Stream]) -> None:
     rows: list[list[object]] = []
     for user, stream in track(list(streams.items()), "users"):
         paper = [f"{figure:.1f}" for figure in PAPER.get(user, ())]
-        found = {name: ours(stream, setting) for name, setting in SETTINGS.items()}
+        results = {name: ours(stream, setting) for name, setting in SETTINGS.items()}
         begin = time.perf_counter()
         preset = run(stream, {})
         cost = 1e6 * (time.perf_counter() - begin) / len(stream)
-        cells = [" ".join(map(percent, each.values())) for each in found.values()]
+        cells = [" ".join(map(percent, each.values())) for each in results.values()]
         squared, entropy = " ".join(paper[:3]), " ".join(paper[3:])
         rows.append(
             [
@@ -137,7 +137,7 @@ def table(report: Report, streams: dict[str, Stream]) -> None:
         at = np.unique(np.linspace(50, len(stream), 40).astype(int))
         lines = {
             f"update {u}": (100 * mistakes.cumsum()[at - 1] / at).tolist()
-            for u, mistakes in found["squared norm"].items()
+            for u, mistakes in results["squared norm"].items()
         }
         lines["preset"] = (100 * preset.cumsum()[at - 1] / at).tolist()
         report.plot(user, at.tolist(), lines, ("messages", "mistakes so far, %"), dots=False)

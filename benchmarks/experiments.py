@@ -1,4 +1,4 @@
-"""The figures of docs/experiments.md: false verdicts, traffic against the fixed horizon, interleaving, cost of a predict.
+"""Two figures of docs/experiments.md: interleaving against a split, and the cost of a predict.
 
     python benchmarks/experiments.py --data DATA [--runs 50]
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import NormalDist
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
@@ -19,11 +18,11 @@ from data import Query, letor
 from numpy.typing import NDArray
 from report import Report, arguments, part, track
 
-from feedrank.service.experiments.confidence import Floats
+from feedrank.learners.inference.confidence import Floats
 from feedrank.service.experiments.interleave import credit, draft
 from feedrank.service.experiments.manager import Experiments
-from feedrank.service.experiments.watch import NEVER, aa_check, interleaved_verdicts, split_verdicts
-from feedrank.service.host import Host
+from feedrank.service.experiments.watch import NEVER, interleaved_verdicts, split_verdicts
+from feedrank.service.runtime import Host
 
 POWER = 0.8
 TOP = 10
@@ -36,40 +35,6 @@ USERS = {
     "navigational": ((0.05, 0.5, 0.95), (0.2, 0.5, 0.9)),
     "informational": ((0.4, 0.7, 0.9), (0.1, 0.3, 0.5)),
 }
-
-
-def fixed_horizon(a: float, b: float, power: float = POWER, alpha: float = 0.05) -> int:
-    """Units of both arms together that the classical two-sided z test of two proportions needs."""
-    z = NormalDist().inv_cdf
-    spread = a * (1 - a) + b * (1 - b)
-    return int(np.ceil(2 * (z(1 - alpha / 2) + z(power)) ** 2 * spread / (a - b) ** 2))
-
-
-def false_verdicts(report: Report) -> None:
-    rows: list[list[object]] = []
-    for mean, weight in track(((0.5, 0.5), (0.3, 0.5), (0.1, 0.5), (0.5, 0.2)), "A/A"):
-        found = aa_check(mean=mean, weight=weight)
-        rows.append([f"split, mean {mean}, weights {weight} : {1 - weight:.1f}", f"{found['rate']:.2%}"])
-    coins = np.random.default_rng(0).integers(0, 2, (2000, 1000)) * 2 - 1
-    rows.append(["interleave", f"{(interleaved_verdicts(coins) != NEVER).mean():.2%}"])
-    report.table(["A/A, 2,000 runs of 1,000 events, looked at after each", "verdicts (allowed: 5 %)"], rows)
-
-
-def traffic(report: Report, runs: int) -> None:
-    rows: list[list[object]] = []
-    rng = np.random.default_rng(1)
-    for low in track((0.05, 0.2, 0.5), "traffic"):
-        needed = fixed_horizon(low, low + 0.05)
-        first = rng.random((runs, 4 * needed)) < 0.5
-        y = (rng.random(first.shape) < np.where(first, low + 0.05, low)).astype(np.float64)
-        middle, most = np.quantile(split_verdicts(y, first), (0.5, POWER)) / needed
-        rows.append([f"{low:.2f} against {low + 0.05:.2f}", needed, f"{most:.2f}", f"{middle:.2f}"])
-    head = [
-        "a true difference of 0.05",
-        "units, fixed horizon",
-        f"times as many until {POWER:.0%} have a verdict",
-    ]
-    report.table([*head, "until half have"], rows)
 
 
 def rankers(queries: Sequence[Query]) -> list[list[Floats]]:
@@ -94,8 +59,8 @@ def clicks(grades: Sequence[int], user: str, rng: np.random.Generator, users: in
     clicked = drawn[0] < attraction
     stopped = np.cumsum(clicked & (drawn[1] < satisfaction), axis=1)
     # The click that satisfies is the last one.
-    found: NDArray[np.bool_] = clicked & (np.hstack([np.zeros((users, 1)), stopped[:, :-1]]) == 0)
-    return found
+    outcome: NDArray[np.bool_] = clicked & (np.hstack([np.zeros((users, 1)), stopped[:, :-1]]) == 0)
+    return outcome
 
 
 def interleaving(report: Report, folder: Path, runs: int) -> None:
@@ -108,9 +73,9 @@ def interleaving(report: Report, folder: Path, runs: int) -> None:
     for user in track(list(USERS), "interleaving"):
         rng = np.random.default_rng(2)
         whole = _interleaved(lists, grades, user, rng, runs, 6000)
-        found = [_split(lists, grades, user, rng, runs, measure) for measure in measures]
-        told = [f"{n:.0f}, {n / whole:.1f} times" if n < NEVER / 2 else f"more than {MOST}" for n in found]
-        rows.append([user, f"{whole:.0f}", *told])
+        outcome = [_split(lists, grades, user, rng, runs, measure) for measure in measures]
+        shown = [f"{n:.0f}, {n / whole:.1f} times" if n < NEVER / 2 else f"more than {MOST}" for n in outcome]
+        rows.append([user, f"{whole:.0f}", *shown])
     report.text(
         f"MQ2008, {len(queries)} queries, two ridge rankers: impressions until {POWER:.0%} of the runs have a verdict.\n"
     )
@@ -135,11 +100,12 @@ def _interleaved(
             drafted = draft(ids, "benchmark", f"{user}/{run}/{wins.shape[1] + t}", TOP)
             shown = [grades[query][int(name)] for name in drafted.names]
             places = np.flatnonzero(clicks(shown, user, rng)[0]).tolist()
-            (more[run, t],) = credit(drafted, 2, places)[1]
+            one, other = credit(drafted, 2, places)
+            more[run, t] = one - other
         wins = np.hstack([wins, more])
-        found = float(np.quantile(interleaved_verdicts(wins), POWER))
-        if found < NEVER / 2 or wins.shape[1] >= most:
-            return found
+        outcome = float(np.quantile(interleaved_verdicts(wins), POWER))
+        if outcome < NEVER / 2 or wins.shape[1] >= most:
+            return outcome
 
 
 def _split(
@@ -153,11 +119,11 @@ def _split(
     """Values are drawn from 4,000 simulated users of every query and ranker."""
     pool = np.empty((2, len(grades), 4000))
     for arm, query in np.ndindex(pool.shape[:2]):
-        found = clicks([grades[query][i] for i in lists[arm][query]], user, rng, pool.shape[2])
+        outcome = clicks([grades[query][i] for i in lists[arm][query]], user, rng, pool.shape[2])
         if measure == "reciprocal-rank":
-            pool[arm, query] = found.any(axis=1) / (1 + found.argmax(axis=1))
+            pool[arm, query] = outcome.any(axis=1) / (1 + outcome.argmax(axis=1))
         else:
-            pool[arm, query] = found.mean(axis=1)
+            pool[arm, query] = outcome.mean(axis=1)
     events = 1000
     while True:
         first = rng.random((runs, events)) < 0.5
@@ -199,8 +165,8 @@ async def cost(report: Report, rounds: int = 3000) -> None:
                         await (experiments.predict("e", whole) if way else host.predict("a", request))
                         took[way, i] = perf_counter() - begun
                 own, all_of_it = np.median(took, axis=1) * 1e6
-                told = "remembered" if remember else "not remembered"
-                rows.append([told, f"{own:.0f}", f"{all_of_it:.0f}", f"{all_of_it / own:.2f}"])
+                shown = "remembered" if remember else "not remembered"
+                rows.append([shown, f"{own:.0f}", f"{all_of_it:.0f}", f"{all_of_it / own:.2f}"])
             report.table(["predict", "arm's own, us", "in the experiment (split), us", "ratio"], rows)
 
 
@@ -208,9 +174,7 @@ def main() -> None:
     parser = arguments(__doc__, "experiments", "letor")
     parser.add_argument("--runs", type=int, default=50)
     options = parser.parse_args()
-    report = Report("Experiments: verdicts, traffic, cost", options.out)
-    false_verdicts(report)
-    traffic(report, 8 * options.runs)
+    report = Report("Experiments: interleaving, cost", options.out)
     asyncio.run(cost(report))
     folder = part(options.data, "letor")
     if folder is not None:

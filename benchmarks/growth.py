@@ -19,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from report import Report, arguments, track
 
-from feedrank.learners import Listing, build, dump
+from feedrank.learners import ItemList, build, dump
 
 Event = tuple[Any, dict[str, Any]]
 Figures = tuple[float, int, int]  # microseconds a round, bytes of the learner, bytes of its snapshot
@@ -47,11 +47,11 @@ def words(features: int, labels: int, active: int) -> Iterator[Event]:
     while True:
         label = turn % labels
         if turn < max(labels, features // active + 1):
-            found = order[np.arange(turn * active, (turn + 1) * active) % features]
+            results = order[np.arange(turn * active, (turn + 1) * active) % features]
         else:
             own = (label * 31 + np.arange(active // 2)) % features
-            found = np.unique(np.concatenate([own, rng.integers(features, size=active - active // 2)]))
-        yield {"features": [names[i] for i in found]}, {"label": f"l{label}"}
+            results = np.unique(np.concatenate([own, rng.integers(features, size=active - active // 2)]))
+        yield {"features": [names[i] for i in results]}, {"label": f"l{label}"}
         turn += 1
 
 
@@ -63,7 +63,7 @@ def lists(items: int, features: int) -> Iterator[Event]:
     while True:
         X = rng.normal(size=(items, features))
         y = np.clip(np.round(X @ w / np.linalg.norm(w) + rng.normal(size=items) / 2 + 1), 0, 4)
-        yield Listing.dense(ids, X), {"relevance": y}
+        yield ItemList.dense(ids, X), {"relevance": y}
 
 
 def measured(spec: dict[str, Any], events: Iterator[Event], warm: int, rounds: int) -> Figures:
@@ -96,15 +96,15 @@ def grow(
     contenders: dict[str, tuple[Sequence[int], Callable[[int], Figures]]],
 ) -> None:
     """One section: a table of rounds per second, one of bytes, with exponents, and a plot of each."""
-    found: dict[str, dict[int, Figures]] = {}
+    results: dict[str, dict[int, Figures]] = {}
     runs = [(name, size) for name, (own, _) in contenders.items() for size in own]
     for name, size in track(runs, title):
-        found.setdefault(name, {})[size] = contenders[name][1](size)
+        results.setdefault(name, {})[size] = contenders[name][1](size)
     report.text(f"## {title}\n")
     kinds = {"rounds/s": 0, "bytes of the learner": 1, "bytes of its snapshot": 2}
     for kind, at in kinds.items():
         rows: list[list[object]] = []
-        for name, figures in found.items():
+        for name, figures in results.items():
             values = {size: figure[at] for size, figure in figures.items()}
             slope = exponent(list(values), list(values.values()))
             shown = {size: 1e6 / value if at == 0 else value for size, value in values.items()}
@@ -113,7 +113,7 @@ def grow(
         what = "exponent of the time" if at == 0 else "exponent"
         report.table([f"{kind}, {axis} =", *map(str, sizes), what], rows)
     for name, at, unit in (("time", 0, "microseconds a round"), ("memory", 1, "bytes")):
-        lines = {key: [v[s][at] if s in v else np.nan for s in sizes] for key, v in found.items()}
+        lines = {key: [v[s][at] if s in v else np.nan for s in sizes] for key, v in results.items()}
         file = f"{axis.replace(', ', '-').replace(' ', '-')}-{name}"
         report.plot(file, sizes, lines, (axis, unit), log=True)
 

@@ -8,7 +8,7 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict
 
-from feedrank.service.server import settle
+from feedrank.service.http.server import settle
 
 
 class Request(BaseModel):

@@ -19,12 +19,12 @@ import numpy as np
 from data import letor
 from report import Report, arguments, part, track
 
-from feedrank.learners import Listing, build
+from feedrank.learners import ItemList, build
 from feedrank.learners.losses.rankings import ap, ndcg
-from feedrank.learners.theory.lists import separable
+from feedrank.learners.theory.list_bounds import separable
 
 Spec = dict[str, Any]
-Round = tuple[Listing, np.ndarray]
+Round = tuple[ItemList, np.ndarray]
 
 TUNED = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 LISTS: dict[str, Spec] = {
@@ -39,18 +39,18 @@ LISTS: dict[str, Spec] = {
 GAMMAS, DIMENSIONS = (0.05, 0.1, 0.2, 0.4), (20, 60)
 
 
-def listed(X: np.ndarray) -> Listing:
-    return Listing.dense([str(i) for i in range(len(X))], X)
+def listed(X: np.ndarray) -> ItemList:
+    return ItemList.dense([str(i) for i in range(len(X))], X)
 
 
 def one_pass(spec: Spec, rounds: list[Round]) -> np.ndarray:
     """NDCG at 10 and AP of every round, before its update."""
     learner = build({"task": "subset-ranking", **spec})
     values = []
-    for listing, y in rounds:
-        order = np.array([int(name) for name, _ in learner.predict(listing).ranking])
+    for item_list, y in rounds:
+        order = np.array([int(name) for name, _ in learner.predict(item_list).ranking])
         values.append((ndcg(order, y, 10), ap(order, y)))
-        learner.learn(listing, {"relevance": y})
+        learner.learn(item_list, {"relevance": y})
     return np.array(values)
 
 
@@ -62,12 +62,12 @@ def averaged(spec: Spec, streams: Sequence[list[Round]]) -> np.ndarray:
 
 def tuned(spec: Spec, streams: Sequence[list[Round]]) -> tuple[float, np.ndarray]:
     """The fixed rate with the best average in hindsight, and its curve."""
-    found = {rate: averaged({**spec, "learning_rate": rate}, streams) for rate in TUNED}
-    return max(found.items(), key=lambda entry: float(entry[1][-1]))
+    results = {rate: averaged({**spec, "learning_rate": rate}, streams) for rate in TUNED}
+    return max(results.items(), key=lambda entry: float(entry[1][-1]))
 
 
 def simulated(seeds: int, rounds: int, **setting: float) -> list[list[Round]]:
-    """20 items, 20 features and five levels unless told otherwise; one ranker orders all lists with a margin."""
+    """20 items, 20 features and five levels by default; one ranker orders all lists with a margin."""
     return [
         [(listed(X), y) for X, y in separable(seed, rounds, **setting)]  # type: ignore[arg-type]
         for seed in range(seeds)
@@ -105,9 +105,9 @@ def figure(report: Report, seeds: int, rounds: int = 1000) -> None:
         streams = simulated(2, rounds, gamma=gamma, dimension=d)
         plain = {name: float(averaged(LISTS[name], streams)[-1]) for name in ("slam", "minimax", "listnet")}
         best = {f"{name}, tuned": float(tuned(LISTS[name], streams)[1][-1]) for name in ("slam", "listnet")}
-        found = plain | best
-        first = max(found, key=lambda name: found[name])
-        rows.append([gamma, d, *(f"{value:.4f}" for value in found.values()), first])
+        results = plain | best
+        first = max(results, key=lambda name: results[name])
+        rows.append([gamma, d, *(f"{value:.4f}" for value in results.values()), first])
     report.table(
         ["margin", "features", "slam", "minimax", "listnet", "slam, tuned", "listnet, tuned", "best"], rows
     )
@@ -131,9 +131,9 @@ def passes(report: Report, folder: Path) -> None:
             best = "-"
             field = "regularization" if learner == "quadratic" else "learning_rate"
             if spec and learner != "minimax":
-                found = {r: one_pass({**scaled, field: r}, rounds)[mixed, 0].mean() for r in TUNED}
-                rate = max(found, key=lambda r: found[r])
-                best = f"{found[rate]:.4f} at {rate:g}"
+                results = {r: one_pass({**scaled, field: r}, rounds)[mixed, 0].mean() for r in TUNED}
+                rate = max(results, key=lambda r: results[r])
+                best = f"{results[rate]:.4f} at {rate:g}"
             rows.append([learner, normalize, *(f"{mean:.4f}" for mean in means), best])
         report.table(["learner", "normalize", "NDCG at 10", "AP", "NDCG at 10, tuned in hindsight"], rows)
     report.text(
@@ -194,13 +194,13 @@ def peers(
     report: Report, lists: list[np.ndarray], truths: list[np.ndarray]
 ) -> dict[str, Callable[[int], object]]:
     """No Python peer learns from lists online; their linear models get the items one by one, grades as targets."""
-    found: dict[str, Callable[[int], object]] = {}
+    results: dict[str, Callable[[int], object]] = {}
     try:
         from river import linear_model
         from sklearn.linear_model import SGDRegressor
     except ImportError:
         report.text("(peers left out: pip install feedrank[bench])\n")
-        return found
+        return results
     dicts = [[{str(j): v for j, v in enumerate(row)} for row in X.tolist()] for X in lists]
     model = linear_model.LinearRegression()
     regressor = SGDRegressor().partial_fit(lists[0], truths[0])

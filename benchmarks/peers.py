@@ -108,7 +108,7 @@ def sets(report: Report, folder: Path, count: int, seconds: float) -> None:
             rows = list(multilabel(folder, name, "scene" if name == "scene-train" else None))
             order = np.random.default_rng(0).permutation(len(rows))[:count]
             stream = [rows[i] for i in order]
-            labels = sorted({label for _, found in stream for label in found})
+            labels = sorted({label for _, relevant in stream for label in relevant})
             compare(
                 report,
                 f"sets-{name}",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from feedrank.learners import Listing, build
+from feedrank.learners import ItemList, build
 from feedrank.learners.losses.rankings import ndcg_loss
 
 Play = Callable[[Any, Any], float]
@@ -20,16 +20,16 @@ HASHED = 2**18
 
 def classes(labels: Sequence[str]) -> dict[str, Make]:
     """x is a list of words, y a label."""
-    found: dict[str, Make] = {
+    makers: dict[str, Make] = {
         "feedrank preset": lambda: _ours({"task": "multiclass"}),
         "feedrank predtron": lambda: _ours({"task": "multiclass", "algorithm": "predtron"}),
     }
     for setting in ("--oaa", "--ect"):
-        found[f"Vowpal Wabbit {setting}"] = lambda s=setting: vw_classes(f"{s} {len(labels)}", labels)
-    found["Vowpal Wabbit --csoaa_ldf"] = lambda: _vw_ldf(labels)
-    found["River one-vs-rest perceptron"] = _river_classes
-    found["scikit-learn SGD hinge, partial_fit"] = lambda: _sklearn_classes(labels)
-    return found
+        makers[f"Vowpal Wabbit {setting}"] = lambda s=setting: vw_classes(f"{s} {len(labels)}", labels)
+    makers["Vowpal Wabbit --csoaa_ldf"] = lambda: _vw_ldf(labels)
+    makers["River one-vs-rest perceptron"] = _river_classes
+    makers["scikit-learn SGD hinge, partial_fit"] = lambda: _sklearn_classes(labels)
+    return makers
 
 
 def _ours(spec: dict[str, Any]) -> Play:
@@ -231,9 +231,9 @@ def _our_lists(spec: dict[str, Any]) -> Play:
     learner = build({"task": "subset-ranking", **spec})
 
     def play(x: np.ndarray, y: np.ndarray) -> float:
-        listing = Listing.dense([str(i) for i in range(len(x))], x)
-        order = np.array([int(name) for name, _ in learner.predict(listing).ranking])
-        learner.learn(listing, {"relevance": y})
+        item_list = ItemList.dense([str(i) for i in range(len(x))], x)
+        order = np.array([int(name) for name, _ in learner.predict(item_list).ranking])
+        learner.learn(item_list, {"relevance": y})
         return ndcg_loss(order, y, 10)
 
     return play

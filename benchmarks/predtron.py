@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from report import Report, arguments, track
 
-from feedrank.learners import Listing, build
+from feedrank.learners import ItemList, build
 from feedrank.learners.losses.rankings import ndcg_loss
 
 Array = NDArray[np.float64]
@@ -60,10 +60,10 @@ def loss_after(spec: dict[str, Any], X: Array, Y: Array, n: int) -> float:
     learner = build({"task": "subset-ranking", "algorithm": "predtron", **spec})
     ids = [str(i) for i in range(X.shape[1])]
     for x, y in zip(X[:n], Y[:n], strict=True):
-        learner.learn(Listing.dense(ids, x), {"relevance": y})
+        learner.learn(ItemList.dense(ids, x), {"relevance": y})
     losses = []
     for x, y in zip(X[n:], Y[n:], strict=True):
-        order = np.array([int(name) for name, _ in learner.predict(Listing.dense(ids, x)).ranking])
+        order = np.array([int(name) for name, _ in learner.predict(ItemList.dense(ids, x)).ranking])
         losses.append(ndcg_loss(order, y))
     return float(np.mean(losses))
 

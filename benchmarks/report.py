@@ -20,6 +20,7 @@ T = TypeVar("T")
 SOURCES = {
     "enron": "USER.tar.gz: the raw ham mailboxes of the Enron-Spam corpus, Metsis et al. 2006",
     "letor": "mq2008-S1.txt.gz ... ohsumed-S5.txt.gz: the five parts of MQ2008 and OHSUMED, LETOR, Microsoft Research",
+    "streams": "NAME.jsonl.gz: a header, then [truth, features] a line",
     "multilabel": "NAME.arff.gz and NAME.xml: MULAN's multilabel sets",
 }
 PACKAGES = (
@@ -44,8 +45,8 @@ def arguments(doc: str | None, name: str, *parts: str) -> argparse.ArgumentParse
         "--out", type=Path, default=here / "results" / name, help="folder for tables and plots"
     )
     if parts:
-        told = "; ".join(f"{part}/ ({SOURCES[part]})" for part in parts)
-        parser.add_argument("--data", type=Path, help=f"a folder with {told}")
+        sources = "; ".join(f"{part}/ ({SOURCES[part]})" for part in parts)
+        parser.add_argument("--data", type=Path, help=f"a folder with {sources}")
     return parser
 
 
@@ -126,13 +127,13 @@ def track(rounds: Sequence[T], what: str) -> Iterable[T]:
 
 def machine() -> str:
     """Versions and machine, in one line."""
-    found = []
+    installed = []
     for package in PACKAGES:
         try:
-            found.append(f"{package} {version(package)}")
+            installed.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             continue
-    return f"Python {platform.python_version()}, {', '.join(found)}; {platform.machine()}, {os.cpu_count()} cores."
+    return f"Python {platform.python_version()}, {', '.join(installed)}; {platform.machine()}, {os.cpu_count()} cores."
 
 
 def needs(path: Path | None, what: str, where: str) -> Path | None:

@@ -1,6 +1,6 @@
-"""Search: what re-ranking costs, what clicks teach, and one online pass over MQ2008 and OHSUMED.
+"""Search: what re-ranking costs, what clicks of six kinds teach and when it is shown, and LETOR in one online pass.
 
-    python benchmarks/search.py [--data DATA] [--only cost|clicks|letor]
+    python benchmarks/search.py [--data DATA] [--only cost|clicks|hostile|letor]
 
 DATA/letor holds mq2008-S1.txt.gz ... ohsumed-S5.txt.gz (LETOR, from Microsoft Research); without it that part is skipped.
 """
@@ -13,24 +13,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from statistics import mean, median
+from statistics import fmean as mean
+from statistics import median
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import httpx
 from report import Report, arguments, part, track
+from search_users import FEATURES, MODELS, Clicks, Corpus, Search, ndcg
 from served import serving
 
 from feedrank.clients import Client, letor, measures
-from feedrank.clients.requests import dumps
-from feedrank.clients.search import Evidence, Features, Reranker, Result, clicks, spec
-from feedrank.clients.search.simulator import World, run, worth
-from feedrank.embedded import Embedded
+from feedrank.clients.calls import dumps
+from feedrank.clients.search import Features, Reranker, Result, prepare, spec
 from feedrank.learners import build
+from feedrank.service.experiments.handover import DRAFT, SECOND, Handover
+from feedrank.service.experiments.interleave import credit, draft
 
 WORDS = [line.split()[0] for line in sorted(sys.stdlib_module_names)]
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SETS = ("mq2008", "ohsumed")
 
 
@@ -69,7 +73,7 @@ def cost(report: Report, results: int = 100, words: int = 50, rounds: int = 300)
     pages = [page(rng, results, words) for _ in range(20)]
     queries = [" ".join(rng.sample(WORDS, 2)) for _ in pages]
     ready = [
-        dumps({"items": features.items(query, found)}) for query, found in zip(queries, pages, strict=True)
+        dumps({"items": features.table(query, listed)}) for query, listed in zip(queries, pages, strict=True)
     ]
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -77,19 +81,20 @@ def cost(report: Report, results: int = 100, words: int = 50, rounds: int = 300)
         Client(served.url) as client,
         httpx.Client(base_url=served.url, trust_env=False) as bare,
     ):
-        client.create("s", spec())
+        prepare(client, "s")
         with Reranker(client, "s", features=features, deadline=10) as reranker:
             for number in range(20):
-                shown = reranker.rerank(queries[number], pages[number])
-                reranker.clicked(shown, [shown.page.shown[3]])
+                shown = reranker.rerank(queries[number], pages[number], page=results)
+                reranker.closed(shown, [shown.page.shown[3]])
+            reranker.flush()
             calls: dict[str, Callable[[int], object]] = {
                 "bare HTTP call, its body ready": lambda i: bare.post(
                     "/v1/learners/s/predict",
                     content=ready[i % 20],
                     headers={"content-type": "application/json"},
                 ).raise_for_status(),
-                "features alone": lambda i: features.items(queries[i % 20], pages[i % 20]),
-                "re-ranked": lambda i: reranker.rerank(queries[i % 20], pages[i % 20]),
+                "features alone": lambda i: features.table(queries[i % 20], pages[i % 20]),
+                "re-ranked": lambda i: reranker.rerank(queries[i % 20], pages[i % 20], page=results),
             }
             times = interleaved(calls, rounds)
     base = times["bare HTTP call, its body ready"]
@@ -111,65 +116,131 @@ def cost(report: Report, results: int = 100, words: int = 50, rounds: int = 300)
     )
 
 
-def learned(seed: int, asked: dict[str, Any], naive: bool, searches: int) -> float:
-    """The worth of the learned order in the last quarter, from clicks on the engine's pages alone."""
-    world, learner = World(seed), build(asked)
-    values = []
-    for _ in range(searches):
-        search = world.search()
-        items = {"items": world.features.items(search.query, search.results)}
-        engine = [one.id for one in search.results]
-        values.append(worth([name for name, _ in learner.predict(items).ranking], search.truth))
-        clicked = world.clicks(engine, search.truth)
-        truth = {"relevance": clicks.naive(engine, clicked)} if naive else {"clicks": clicked}
-        learner.learn(items, truth, served={"ranking": engine})
-    return mean(values[-searches // 4 :])
+class Course:
+    """One course of searches: the rule of the handover on a learner that is taught by clicks, as the service folds them."""
+
+    def __init__(
+        self, searches: list[Search], clicks: Clicks, seed: int, page: int = 10, hostile: float = 0.0
+    ) -> None:
+        """`hostile` of the searches come from 20 units that click what stands lowest in the engine's order."""
+        rng, learner, rule = random.Random(seed), build(spec()), Handover(0.05)
+        self.engine: list[float] = []
+        self.learned: list[float] = []
+        self.shown: list[float] = []
+        self.shares: list[float] = []
+        for number, search in enumerate(searches):
+            table = FEATURES.table(search.query, search.results, NOW)
+            engine = [one.id for one in search.results]
+            learned = [name for name, _ in learner.predict({"items": table}).ranking]
+            mode, drafted = rule.mode(rng.random()), None
+            if mode == DRAFT:
+                drafted = draft([engine, learned], "search", f"{seed} {number}", page)
+            shown = drafted.names if drafted else (learned if mode == SECOND else engine)[:page]
+            for values, order in ((self.engine, engine), (self.learned, learned), (self.shown, shown)):
+                values.append(ndcg(order, search.grades))
+            self.shares.append(rule.shares[1])
+            unit = f"bot {number % 20}" if hostile and rng.random() < hostile else str(number)
+            places = clicks([search.grades[id] for id in shown], rng)
+            if unit.startswith("bot"):
+                places = [max(range(len(shown)), key=lambda place: engine.index(shown[place]))]
+            if places:
+                kept = [i for i, id in enumerate(engine) if id in set(shown)]
+                items = {
+                    "ids": [engine[i] for i in kept],
+                    "columns": table["columns"],
+                    "rows": [table["rows"][i] for i in kept],
+                }
+                if rule.may_teach(unit):
+                    learner.learn({"items": items}, {"relevance": {shown[place]: 1 for place in places}})
+                event = {"unit": unit, "coins": number}
+                rule.take({**event, "credits": credit(drafted, 2, places)} if drafted else event)
+        self.alarm = rule.alarm
+
+    def better_at(self, by: float = 0.02, window: int = 200) -> int | None:
+        """The search from which on the learned order was better on average, over `window` searches, for the first time."""
+        gains = [a - b for a, b in zip(self.learned, self.engine, strict=True)]
+        ends = range(window, len(gains) + 1)
+        return next((end for end in ends if mean(gains[end - window : end]) >= by), None)
+
+    def over_at(self) -> int | None:
+        """The search from which on the learned order had 90 % of the pages."""
+        return next((number for number, share in enumerate(self.shares) if share >= 0.9), None)
+
+    def worst(self, window: int = 500) -> float:
+        """The lowest mean of shown minus engine over any `window` searches."""
+        gains = [a - b for a, b in zip(self.shown, self.engine, strict=True)]
+        return min(mean(gains[i : i + window]) for i in range(0, len(gains) - window + 1, 10))
 
 
-READINGS: dict[str, tuple[dict[str, Any], bool]] = {
-    "naive clicks": (spec(), True),
-    "skip-above": (spec(None), False),
-    "inverse propensities (ours)": (spec(), False),
-    "inverse propensities, the preset's learner": (spec(normalize="list", algorithm="listnet"), False),
-}
-
-
-def taught(report: Report, searches: int = 1000, seeds: int = 3) -> None:
-    """What the readings of clicks learn from biased pages, and what the cold start costs and brings."""
-    engine = mean(
-        worth([one.id for one in search.results], search.truth)
-        for seed in range(seeds)
-        for world in (World(seed),)
-        for search in (world.search() for _ in range(searches))
+def taught(report: Report, lengths: list[int], searches: int = 1500, seeds: int = 3) -> None:
+    """The engine, the learned order and the pages shown under six click models, for 10 and 50 retrieved."""
+    rows: list[list[object]] = []
+    for retrieved in lengths:
+        corpus = Corpus(retrieved)
+        streams = [corpus.searches(searches, seed) for seed in range(seeds)]
+        for name, clicks in track(list(MODELS.items()), f"{retrieved} retrieved"):
+            courses = [Course(stream, clicks, seed) for seed, stream in enumerate(streams)]
+            last = searches // 5
+            ends = [
+                f"{mean(v for one in courses for v in values(one)[-last:]):.3f}"
+                for values in (lambda c: c.engine, lambda c: c.learned, lambda c: c.shown)
+            ]
+            rows.append(
+                [
+                    retrieved,
+                    name,
+                    *ends,
+                    " ".join(_at(one.better_at()) for one in courses),
+                    " ".join(_at(one.over_at()) for one in courses),
+                    f"{mean(one.shares[-1] for one in courses):.2f}",
+                    f"{min(one.worst() for one in courses):+.4f}",
+                ]
+            )
+    report.text(
+        f"## Clicks of six kinds, {searches:,} searches of Python's documentation, pages of 10, {seeds} seeds\n"
     )
-    rows: list[list[object]] = [["the engine", f"{engine:.3f}"]]
-    for name, (asked, naive) in track(list(READINGS.items()), "clicks"):
-        rows.append([name, f"{mean(learned(seed, asked, naive, searches) for seed in range(seeds)):.3f}"])
-    report.text(f"## Clicks on the engine's pages, {searches} searches, {seeds} worlds: the learned order\n")
-    report.table(["", "share of the best order's clicks"], rows)
-    rows = []
-    for skill in track((0.0, 0.3, 0.7, 1.0), "cold start"):
-        shown, theirs, last, share = [], [], [], []
-        for seed in (1, 2):
-            world, evidence = World(seed, skill=skill), Evidence()
-            with (
-                tempfile.TemporaryDirectory() as folder,
-                Client("http://embedded", transport=Embedded(f"sqlite:{folder}/s.db")) as client,
-                Reranker(client, "s", features=world.features, deadline=60, evidence=evidence) as reranker,
-            ):
-                client.create("s", spec())
-                values = run(world, reranker, 400)
-            shown += [one for one, _ in values]
-            theirs += [one for _, one in values]
-            last += [one for one, _ in values[-100:]]
-            share.append(evidence.share)
-        rows.append(
-            [skill, f"{mean(theirs):.4f}", f"{mean(shown):.4f}", f"{mean(last):.4f}", f"{mean(share):.3f}"]
-        )
-    report.text("## Cold start: the page shown, 400 searches, two worlds, through the service\n")
     report.table(
-        ["the engine's skill", "engine", "shown", "last 100", "share of learned pages by then"], rows
+        [
+            "retrieved", "clicks", f"NDCG@10 in the last {searches // 5}: engine", "learned", "shown",
+            "better by 0.02 at", "90 % at", "share at the end", "worst 500 searches, shown minus engine",
+        ],
+        rows,
+    )  # fmt: skip
+
+
+def attacked(report: Report, searches: int = 1500) -> None:
+    """30 % of the searches click at will."""
+    stream = Corpus(50).searches(searches, 0)
+    rows: list[list[object]] = []
+    for name in track(("cascade", "k^-1"), "hostile"):
+        course = Course(stream, MODELS[name], 0, hostile=0.3)
+        last = searches // 5
+        rows.append(
+            [
+                name,
+                *(f"{mean(values[-last:]):.3f}" for values in (course.engine, course.learned, course.shown)),
+                f"{course.shares[-1]:.2f}",
+                f"{course.worst():+.4f}",
+                course.alarm or "none",
+            ]
+        )
+    report.text("## The same with 30 % of the searches from 20 units that click what the engine put last\n")
+    report.table(
+        [
+            "others click by",
+            "NDCG@10 in the last fifth: engine",
+            "learned",
+            "shown",
+            "share",
+            "worst 500",
+            "alarm",
+        ],
+        rows,
     )
+
+
+def _at(search: int | None) -> str:
+    return "never" if search is None else str(search)
 
 
 LEARNERS: dict[str, dict[str, Any]] = {
@@ -226,13 +297,16 @@ def passes(report: Report, folder: Path) -> None:
 
 def main() -> None:
     parser = arguments(__doc__, "search", "letor")
-    parser.add_argument("--only", choices=("cost", "clicks", "letor"))
+    parser.add_argument("--only", choices=("cost", "clicks", "hostile", "letor"))
+    parser.add_argument("--retrieved", type=int, nargs="+", default=[10, 50], help="results to re-rank")
     options = parser.parse_args()
     report = Report("Search", options.out)
     if options.only in (None, "cost"):
         cost(report)
     if options.only in (None, "clicks"):
-        taught(report)
+        taught(report, options.retrieved)
+    if options.only in (None, "hostile"):
+        attacked(report)
     folder = part(options.data, "letor") if options.only in (None, "letor") else None
     if folder is not None:
         passes(report, folder)

@@ -19,7 +19,7 @@ from feedrank.learners import build
 from feedrank.learners.losses import subsets
 from feedrank.learners.losses.rankings import discounts, gains
 from feedrank.learners.tasks.multilabel import ErrorSetSize, Hamming, Multilabel, SubsetZeroOne
-from feedrank.learners.tasks.rankings import AP, NDCG, Precision
+from feedrank.learners.tasks.permutations import AP, NDCG, Precision
 
 
 def milliseconds(call: Callable[[], object]) -> float:
@@ -72,9 +72,11 @@ def _assignment(
     task: NDCG | Precision, places: Callable[..., np.ndarray], t: np.ndarray, y: np.ndarray, k: int | None
 ) -> np.ndarray:
     """Lemma 3 as it stands: the whole matrix, one assignment, the order."""
-    items, found = linear_sum_assignment(np.outer(t, task.F(t.size)) + places(y, t.size, k), maximize=True)
+    items, positions = linear_sum_assignment(
+        np.outer(t, task.F(t.size)) + places(y, t.size, k), maximize=True
+    )
     order = np.empty(t.size, dtype=np.intp)
-    order[found] = items
+    order[positions] = items
     return order
 
 

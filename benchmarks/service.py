@@ -99,7 +99,7 @@ def bare_calls(url: str, chance: random.Random, seconds: float) -> float:
     for _ in range(200):
         for call, body in zip(("predict", "feedback"), a_round(chance), strict=True):
             data = json.dumps(body).encode()
-            head = f"POST /v1/learners/mail/{call} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n"
+            head = f"POST /v1/learners/mail/{call} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(data)}\r\n\r\n"
             requests.append(head.encode() + data)
     begun, calls = time.perf_counter(), 0
     with socket.create_connection((place.host, place.port)) as connection:
@@ -128,7 +128,9 @@ async def streamed(url: str, rounds: int, chance: random.Random, process: int) -
     """Rounds a second of one stream, and the server's memory on the way."""
     place = httpx.URL(url)
     reader, writer = await asyncio.open_connection(place.host, place.port, limit=2**24)
-    writer.write(b"POST /v1/learners/mail/stream HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+    writer.write(
+        b"POST /v1/learners/mail/stream HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     blocks = []
     for _ in range(50):
         lines = []

@@ -99,3 +99,18 @@ def test_the_quadratic_surrogate_beats_thresholds_where_labels_come_in_patterns(
             y[list(patterns[g][rng.integers(2)])] = True
         ours, threshold, _ = batch.one_split(np.hstack([X, np.eye(4)[group]]), Y, seed)
         assert ours["f-score"].test < threshold["f-score"].test - 0.01
+
+
+def test_baselines_learn_what_can_be_learned(benchmark):
+    baselines = benchmark("quadratic_baselines")
+    rng = np.random.default_rng(0)
+    level = rng.uniform(0.2, 0.8, size=(200, 1))
+    marginals = np.hstack((level, level + rng.uniform(-0.2, 0.2, size=(200, 4))))
+    Y = marginals > level - 0.05
+    for measure in (baselines.hamming_measure, baselines.f_measure):
+        guess = baselines.Threshold(measure, 1e-3).fit(marginals[:150], Y[:150]).predict(marginals[150:])
+        assert (guess != Y[150:]).mean() < 0.5 * ((marginals[150:] > 0.5) != Y[150:]).mean()
+    w = rng.normal(size=6)
+    queries = [(X, (X @ w > 0.5).astype(float)) for X in rng.normal(size=(20, 10, 6))]
+    learned = baselines.RankSVM(100.0).fit(queries).w
+    assert learned @ w / np.linalg.norm(learned) / np.linalg.norm(w) > 0.95

@@ -1,0 +1,143 @@
+"""Choices with a reward: labelled streams played as bandits, ours beside Vowpal Wabbit's contextual bandits.
+
+A round shows the features as context and every label as an item; choosing the right one earns 1. Ours is the preset, with
+nothing tuned; Vowpal Wabbit's best setting is chosen in hindsight, set by set.
+
+    python benchmarks/choice.py --data DATA [--rows 4000] [--orders 1]
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from report import Report, arguments
+from stream_data import Stream, read
+
+from feedrank import learners
+
+SETTINGS = {
+    f"{explore} lr {rate:g}": f"{flags} -l {rate:g}"
+    for explore, flags in {
+        "epsilon 0.05": "--epsilon 0.05",
+        "epsilon 0.2": "--epsilon 0.2",
+        "squarecb": "--squarecb",
+        "squarecb gamma 100": "--squarecb --gamma_scale 100",
+        "cover 5": "--cover 5",
+        "regcb": "--regcb --mellowness 0.01",
+    }.items()
+    for rate in (0.1, 0.5, 2.0)
+}
+
+
+def main() -> None:
+    parser = arguments(__doc__, "choice")
+    parser.add_argument("--data", type=Path, help="folder of the data, see benchmarks/data.md")
+    parser.add_argument("--rows", type=int, default=4000, help="of each stream, at most")
+    parser.add_argument("--orders", type=int, default=1, help="of streams that have no order of their own")
+    asked = parser.parse_args()
+    if asked.data is None or not asked.data.exists():
+        print("choice: skipped, because there is no --data; benchmarks/data.md says where to get it")
+        return
+    report = Report("Choices with a reward", asked.out)
+    rows, ratios = [], []
+    for stream in read(asked.data):
+        if stream.group != "streams" or stream.task not in ("binary", "multiclass"):
+            continue
+        orders = [cut(stream.order(k), asked.rows) for k in range(asked.orders if stream.shuffled else 1)]
+        ours, cost = np.mean([play(order, seed) for seed, order in enumerate(orders)], axis=0)
+        peers = {
+            name: np.mean([vowpal(order, flags, s) for s, order in enumerate(orders)])
+            for name, flags in SETTINGS.items()
+        }
+        best = max(peers, key=lambda name: peers[name])
+        ratios.append(ours / peers[best])
+        rows.append(
+            [
+                stream.name,
+                len(orders[0].rounds),
+                f"{ours:.3f}",
+                f"{peers[best]:.3f}",
+                best,
+                f"{ratios[-1]:.3f}",
+                f"{cost:.0f}",
+            ]
+        )
+        print(*rows[-1], flush=True)
+    head = ["set", "rounds", "feedrank", "Vowpal Wabbit's best", "which", "ratio", "us a round"]
+    report.table(head, rows)
+    mean = math.exp(np.mean(np.log(ratios)))
+    report.text(f"Geometric mean of the ratios: {mean:.3f}; the least {min(ratios):.3f}.")
+
+
+def cut(stream: Stream, rows: int) -> Stream:
+    """Its first rounds."""
+    return replace(stream, rounds=stream.rounds[:rows])
+
+
+def actions(stream: Stream) -> list[str]:
+    """Every label, in the order in which the stream shows them."""
+    return list(dict.fromkeys(str(y) for _, y in stream.rounds))
+
+
+def play(stream: Stream, seed: int) -> tuple[float, float]:
+    """The mean reward of the preset, and microseconds of processor time a round."""
+    items = [{"id": name, "features": {}} for name in actions(stream)]
+    learner = learners.build({"task": "choice"})
+    chance = np.random.default_rng(seed)
+    earned, start = 0.0, time.process_time()
+    for x, y in stream.rounds:
+        instance = {"items": items, "features": x if isinstance(x, dict) else list(x)}
+        prediction = learner.predict(instance, chance=chance.random())
+        reward = float(prediction.decision[0] == y)
+        earned += reward
+        learner.learn(instance, {"reward": reward}, served=prediction.served())
+    used = time.process_time() - start
+    return earned / len(stream.rounds), 1e6 * used / len(stream.rounds)
+
+
+def vowpal(stream: Stream, flags: str, seed: int) -> float:
+    """The mean reward of one setting of `--cb_explore_adf`."""
+    from vowpalwabbit import Workspace
+
+    names = actions(stream)
+    model = Workspace(
+        f"--cb_explore_adf {flags} -q ca --quiet -b 20 --random_seed {seed + 1}", enable_logging=False
+    )
+    chance = np.random.default_rng(seed)
+    items = [f"|a id{i}" for i in range(len(names))]
+    earned = 0.0
+    for x, y in stream.rounds:
+        shared = "shared |c " + written(x)
+        p = spread(model, shared, items)
+        chosen = int(chance.choice(len(p), p=p))
+        reward = float(names[chosen] == y)
+        earned += reward
+        lines = [f"{i}:{-reward}:{p[i]} {item}" if i == chosen else item for i, item in enumerate(items)]
+        model.learn([shared, *lines])
+    model.finish()
+    return earned / len(stream.rounds)
+
+
+def spread(model: object, shared: str, items: list[str]) -> np.ndarray:
+    """The probability of every action."""
+    p = np.array(model.predict([shared, *items]), dtype=float)
+    return p / p.sum()
+
+
+def written(x: object) -> str:
+    """Features in Vowpal Wabbit's text."""
+    if isinstance(x, dict):
+        return " ".join(f"{clean(name)}:{value:g}" for name, value in x.items())
+    return " ".join(clean(name) for name in x)
+
+
+def clean(name: str) -> str:
+    return str(name).replace(":", "_").replace("|", "_").replace(" ", "_")
+
+
+if __name__ == "__main__":
+    main()
