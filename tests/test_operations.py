@@ -1,0 +1,73 @@
+"""The operations kit: dashboards, alerts and the manifest are sound, and speak of metrics and calls that exist."""
+
+import json
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from feedrank.embedded import Embedded
+from feedrank.service.contract.settings import Settings, variable
+from feedrank.service.http.app import create_app
+
+FOLDER = Path(__file__).parents[1] / "docker"
+METRIC = re.compile(r"\bfeedrank_[a-z_]+")
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The names of all metrics that a server shows, after one request."""
+    store = f"sqlite:{tmp_path_factory.mktemp('kit') / 'kit.db'}"
+    with httpx.Client(base_url="http://localhost", transport=Embedded(store)) as client:
+        client.get("/livez")
+        text = client.get("/metrics").text
+    return {line.split("{")[0].split(" ")[0] for line in text.splitlines() if line and line[0] != "#"}
+
+
+def test_every_alert_watches_metrics_that_exist_and_says_what_to_do(exported):
+    groups = yaml.safe_load((FOLDER / "monitoring" / "alerts.yml").read_text())["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    assert len({rule["alert"] for rule in rules}) == len(rules) >= 7
+    for rule in rules:
+        assert set(METRIC.findall(rule["expr"])) <= exported, rule["alert"]
+        assert rule["labels"]["severity"] in ("page", "ticket")
+        assert rule["annotations"]["summary"]
+        assert rule["annotations"]["description"]
+
+
+def test_every_panel_draws_metrics_that_exist(exported):
+    board = json.loads((FOLDER / "monitoring" / "grafana.json").read_text())
+    drawn = set()
+    for panel in board["panels"]:
+        for target in panel["targets"]:
+            drawn |= set(METRIC.findall(target["expr"]))
+        assert panel["title"]
+        assert panel["description"]
+    assert drawn <= exported
+    assert len({(p["gridPos"]["x"], p["gridPos"]["y"]) for p in board["panels"]}) == len(board["panels"])
+
+
+def manifest():
+    return list(yaml.safe_load_all((FOLDER / "kubernetes" / "feedrank.yaml").read_text()))
+
+
+def test_the_manifest_fits_the_schemas_of_kubernetes():
+    validate = pytest.importorskip("kubernetes_validate")
+    for document in manifest():
+        validate.validate(document, "1.31", strict=True)
+
+
+def test_the_manifest_asks_for_settings_and_addresses_that_exist():
+    known = {variable(name) for name in Settings.__dataclass_fields__}
+    app = create_app(Settings(store="sqlite:unused.db"))
+    paths = set(app.openapi()["paths"])
+    for document in manifest():
+        template = document["spec"].get("template", {}).get("spec", {})
+        for container in template.get("containers", []):
+            assert {entry["name"] for entry in container.get("env", [])} <= known
+            assert container["securityContext"]["readOnlyRootFilesystem"]
+            for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+                if probe in container:
+                    assert container[probe]["httpGet"]["path"] in paths
