@@ -28,13 +28,14 @@ from selenium.webdriver.common.by import By
 
 from feedrank.clients import Client
 from feedrank.clients.mail.account import PASSWORD, Account, Secret, connect
+from feedrank.clients.mail.bookkeeping import MailState
+from feedrank.clients.mail.extract import SPEC
+from feedrank.clients.mail.filing import WatchSettings
 from feedrank.clients.mail.inbox import Inbox
 from feedrank.clients.mail.page import serving
-from feedrank.clients.mail.state import State
-from feedrank.clients.mail.watch import Settings as MailSettings
-from feedrank.clients.mail.watch import Watcher
-from feedrank.service.app import create_app
-from feedrank.service.settings import Settings
+from feedrank.clients.mail.watcher import Watcher
+from feedrank.service.contract.settings import Settings
+from feedrank.service.http.app import create_app
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 TOPICS = {
@@ -128,12 +129,12 @@ def fill(client: httpx.Client) -> None:
     for start in range(0, 900, 50):
         rounds = [message(rng) for _ in range(50)]
         asked = [{"features": words, "unit": f"user-{start + i}"} for i, (words, _) in enumerate(rounds)]
-        told = client.post("/v1/experiments/new-preset/predict", json={"instances": asked}).json()[
+        replies = client.post("/v1/experiments/new-preset/predict", json={"instances": asked}).json()[
             "predictions"
         ]
         events = [
             {"prediction_id": one["prediction_id"], "label": label}
-            for one, (_, label) in zip(told, rounds, strict=True)
+            for one, (_, label) in zip(replies, rounds, strict=True)
         ]
         client.post("/v1/experiments/new-preset/feedback", json={"events": events}).raise_for_status()
 
@@ -167,9 +168,9 @@ def inbox(url: str, folder: Path) -> Iterator[str]:
         time.sleep(4)
         os.environ[PASSWORD] = "secret"
         account = Account.of(f"imap://anna@127.0.0.1:{port}", Secret())
-        settings, path, rng = MailSettings(), folder / "mail.db", random.Random(2)
-        with Client(url) as client, connect(account) as imap, State(path, account.name, "mail") as state:
-            client.create("mail", {"task": "multiclass"})
+        settings, path, rng = WatchSettings(), folder / "mail.db", random.Random(2)
+        with Client(url) as client, connect(account) as imap, MailState(path, account.name, "mail") as state:
+            client.create("mail", SPEC)
             imap.select_folder("INBOX")
             imap.delete_messages(imap.search())
             imap.expunge()
@@ -184,7 +185,7 @@ def inbox(url: str, folder: Path) -> Iterator[str]:
             for number, (label, sender, subject) in enumerate(SUBJECTS, 100):
                 imap.append("INBOX", letter(number, label, sender, subject))
             watcher.look()
-            with serving(partial(Inbox, account, client, path, "mail", settings, lambda line: None)) as page:
+            with serving(partial(Inbox, account, client, state, settings, lambda line: None)) as page:
                 yield page
         process.kill()
 
@@ -218,8 +219,8 @@ class Camera:
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
 
     def size(self, width: int, height: int) -> None:
-        told = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", told)
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
     def take(
         self,
