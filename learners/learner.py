@@ -10,28 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from . import clicks, forms, kernel, reading, registry
+from . import forms, kernel, reading, registry
 from . import spec as specs
 from .errors import OptionError, pointer
-from .instances import FeatureVector, Floats, ItemList, Matrix
-from .model import Decision, Model
+from .explaining import explain as explain_scores
+from .instances import FeatureVector, ItemList, Matrix
+from .lessons import NOTHING, Lesson, Look, list_lesson
+from .model import Fused, Model
 from .names import Names
 from .registry import Spec
 from .results import Outcome, Prediction, Progress
-from .transforms import ALL_KNOWN, BIAS, Transform, UnknownFeatures
+from .transforms import ALL_KNOWN, Transform, UnknownFeatures
 from .truths import Truth
 from .weights.base import X
-
-_NOTHING = Decision(None, np.empty(0))
-
-
-@dataclass(slots=True)
-class Look:
-    """An instance as the weights see it: x on the known features, the others, and the decision."""
-
-    x: X
-    unknown: UnknownFeatures
-    decision: Decision
 
 
 @dataclass(slots=True)
@@ -42,17 +33,6 @@ class Last:
     parsed: FeatureVector
     loss: str | None
     look: Look
-
-
-@dataclass(slots=True)
-class Lesson:
-    """What one event teaches: y, the served decision `seen`, and the clicks that count (see `Model.learn`)."""
-
-    look: Look
-    y: Any = None
-    seen: Any = None
-    clicked: Floats | None = None
-    teaches: bool = True
 
 
 def build(spec: Any) -> "Learner":
@@ -83,6 +63,8 @@ class Learner:
             model.witness = lambda x, g: self.transform.judge_blocks(x, model.contributions(x), g)
         for name in spec.get("labels", []):
             self.labels.add(name)
+        plain = self.transform.scaling is None and self.transform.blocks is None
+        self._fused = model.fused(self.features) if plain and not self.form.items else None
         self.grow()
 
     # ---- predicting
@@ -98,6 +80,13 @@ class Learner:
     ) -> Prediction:
         """Decide on an instance: `{"features": ...}` or `{"items": ...}`."""
         _check_options(top, min_margin)
+        if self._fused is not None and loss is None and not explain:
+            short = self._fused.predict(instance, -1 if top is None else top, self.labels.names)
+            if short is not None:
+                ranking, gap, label = short
+                if min_margin is not None and gap is not None and gap < min_margin:
+                    return Prediction(self.form, ranking, gap, None, True)
+                return Prediction(self.form, ranking, gap, label)
         parsed = self._read(instance)
         if not isinstance(parsed, ItemList) and not len(self.labels):
             self.model.offers(loss)
@@ -132,32 +121,8 @@ class Learner:
         if decision.probabilities is not None:
             prediction.probabilities = decision.probabilities[order].tolist()
         if explain:
-            prediction.contributions = self._explain(parsed, look.x, order, loss)
+            prediction.contributions = explain_scores(self, parsed, look.x, order, loss)
         return prediction
-
-    def _explain(
-        self, parsed: FeatureVector | ItemList, x: X, order: list[int], loss: str | None
-    ) -> list[dict[str, float]]:
-        parts = self.model.contributions(x, loss)
-        if parts is None:
-            raise OptionError("a score of a kernel is not a sum over features", pointer("explain"))
-        names = ["bias" if (name := self.features[row]) == BIAS else name for row in x.rows.tolist()]
-        if self.model.extra_names:
-            names += self.model.extra_names
-        elif len(parts) > len(names) and not isinstance(parsed, ItemList):
-            # Entropic weights score features that were never seen too; they stand behind the known ones.
-            names += [name for name in parsed.names if name not in self.features]
-        if self.model.view is not None:
-            parts = kernel.times(parts, self.model.view.T)
-        columns = parts if isinstance(x, Matrix) else parts.T
-        explained: list[dict[str, float]] = []
-        for i in order:
-            entry: dict[str, float] = {}
-            for name, part in zip(names, columns[i].tolist(), strict=False):
-                if part:
-                    entry[name] = entry.get(name, 0.0) + part
-            explained.append(entry)
-        return explained
 
     # ---- learning
 
@@ -176,9 +141,13 @@ class Learner:
         `served` is the decision that the user saw (`Prediction.served`), to be judged too. The event counts `weight`
         times in the update; it is one round all the same.
         """
+        times = reading.weight(weight)
+        if self._fused is not None and served is None:
+            short = self._short_round(self._fused, instance, truth, times)
+            if short is not None:
+                return short
         parsed = self._read(instance)
         answer = reading.truth(self.spec, truth, parsed)
-        times = reading.weight(weight)
         self.transform.mark()
         mark = (self.model.mark(), len(self.labels), len(self.features), self.features.events)
         self._counted = None
@@ -188,15 +157,35 @@ class Learner:
             self._rewind(mark)
             raise
 
+    def _short_round(self, fused: Fused, instance: Any, truth: Any, weight: float) -> Outcome | None:
+        """One round in the kernel, on a label that has joined; None leaves it to the pieces. They give the same bits."""
+        if type(truth) is not dict or len(truth) != 1:
+            return None
+        label = truth.get("label")
+        y = self.labels.index.get(label) if type(label) is str else None
+        planned = None if y is None else fused.plan(instance, y, weight)
+        if planned is None:
+            return None
+        loss, updated, sums = planned
+        after, outcome = self.progress.after(loss), Outcome(loss, loss > 0, updated)
+        after.updates += updated
+        self._last = None
+        fused.commit()
+        # Nothing is called any more, so that nothing can fail.
+        fused.surrogate.sums = sums
+        self.progress = after
+        self.version += 1
+        return outcome
+
     def _round(
         self, parsed: FeatureVector | ItemList, truth: Truth, served: Mapping[str, Any] | None, weight: float
     ) -> Outcome:
         """One round, in the order of the mathematics. The step is the last thing that can fail."""
         if isinstance(parsed, ItemList):
-            lesson = self._list_lesson(parsed, truth, served)
+            lesson = list_lesson(self, self._look(parsed), parsed, truth, served)
         else:
             lesson = self._label_lesson(parsed, truth, served)
-        self._last = None
+        self._forget_last()
         decision, seen = lesson.look.decision, lesson.seen
         loss = float(self.model.judge(decision, lesson.y)) if lesson.teaches else 0.0
         served_loss = None if seen is None else float(self.model.loss(seen, lesson.y))
@@ -215,7 +204,7 @@ class Learner:
     def _rewind(self, mark: tuple[Any, int, int, int]) -> None:
         """An event that failed leaves no trace, whatever was raised: names leave again, counts and weights go back."""
         model, labels, features, events = mark
-        self._last = None
+        self._forget_last()
         self.transform.rewind(self._counted, self.features, features, events)
         self.labels.forget(labels)
         self.model.rewind(model)
@@ -227,41 +216,10 @@ class Learner:
         """A round on the labels: those that the truth names join before it is judged."""
         self._join(truth.grades)
         if not len(self.labels) and not self.model.learns_unlabelled:
-            return Lesson(Look(*self._x(parsed), _NOTHING), teaches=False)
+            return Lesson(Look(*self._x(parsed), NOTHING), teaches=False)
         index, decision = self.labels.index, self.form.decision
         seen = None if served is None else decision.sigma(served, index, self.spec.get("loss") == "reject")
         return Lesson(self._look(parsed), decision.encode(truth, index), seen)
-
-    def _list_lesson(self, parsed: ItemList, truth: Truth, served: Mapping[str, Any] | None) -> "Lesson":
-        """A round on a list: with clicks, only the items that count."""
-        look = self._look(parsed)
-        if truth.listed is not None and served is None:
-            return Lesson(look, truth.listed)
-        index = {name: i for i, name in enumerate(parsed.ids)}
-        seen = None if served is None else self.form.decision.sigma(served, index, False)
-        if truth.clicks is None:
-            y = self.form.decision.encode(truth, index) if truth.listed is None else truth.listed
-            return Lesson(look, y, seen)
-        order = look.decision.sigma if seen is None else seen
-        items = [index[name] for name in truth.clicks]
-        if not items:
-            return Lesson(Look(look.x, look.unknown, _NOTHING), teaches=False)
-        examination = self.spec["examination"]
-        if examination is not None:
-            clicked = clicks.inverse_propensities(order, items, examination)
-            return Lesson(look, (clicked > 0).astype(np.float64), seen, clicked)
-        kept, y = clicks.skip_above(order, items)
-        X, unknown = look.x, look.unknown
-        assert isinstance(X, Matrix)
-        X = Matrix(X.rows, X.values[kept], X.unseen[kept] if len(X.unseen) else X.unseen)
-        if seen is not None:
-            place = np.full(len(index), -1)
-            place[kept] = np.arange(len(kept))
-            seen = place[seen]
-            seen = seen[seen >= 0]
-        if unknown.names:
-            unknown = UnknownFeatures(unknown.names, unknown.values[kept])
-        return Lesson(Look(X, unknown, self.model.decide(X)), y, seen)
 
     def _read(self, instance: Any) -> FeatureVector | ItemList:
         last = self._last
@@ -290,9 +248,14 @@ class Learner:
                 self.labels.add(name)
             self.grow()
 
+    def _forget_last(self) -> None:
+        self._last = None
+        if self._fused is not None:
+            self._fused.clear()
+
     def grow(self, fresh: int = 0) -> None:
         """Make room in the model for every name that has joined, and for so many features that are about to."""
-        self._last = None
+        self._forget_last()
         columns = self.form.columns(self.model.columns(len(self.labels)))
         self.model.grow(len(self.features) + fresh, columns)
         self._name_costs()

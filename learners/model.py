@@ -14,8 +14,10 @@ import numpy as np
 
 from .errors import OptionError, pointer
 from .instances import Floats
+from .kernel import Rounds, Table
 from .tasks.task import Sigma, Task, Y
 from .weights.base import Arrays, Counters, Weights, X
+from .weights.linear import Linear
 
 
 @dataclass(slots=True)
@@ -59,6 +61,14 @@ class Surrogate(ABC):
 
     # A direction that makes use of `round.weight` by itself says so.
     weighs = False
+    # What it adds up round by round, replaced as a whole; empty where nothing is.
+    sums: tuple[Any, ...] = ()
+    # Whether the direction is as long as the loss is high.
+    by_loss = False
+
+    def fused(self) -> dict[str, Any] | None:
+        """How `kernel.Rounds` does the same on linear weights where the decision is an argmax; None if it does not."""
+        return None
 
     def judge(self, order: Any, y: Y) -> Any:
         """(loss of an order, what else is needed of it for the direction); None leaves the judgement to the task."""
@@ -95,6 +105,10 @@ class Model(ABC):
     def columns(self, labels: int) -> int:
         """The columns of the weights that so many labels take."""
         return labels
+
+    def fused(self, features: Table) -> "Fused | None":
+        """The whole round on one vector in the kernel, with the same bits as the pieces; None where it has none."""
+        return None
 
     @abstractmethod
     def grow(self, features: int, columns: int) -> None:
@@ -198,6 +212,27 @@ class Model(ABC):
         return 8 * features * labels
 
 
+class Fused:
+    """Whole rounds in the kernel, for first-order models on linear weights whose decision is an argmax."""
+
+    __slots__ = ("clear", "commit", "predict", "rounds", "surrogate", "task")
+
+    def __init__(self, rounds: Rounds, task: Task, surrogate: Surrogate) -> None:
+        self.rounds, self.task, self.surrogate = rounds, task, surrogate
+        self.predict, self.commit, self.clear = rounds.predict, rounds.commit, rounds.clear
+
+    def plan(self, instance: Any, y: int, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
+        """(loss, updated, the surrogate's sums after it), or None. `commit` does it; then the sums are to be replaced."""
+        cost = self.task.cost(y)
+        planned = self.rounds.plan(
+            instance, y, weight, cost if self.surrogate.by_loss else 1.0, self.surrogate.sums
+        )
+        if planned is None:
+            return None
+        mistake, updated, sums = planned
+        return cost if mistake else 0.0, updated, sums
+
+
 class FirstOrder(Model):
     """t = scores(x); g = direction(round); theta <- theta - eta w g x', w the weight of the event."""
 
@@ -212,6 +247,12 @@ class FirstOrder(Model):
 
     def columns(self, labels: int) -> int:
         return self.task.columns(labels)
+
+    def fused(self, features: Table) -> Fused | None:
+        settings, weights = self.surrogate.fused(), self.weights
+        if settings is None or type(weights) is not Linear or not self.task.argmax:
+            return None
+        return Fused(Rounds(features, weights.kernel, eta=self.eta, **settings), self.task, self.surrogate)
 
     def grow(self, features: int, columns: int) -> None:
         self.weights.grow(features, columns)

@@ -19,10 +19,10 @@ class Index(dict[str, int]):
 class Names:
     """An index that only grows: a name keeps the number it got when it joined."""
 
-    __slots__ = ("_names", "index")
+    __slots__ = ("index", "names")
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._names: list[str] = []
+        self.names: list[str] = []  # in order; to be read only
         self.index = Index()
         for name in names:
             self.add(name)
@@ -31,8 +31,8 @@ class Names:
         """The number of `name`, given now if it is new."""
         number = self.index.get(name)
         if number is None:
-            number = len(self._names)
-            self._names.append(name)  # first, so that `forget` sees it whatever fails
+            number = len(self.names)
+            self.names.append(name)  # first, so that `forget` sees it whatever fails
             self.index[name] = number
         return number
 
@@ -45,21 +45,21 @@ class Names:
 
     def forget(self, count: int) -> None:
         """The names beyond the first `count` leave."""
-        while len(self._names) > count:
-            self.index.pop(self._names.pop(), None)
+        while len(self.names) > count:
+            self.index.pop(self.names.pop(), None)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self.names)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self.names)
 
     def __getitem__(self, number: int) -> str:
-        return self._names[number]
+        return self.names[number]
 
     def __contains__(self, name: object) -> bool:
         return name in self.index
 
     def nbytes(self) -> int:
         """Roughly what the names take in memory: the text and its place in the index."""
-        return sum(map(len, self._names)) + 150 * len(self._names)
+        return sum(map(len, self.names)) + 150 * len(self.names)

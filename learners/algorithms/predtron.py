@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import forms
 from ..checks import choice, costs, integer, number, number_or
 from ..model import FirstOrder, Model, Round, Surrogate
@@ -40,6 +42,9 @@ class Predtron(Surrogate):
     def __init__(self, task: Task) -> None:
         self.task = task
 
+    def fused(self) -> dict[str, Any]:
+        return {"update": 0}
+
     def direction(self, round: Round) -> Array | None:
         task, t, y = self.task, round.t, round.y
         if task.judge(t, y) <= 0.0:
@@ -53,8 +58,13 @@ class LossDriven(Surrogate):
     None on a round without loss.
     """
 
+    by_loss = True
+
     def __init__(self, task: Task) -> None:
         self.task = task
+
+    def fused(self) -> dict[str, Any]:
+        return {"update": 0}
 
     def direction(self, round: Round) -> Array | None:
         task, t, y = self.task, round.t, round.y

@@ -3,7 +3,8 @@
     NAME       "native" where the compiled kernel was built, else "numpy"; FEEDRANK_KERNEL forces one of them
     read       plain Python objects -> Features         loads    raw JSON -> objects with Features in them
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
-    ascend     a round of dual ascent                   best     the highest scores
+    Rounds     a whole round, in two calls              ascend   a direction of dual ascent
+    best       the highest scores
     exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
     total, row_total, softmax, sigmoid, times, add_outer, sweep   sums, products and inverses
     scale, tally, recount   features scaled by what was counted of them; pool_round   a round of auto's pool
@@ -17,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 3
+SEAM = 4
 
 
 def _choice() -> str:
@@ -44,11 +45,13 @@ if TYPE_CHECKING or NAME == "numpy":
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .products import add_outer, sweep, times
     from .reference import Features, LookedUp, Table, Weights, loads, read
+    from .rounds import Rounds
     from .trust import pool_round
     from .welford import recount, scale, tally
 else:
     from ._native import (
         Features,
+        Rounds,
         Table,
         Weights,
         add_outer,
@@ -78,6 +81,7 @@ __all__ = [
     "NAME",
     "Features",
     "LookedUp",
+    "Rounds",
     "Table",
     "Weights",
     "add_outer",

@@ -142,6 +142,22 @@ static int by_rank(const void *one, const void *other) {
     return a->label < b->label ? -1 : 1;
 }
 
+/* The `most` highest scores, best first; of equals, what joined first. `ranked` has room for one more than all. */
+static void rank_scores(const double *t, Py_ssize_t count, Py_ssize_t most, Ranked *ranked) {
+    Py_ssize_t kept = 0;
+    if (most > 16) {
+        for (Py_ssize_t k = 0; k < count; k++) ranked[k] = (Ranked){t[k], k};
+        qsort(ranked, (size_t)count, sizeof *ranked, by_rank);
+        return;
+    }
+    for (Py_ssize_t k = 0; k < count && most; k++) {
+        if (kept == most && !(t[k] > ranked[kept - 1].score)) continue;
+        Py_ssize_t at = kept < most ? kept++ : kept - 1;
+        for (; at > 0 && t[k] > ranked[at - 1].score; at--) ranked[at] = ranked[at - 1];
+        ranked[at] = (Ranked){t[k], k};
+    }
+}
+
 /* best(t, count): the labels of the highest scores and those scores, best first; of equals, what joined first. */
 static PyObject *best(PyObject *module, PyObject *arguments) {
     (void)module;
@@ -149,24 +165,14 @@ static PyObject *best(PyObject *module, PyObject *arguments) {
     Py_ssize_t most;
     Py_buffer buffer;
     if (!PyArg_ParseTuple(arguments, "On", &scores, &most) || numbers_of(scores, &buffer, 'd', -1, 0)) return NULL;
-    Py_ssize_t count = buffer.len / 8, kept = 0;
+    Py_ssize_t count = buffer.len / 8;
     const double *t = buffer.buf;
     if (most > count || most < 0) most = count;
     Ranked *ranked = malloc((size_t)(count + 1) * sizeof *ranked);
     PyObject *labels = PyList_New(most), *values = PyList_New(most), *result = NULL;
     if (!ranked) PyErr_NoMemory();
     if (!ranked || !labels || !values) goto done;
-    if (most <= 16)
-        for (Py_ssize_t k = 0; k < count && most; k++) {
-            if (kept == most && !(t[k] > ranked[kept - 1].score)) continue;
-            Py_ssize_t at = kept < most ? kept++ : kept - 1;
-            for (; at > 0 && t[k] > ranked[at - 1].score; at--) ranked[at] = ranked[at - 1];
-            ranked[at] = (Ranked){t[k], k};
-        }
-    else {
-        for (Py_ssize_t k = 0; k < count; k++) ranked[k] = (Ranked){t[k], k};
-        qsort(ranked, (size_t)count, sizeof *ranked, by_rank);
-    }
+    rank_scores(t, count, most, ranked);
     for (Py_ssize_t k = 0; k < most; k++) {
         PyObject *label = PyLong_FromSsize_t(ranked[k].label), *value = PyFloat_FromDouble(ranked[k].score);
         if (!label || !value || PyList_SetItem(labels, k, label) || PyList_SetItem(values, k, value)) goto done;

@@ -3,6 +3,7 @@
      elementary.h  exp, log, cos            names.h    names -> numbers         features.h, json.h  reading an instance
      table.h       x of an instance         weights.h  scores and steps         ascent.h            dual ascent
      arrays.h      memory shown to NumPy    members.h  what Python sees          products.h          products and inverses
+     rounds.h      a whole round
      welford.h     features scaled online   trust.h    the pool of the automatic learner
 
    Compiled without fused multiply-add, without -ffast-math and for no CPU in particular: every operation is one of IEEE 754, in
@@ -25,12 +26,13 @@
 #include "members.h"
 #include "weights.h"
 #include "ascent.h"
+#include "rounds.h"
 #include "products.h"
 #include "welford.h"
 #include "trust.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 3
+#define SEAM 4
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -122,7 +124,8 @@ PyMODINIT_FUNC PyInit__native(void) {
     if (!module || PyModule_AddIntConstant(module, "SEAM", SEAM) || !as_array || !empty_array || !as_contiguous || take_keys() || !(FeaturesType = type_of(module, &features_spec)) ||
         !(BlockType = type_of(module, &block_spec)) || !(ViewType = type_of(module, &view_spec)) ||
         !(VectorType = type_of(module, &vector_spec)) || !(TableType = type_of(module, &table_spec)) ||
-        !(WeightsType = type_of(module, &weights_spec))) {
+        !(WeightsType = type_of(module, &weights_spec)) || !(RoundsType = type_of(module, &rounds_spec)) ||
+        !(features_word = PyUnicode_InternFromString("features"))) {
         Py_XDECREF(module);
         return NULL;
     }

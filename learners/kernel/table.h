@@ -88,12 +88,6 @@ static Place *sort_places(Place *places, Place *spare, size_t count, uint32_t la
     return places;
 }
 
-#if defined(__GNUC__)
-#define PREFETCH(address) __builtin_prefetch(address)
-#else
-#define PREFETCH(address) ((void)(address))
-#endif
-
 static void scale(const Table *table, double *values, size_t count, size_t first) {
     if (table->unit) {
         double top = 0.0, sum = 0.0;
@@ -108,20 +102,26 @@ static void scale(const Table *table, double *values, size_t count, size_t first
     }
 }
 
-static PyObject *table_look(PyObject *self, PyObject *object) {
-    Table *table = (Table *)self;
-    if (!Py_IS_TYPE(object, FeaturesType)) {
-        PyErr_SetString(PyExc_TypeError, "a table looks up features that were read");
-        return NULL;
+/* Memory is waited for side by side: all slots first, then what they point at. */
+static void look_ahead(const Names *names, const Features *features) {
+    if (!names->count) return;
+    for (Py_ssize_t i = 0; i < features->count; i++) PREFETCH(&names->slots[features->entries[i].hash & names->mask]);
+    for (Py_ssize_t i = 0; i < features->count; i++) {
+        uint32_t number = (uint32_t)names->slots[features->entries[i].hash & names->mask];
+        if (number) PREFETCH(&names->ends[number - 1]);
     }
-    const Features *features = (Features *)object;
+    for (Py_ssize_t i = 0; i < features->count; i++) {
+        uint32_t number = (uint32_t)names->slots[features->entries[i].hash & names->mask];
+        if (number) PREFETCH(name_start(names, number - 1));
+    }
+}
+
+static Vector *look_up(const Table *table, const Features *features) {
     const Names *names = &table->names;
     size_t count = (size_t)features->count, known = 0, text = 0;
     Place *places = malloc(2 * (count + 1) * sizeof(Place));
-    if (!places) return PyErr_NoMemory();
-    /* Memory is waited for side by side: all slots first, then what they point at. */
-    if (names->count)
-        for (size_t i = 0; i < count; i++) PREFETCH(&names->slots[features->entries[i].hash & names->mask]);
+    if (!places) return (Vector *)PyErr_NoMemory();
+    look_ahead(names, features);
     uint32_t largest = 0;
     size_t unknown = 0;
     Place *others = places + count + 1; /* unknown ones, until the sort needs the place */
@@ -163,7 +163,13 @@ static PyObject *table_look(PyObject *self, PyObject *object) {
     }
     free(places);
     scale(table, x->values, known + bias + unknown, bias);
-    return (PyObject *)x;
+    return x;
+}
+
+static PyObject *table_look(PyObject *self, PyObject *object) {
+    if (Py_IS_TYPE(object, FeaturesType)) return (PyObject *)look_up((Table *)self, (Features *)object);
+    PyErr_SetString(PyExc_TypeError, "a table looks up features that were read");
+    return NULL;
 }
 
 static int counts_reserve(Table *table, size_t count) {

@@ -38,6 +38,28 @@ static Py_ssize_t columns_for(Py_ssize_t labels) {
     return (labels + step - 1) / step * step;
 }
 
+/* Room for so many rows and columns: -1 with an exception, and nothing changed, where there is none. */
+static int weights_reserve(Weights *weights, Py_ssize_t features, Py_ssize_t labels) {
+    Py_ssize_t width = columns_for(labels), room = weights->room, size = weights->single ? 4 : 8;
+    if (features > room) {
+        room = features > 2 * room ? features : 2 * room;
+        if (room < 16) room = 16;
+    }
+    if (width == weights->width && room == weights->room) return 0;
+    if (width && room > PY_SSIZE_T_MAX / 8 / width) return PyErr_NoMemory(), -1;
+    Block *block = block_new((size_t)(room * width), (size_t)size);
+    if (!block) return -1;
+    const char *from = weights->block->data;
+    char *to = block->data;
+    for (Py_ssize_t i = 0; i < weights->features; i++)
+        memcpy(to + i * width * size, from + i * weights->width * size, (size_t)(weights->labels * size));
+    Py_DECREF(weights->block);
+    weights->block = block;
+    weights->width = width;
+    weights->room = room;
+    return 0;
+}
+
 /* Zero rows and columns for what is new; all of them, or nothing. */
 static PyObject *weights_grow(PyObject *self, PyObject *arguments) {
     Weights *weights = (Weights *)self;
@@ -47,24 +69,7 @@ static PyObject *weights_grow(PyObject *self, PyObject *arguments) {
         PyErr_SetString(PyExc_ValueError, "weights only grow");
         return NULL;
     }
-    Py_ssize_t width = columns_for(labels), room = weights->room, size = weights->single ? 4 : 8;
-    if (features > room) {
-        room = features > 2 * room ? features : 2 * room;
-        if (room < 16) room = 16;
-    }
-    if (width != weights->width || room != weights->room) {
-        if (width && room > PY_SSIZE_T_MAX / 8 / width) return PyErr_NoMemory();
-        Block *block = block_new((size_t)(room * width), (size_t)size);
-        if (!block) return NULL;
-        const char *from = weights->block->data;
-        char *to = block->data;
-        for (Py_ssize_t i = 0; i < weights->features; i++)
-            memcpy(to + i * width * size, from + i * weights->width * size, (size_t)(weights->labels * size));
-        Py_DECREF(weights->block);
-        weights->block = block;
-        weights->width = width;
-        weights->room = room;
-    }
+    if (weights_reserve(weights, features, labels)) return NULL;
     weights->features = features;
     weights->labels = labels;
     Py_RETURN_NONE;
@@ -138,31 +143,39 @@ static int active_of(PyObject *object, size_t features, Active *x) {
 
 /* Four rows in one pass: every label still adds them one after the other. */
 #define SCORES(NAME, TYPE)                                                                                   \
-    static void NAME(const TYPE *W, Py_ssize_t width, const Active *x, double *restrict t, Py_ssize_t labels) { \
-        Py_ssize_t count = x->known, i = 1;                                                                  \
+    static void NAME(const TYPE *W, Py_ssize_t width, Py_ssize_t count, const int64_t *all, const double *x, \
+                     double *restrict t, Py_ssize_t labels) {                                                \
+        Py_ssize_t i = 1;                                                                                    \
         if (!count) {                                                                                        \
             for (Py_ssize_t k = 0; k < labels; k++) t[k] = 0.0;                                              \
             return;                                                                                          \
         }                                                                                                    \
-        const TYPE *row = W + x->rows[0] * width;                                                            \
-        for (Py_ssize_t k = 0; k < labels; k++) t[k] = 0.0 + x->values[0] * (double)row[k];                  \
+        const TYPE *row = W + all[0] * width;                                                                \
+        for (Py_ssize_t k = 0; k < labels; k++) t[k] = 0.0 + x[0] * (double)row[k];                          \
         for (; i + 4 <= count; i += 4) {                                                                     \
-            const int64_t *rows = x->rows + i;                                                               \
+            const int64_t *rows = all + i;                                                                   \
             const TYPE *a = W + rows[0] * width, *b = W + rows[1] * width;                                   \
             const TYPE *c = W + rows[2] * width, *d = W + rows[3] * width;                                   \
-            double p = x->values[i], q = x->values[i + 1], r = x->values[i + 2], s = x->values[i + 3];       \
+            double p = x[i], q = x[i + 1], r = x[i + 2], s = x[i + 3];                                       \
             if (i + 8 <= count)                                                                              \
-                for (int n = 4; n < 8; n++) PREFETCH(W + rows[n] * width);                                   \
+                for (int n = 4; n < 8; n++)                                                                  \
+                    for (Py_ssize_t k = 0; k < labels; k += 64 / (Py_ssize_t)sizeof(TYPE))                   \
+                        PREFETCH(W + rows[n] * width + k);                                                   \
             for (Py_ssize_t k = 0; k < labels; k++)                                                          \
-                t[k] = (((t[k] + p * (double)a[k]) + q * (double)b[k]) + r * (double)c[k]) + s * (double)d[k]; \
+                t[k] = (((t[k] + p * (double)a[k]) + q * (double)b[k]) + r * (double)c[k]) + s * (double)d[k];\
         }                                                                                                    \
         for (; i < count; i++) {                                                                             \
-            row = W + x->rows[i] * width;                                                                    \
-            for (Py_ssize_t k = 0; k < labels; k++) t[k] += x->values[i] * (double)row[k];                   \
+            row = W + all[i] * width;                                                                        \
+            for (Py_ssize_t k = 0; k < labels; k++) t[k] += x[i] * (double)row[k];                           \
         }                                                                                                    \
     }
 SCORES(scores_double, double)
 SCORES(scores_single, float)
+
+static void scores_of(const Weights *weights, Py_ssize_t count, const int64_t *rows, const double *values, double *t) {
+    if (weights->single) scores_single(weights->block->data, weights->width, count, rows, values, t, weights->labels);
+    else scores_double(weights->block->data, weights->width, count, rows, values, t, weights->labels);
+}
 
 /* t = W' x, a new array. */
 static PyObject *weights_scores(PyObject *self, PyObject *object) {
@@ -171,10 +184,7 @@ static PyObject *weights_scores(PyObject *self, PyObject *object) {
     Active x;
     if (active_of(object, (size_t)weights->features, &x)) return NULL;
     PyObject *scores = array_new(weights->labels, &t);
-    if (scores) {
-        if (weights->single) scores_single(weights->block->data, weights->width, &x, t, weights->labels);
-        else scores_double(weights->block->data, weights->width, &x, t, weights->labels);
-    }
+    if (scores) scores_of(weights, x.known, x.rows, x.values, t);
     active_release(&x);
     return scores;
 }
@@ -185,18 +195,30 @@ static inline float as_single(double number) {
 }
 
 #define AS_DOUBLE(number) (number)
-#define STEP(NAME, TYPE, AS)                                                                                    \
-    static void NAME(TYPE *W, Py_ssize_t width, const Active *x, const Py_ssize_t *columns, const double *deltas, \
-                     Py_ssize_t count) {                                                                        \
-        for (Py_ssize_t i = 0; i < x->known; i++) {                                                             \
-            TYPE *row = W + x->rows[i] * width;                                                                 \
-            double value = x->values[i];                                                                        \
-            for (Py_ssize_t k = 0; k < count; k++)                                                              \
-                row[columns[k]] = AS((double)row[columns[k]] - deltas[k] * value);                              \
-        }                                                                                                       \
+#define CHANGED 64 /* so many columns at a time, mostly all: a step needs no memory */
+#define STEP(NAME, TYPE, AS)                                                                                   \
+    static void NAME(const Weights *weights, Py_ssize_t count, const int64_t *rows, const double *values,      \
+                     const double *g, double eta) {                                                            \
+        Py_ssize_t columns[CHANGED], changed = 0, from = 0;                                                    \
+        double deltas[CHANGED];                                                                                \
+        do {                                                                                                   \
+            for (changed = 0; from < weights->labels && changed < CHANGED; from++)                             \
+                if (g[from] != 0.0) columns[changed] = from, deltas[changed++] = eta * g[from];                \
+            for (Py_ssize_t i = 0; i < count && changed; i++) {                                                \
+                TYPE *row = (TYPE *)weights->block->data + rows[i] * weights->width;                           \
+                for (Py_ssize_t k = 0; k < changed; k++)                                                       \
+                    row[columns[k]] = AS((double)row[columns[k]] - deltas[k] * values[i]);                     \
+            }                                                                                                  \
+        } while (from < weights->labels);                                                                      \
     }
 STEP(step_double, double, AS_DOUBLE)
 STEP(step_single, float, as_single)
+
+static void step_along(Weights *weights, Py_ssize_t count, const int64_t *rows, const double *values, const double *g,
+                       double eta) {
+    if (weights->single) step_single(weights, count, rows, values, g, eta);
+    else step_double(weights, count, rows, values, g, eta);
+}
 
 /* W <- W - eta x g', in the rows of x and the columns in which g is not 0. */
 static PyObject *weights_step(PyObject *self, PyObject *arguments) {
@@ -211,21 +233,9 @@ static PyObject *weights_step(PyObject *self, PyObject *arguments) {
         active_release(&x);
         return NULL;
     }
-    Py_ssize_t *columns = malloc((size_t)(weights->labels + 1) * (sizeof(Py_ssize_t) + sizeof(double)));
-    if (columns) {
-        double *deltas = (double *)(columns + weights->labels + 1);
-        Py_ssize_t count = 0;
-        for (Py_ssize_t k = 0; k < weights->labels; k++) {
-            double part = ((const double *)g.buf)[k];
-            if (part != 0.0) columns[count] = k, deltas[count++] = eta * part;
-        }
-        if (weights->single) step_single(weights->block->data, weights->width, &x, columns, deltas, count);
-        else step_double(weights->block->data, weights->width, &x, columns, deltas, count);
-        free(columns);
-    }
+    step_along(weights, x.known, x.rows, x.values, g.buf, eta);
     PyBuffer_Release(&g);
     active_release(&x);
-    if (!columns) return PyErr_NoMemory();
     Py_RETURN_NONE;
 }
 
@@ -242,7 +252,17 @@ static PyObject *weights_nbytes(PyObject *self, PyObject *none) {
     return PyLong_FromSsize_t(weights->features * columns_for(weights->labels) * (weights->single ? 4 : 8));
 }
 
+static PyObject *weights_features(PyObject *self, void *closure) {
+    return (void)closure, PyLong_FromSsize_t(((Weights *)self)->features);
+}
+
+static PyObject *weights_labels(PyObject *self, void *closure) {
+    return (void)closure, PyLong_FromSsize_t(((Weights *)self)->labels);
+}
+
 static PyGetSetDef weights_getset[] = {
+    {"features", weights_features, NULL, "Rows in use.", NULL},
+    {"labels", weights_labels, NULL, "Columns in use.", NULL},
     {"theta", weights_theta, NULL, "The weights (features, labels) as an array on the same memory, until they grow.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 static PyMethodDef weights_methods[] = {

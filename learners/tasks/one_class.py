@@ -68,6 +68,8 @@ class Binary(_Costed):
 class Multiclass(_Costed):
     """L(sigma, y) = alpha_y if sigma != y (zero-one where alpha = 1); rep(sigma) = e_sigma."""
 
+    argmax = True
+
     def decide(self, t: Array) -> int:
         return int(t.argmax()) if t.size else REJECT  # before any label has joined
 
@@ -103,6 +105,8 @@ class Multiclass(_Costed):
 
 class Ordinal(Multiclass):
     """L(sigma, y) = |sigma - y|; the reps are those of multiclass, labels are ordered lowest first."""
+
+    argmax = False
 
     def loss(self, sigma: int, y: int) -> float:
         return losses.absolute(sigma, y)

@@ -35,6 +35,8 @@ class Task(ABC):
 
     # The labels' scores are view @ t, where t is not one score a label: (labels, columns of the weights).
     view: Array | None = None
+    # Whether the first label of the highest score is the decision, and missing y costs `cost(y)`.
+    argmax = False
 
     def columns(self, labels: int) -> int:
         """d, the length of t."""
@@ -43,6 +45,10 @@ class Task(ABC):
     def price(self, costs: Sequence[float]) -> None:
         """What missing, or rejecting, each label costs; only for losses with costs."""
         raise ValueError(f"{type(self).__name__} has no costs")
+
+    def cost(self, y: Y) -> float:
+        """What missing y costs, where the decision is an argmax."""
+        return 1.0
 
     @abstractmethod
     def decide(self, t: Array) -> Sigma:

@@ -12,27 +12,33 @@ class Linear(Weights):
     """
 
     def __init__(self, single: bool = False) -> None:
-        self.features = 0
-        self.labels = 0
-        self._kept = kernel.Weights(single)
+        self.kernel = kernel.Weights(single)
+
+    @property
+    def features(self) -> int:
+        """Rows in use."""
+        return self.kernel.features
+
+    @property
+    def labels(self) -> int:
+        """Columns in use."""
+        return self.kernel.labels
 
     @property
     def theta(self) -> Floats:
         """(features, labels), on the memory of the weights until they grow."""
-        return self._kept.theta
+        return self.kernel.theta
 
     def grow(self, features: int, labels: int) -> None:
         """Zero rows and columns for what is new."""
         if features != self.features or labels != self.labels:
-            self._kept.grow(features, labels)
-            self.features, self.labels = features, labels
+            self.kernel.grow(features, labels)
 
     def mark(self) -> tuple[int, int]:
         return self.features, self.labels
 
     def rewind(self, mark: tuple[int, int]) -> None:
-        self._kept.shrink(*mark)
-        self.features, self.labels = mark
+        self.kernel.shrink(*mark)
 
     def block(self, rows: Ints) -> Floats:
         """The rows of W that are active: what a link replaces."""
@@ -40,14 +46,14 @@ class Linear(Weights):
 
     def scores(self, x: X) -> Floats:
         """t = W x, or X w."""
-        return x.product(self.block(x.rows)) if isinstance(x, Matrix) else self._kept.scores(x)
+        return x.product(self.block(x.rows)) if isinstance(x, Matrix) else self.kernel.scores(x)
 
     def step(self, x: X, g: Floats, eta: float) -> None:
         """Subtract eta * gradient in the active rows."""
         if isinstance(x, Matrix):
             self.theta[x.rows] -= x.gradient(g if eta == 1.0 else eta * g)
         else:
-            self._kept.step(x, g, eta)
+            self.kernel.step(x, g, eta)
 
     def contributions(self, x: X) -> Floats:
         """values * W in the active rows."""
@@ -71,4 +77,4 @@ class Linear(Weights):
 
     def nbytes(self) -> int:
         """Bytes of theta in use."""
-        return self._kept.nbytes()
+        return self.kernel.nbytes()

@@ -85,7 +85,7 @@ def test_the_dual_objective_is_that_of_the_weights(kind):
         G = np.log(np.exp(theta).sum(axis=0) / N).sum()
     else:
         G = 0.5 * (theta**2).sum()
-    total = model.model.surrogate.total
+    total = model.model.surrogate.sums[1]
     assert model.certificate["dual_objective"] == pytest.approx(0.2 * total - G, rel=1e-9)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...instances import Matrix, Vector
 from ...kernel import ascend
+from ...kernel.rounds import Sums, add_mistake
 from ...model import Round, Surrogate
 from ...theory.dual_ascent_bounds import lemma
 from ...weights.entropic import Entropic
@@ -26,9 +27,6 @@ from .responses import Array, Logistic, Response, Tilted
 from .updates import UPDATES, Mask, worst_pair
 
 __all__ = ["DualAscent", "relevant_labels"]
-
-# An instance scaled to |x|^2 = 1/2 meets the lemma's condition, wherever its last bit fell.
-ROUNDING = 1e-12
 
 
 def relevant_labels(y: Any, count: int) -> Mask:
@@ -53,12 +51,12 @@ class DualAscent(Surrogate):
         self.number = len(update)
         self.C = C
         self.gamma = gamma
-        self.mistakes = 0
-        self.total = 0.0
-        self.conjugate = 0.0
-        self.promised = 0.0
-        self.condition_held = True
+        # mistakes M, T, sum_r G, what the proof promises, whether the lemma's condition held
+        self.sums: Sums = (0, 0.0, 0.0, 0.0, True)
         self.dimension: int | None = None
+
+    def fused(self) -> dict[str, Any]:
+        return {"update": self.number, "C": self.C, "gamma": self.gamma}
 
     def direction(self, round: Round) -> Array | None:
         """-alpha of this round, or None; the certificate is brought up to date."""
@@ -76,17 +74,17 @@ class DualAscent(Surrogate):
         if g is None:
             if h == 0.0 and _has_pair(relevant, len(round.t)):
                 # x = 0 costs every competitor the loss gamma, and no weight can change: the dual rises by gamma C.
-                self.total += C
+                self._add(C, 0.0)
             return None
-        self.total += total
-        self.conjugate += growth
+        self._add(total, growth)
         return g
 
     def _mistake(self, h: float, C: float, weight: float) -> None:
-        self.mistakes += 1
-        self.condition_held = self.condition_held and h <= 0.5 + ROUNDING and weight == 1.0
-        tau = C if self.number == 1 or h == 0.0 else min(C, 0.5 * self.gamma / h)
-        self.promised += lemma(tau, self.gamma, h)
+        self.sums = add_mistake(self.sums, self.number, h, C, self.gamma, weight)
+
+    def _add(self, total: float, growth: float) -> None:
+        mistakes, T, conjugate, promised, held = self.sums
+        self.sums = mistakes, T + total, conjugate + growth, promised, held
 
     def _entropic_direction(self, round: Round, x: Vector, weights: Entropic) -> Array | None:
         t, C = round.t, self.C * round.weight
@@ -102,45 +100,45 @@ class DualAscent(Surrogate):
             self._mistake(0.25 * (highest * highest), C, round.weight)
         response = _response(t, x, weights)
         if response is None:
-            self.total += C
+            self._add(C, 0.0)
             return None
         alpha = self.update(response, relevant, C, self.gamma)
         if alpha is None:
             return None
-        self.total += float(alpha[relevant].sum())
-        self.conjugate += response.growth(alpha)
+        self._add(float(alpha[relevant].sum()), response.growth(alpha))
         return -alpha
 
     def _resize(self, t: Array, x: Vector, weights: Entropic) -> Array:
         """n has grown: all scores and G changed with it."""
         if self.dimension is not None:
-            self.condition_held = self.condition_held and self.total == 0.0
-            self.conjugate = weights.conjugate()
+            mistakes, T, _, promised, held = self.sums
+            self.sums = mistakes, T, weights.conjugate(), promised, held and T == 0.0
             t = weights.scores(x)
         self.dimension = weights.dimension
         return t
 
     def certificate(self) -> dict[str, Any]:
         """lambda M <= D, where `condition_held` says that the lemma promises it."""
+        mistakes, total, conjugate, promised, held = self.sums
         return {
             "lambda": lemma(self.C, self.gamma),
-            "dual_objective": self.gamma * self.total - self.conjugate,
-            "mistakes": self.mistakes,
-            "condition_held": self.condition_held,
-            "promised": self.promised,
+            "dual_objective": self.gamma * total - conjugate,
+            "mistakes": mistakes,
+            "condition_held": held,
+            "promised": promised,
         }
 
     def counters(self) -> dict[str, Any]:
         """What the certificate adds up."""
-        return {name: getattr(self, name) for name in _COUNTERS}
+        return {**dict(zip(_SUMS, self.sums, strict=True)), "dimension": self.dimension}
 
     def restore(self, counters: dict[str, Any]) -> None:
         """All as it was."""
-        for name in _COUNTERS:
-            setattr(self, name, counters[name])
+        mistakes, total, conjugate, promised, held = (counters[name] for name in _SUMS)
+        self.sums, self.dimension = (mistakes, total, conjugate, promised, held), counters["dimension"]
 
 
-_COUNTERS = ("mistakes", "total", "conjugate", "promised", "condition_held", "dimension")
+_SUMS = ("mistakes", "total", "conjugate", "promised", "condition_held")
 
 
 def _has_pair(relevant: Any, labels: int) -> bool:

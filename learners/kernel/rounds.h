@@ -1,0 +1,319 @@
+/* The whole round on one vector and one true label: look up, score, decide, judge, direction, step. See rounds.py.
+
+   `predict` and `plan` change nothing but what is kept of the last instance; `commit` asks for all memory before it changes
+   anything. */
+
+typedef struct {
+    PyObject_HEAD Table *table;
+    Weights *weights;
+    int update; /* 0: Predtron; 1, 2, 3: dual ascent */
+    double C, gamma, eta;
+    /* the last instance: a copy of its names where it was a list of them, what was read, x, and the scores */
+    PyObject *raw;
+    Features *features;
+    Vector *x;
+    double *t, *g; /* of `labels`; g is the second half of the memory of t */
+    Py_ssize_t labels, room;
+    int planned, moves; /* whether `commit` may come, and whether it takes a step along -g */
+    double size;
+} Rounds;
+
+static PyTypeObject *RoundsType;
+static PyObject *features_word; /* "features" */
+
+static void rounds_drop(Rounds *rounds) {
+    rounds->planned = 0;
+    Py_CLEAR(rounds->raw);
+    Py_CLEAR(rounds->features);
+    Py_CLEAR(rounds->x);
+}
+
+static PyObject *rounds_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    static char *words[] = {"table", "weights", "update", "C", "gamma", "eta", NULL};
+    PyObject *table, *weights;
+    int update = 0;
+    double C = 1.0, gamma = 1.0, eta = 1.0;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|iddd", words, &table, &weights, &update, &C, &gamma, &eta))
+        return NULL;
+    if (!Py_IS_TYPE(table, TableType) || !Py_IS_TYPE(weights, WeightsType) || update < 0 || update > 3) {
+        PyErr_SetString(PyExc_TypeError, "a round takes a table, weights, and an update of 0 to 3");
+        return NULL;
+    }
+    Rounds *rounds = (Rounds *)PyType_GenericAlloc(type, 0);
+    if (!rounds) return NULL;
+    Py_INCREF(table);
+    Py_INCREF(weights);
+    rounds->table = (Table *)table;
+    rounds->weights = (Weights *)weights;
+    rounds->update = update;
+    rounds->C = C;
+    rounds->gamma = gamma;
+    rounds->eta = eta;
+    return (PyObject *)rounds;
+}
+
+static void rounds_dealloc(PyObject *self) {
+    Rounds *rounds = (Rounds *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    rounds_drop(rounds);
+    Py_XDECREF((PyObject *)rounds->table);
+    Py_XDECREF((PyObject *)rounds->weights);
+    free(rounds->t);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* Scores of features that were read: 1, 0 where a round cannot be done here, -1 with an exception. */
+static int rounds_score(Rounds *rounds) {
+    const Weights *weights = rounds->weights;
+    if (!weights->labels || (size_t)weights->features != rounds->table->names.count) return 0;
+    if (weights->labels > rounds->room) {
+        double *t = malloc((size_t)weights->labels * 2 * sizeof *t);
+        if (!t) return PyErr_NoMemory(), -1;
+        free(rounds->t);
+        rounds->t = t;
+        rounds->room = weights->labels;
+    }
+    rounds->g = rounds->t + weights->labels;
+    rounds->labels = weights->labels;
+    Vector *x = look_up(rounds->table, rounds->features);
+    if (!x) return -1;
+    scores_of(weights, x->known, x->rows, x->values, rounds->t);
+    double wrong = 0.0;
+    for (Py_ssize_t k = 0; k < rounds->labels; k++) wrong += rounds->t[k] - rounds->t[k];
+    if (wrong != 0.0) { /* a score that is not finite */
+        Py_DECREF(x);
+        return 0;
+    }
+    rounds->x = x;
+    return 1;
+}
+
+/* x and the scores of an instance: 1, 0 where it is unusual, -1 with an exception. */
+static int rounds_look(Rounds *rounds, PyObject *instance) {
+    PyObject *value = instance;
+    rounds->planned = 0;
+    if (Py_IS_TYPE(instance, &PyDict_Type)) {
+        if (PyDict_Size(instance) != 1) return 0;
+        value = PyDict_GetItemWithError(instance, features_word);
+        if (!value) return PyErr_Occurred() ? -1 : 0;
+    }
+    if (rounds->x && value == (PyObject *)rounds->features) return 1;
+    Py_INCREF(value);
+    int state = 0, list = Py_IS_TYPE(value, &PyList_Type);
+    PyObject *read = NULL;
+    if (list && rounds->raw) {
+        PyObject *raw = rounds->raw;
+        Py_INCREF(raw);
+        state = PyObject_RichCompareBool(value, raw, Py_EQ);
+        Py_DECREF(raw);
+        if (state && (state < 0 || rounds->x)) goto done;
+        state = 0;
+    }
+    if (Py_IS_TYPE(value, FeaturesType)) {
+        read = value;
+        Py_INCREF(read);
+    } else
+        read = features_of(NULL, value);
+    if (!read) state = -1;
+    if (!read || !Py_IS_TYPE(read, FeaturesType)) goto done;
+    if (rounds->x && rounds->features && features_same(rounds->features, (Features *)read)) {
+        state = 1;
+        goto done;
+    }
+    rounds_drop(rounds);
+    Py_INCREF(read);
+    rounds->features = (Features *)read;
+    state = rounds_score(rounds);
+    if (state > 0 && list && ((Features *)read)->named && !(rounds->raw = PyList_GetSlice(value, 0, PyList_Size(value)))) state = -1;
+    if (state <= 0) rounds_drop(rounds);
+done:
+    Py_XDECREF(read);
+    Py_DECREF(value);
+    return state;
+}
+
+static inline Py_ssize_t highest(const double *t, Py_ssize_t count, Py_ssize_t but) {
+    Py_ssize_t best = -1;
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (k != but && (best < 0 || t[k] > t[best])) best = k;
+    return best;
+}
+
+/* predict(instance, top, names) -> (ranking, margin, label), or None where it is left to the pieces. top < 0: all. */
+static PyObject *rounds_predict(PyObject *self, PyObject *arguments) {
+    Rounds *rounds = (Rounds *)self;
+    PyObject *instance, *names, *ranking = NULL, *result = NULL;
+    Py_ssize_t top;
+    if (!PyArg_ParseTuple(arguments, "OnO!", &instance, &top, &PyList_Type, &names)) return NULL;
+    int state = rounds_look(rounds, instance);
+    if (state < 0) return NULL;
+    if (!state) Py_RETURN_NONE;
+    Py_ssize_t count = rounds->labels;
+    const double *t = rounds->t;
+    if (PyList_Size(names) != count) {
+        PyErr_SetString(PyExc_ValueError, "one name for every label");
+        return NULL;
+    }
+    if (top > count || top < 0) top = count;
+    Ranked *ranked = malloc((size_t)(count + 1) * sizeof *ranked);
+    if (!ranked) return PyErr_NoMemory();
+    rank_scores(t, count, top, ranked);
+    if ((ranking = PyList_New(top)))
+        for (Py_ssize_t k = 0; k < top; k++) {
+            PyObject *name = PyList_GetItem(names, ranked[k].label), *score = PyFloat_FromDouble(ranked[k].score);
+            PyObject *pair = name && score ? PyTuple_Pack(2, name, score) : NULL;
+            Py_XDECREF(score);
+            if (!pair || PyList_SetItem(ranking, k, pair)) {
+                Py_CLEAR(ranking);
+                break;
+            }
+        }
+    free(ranked);
+    if (!ranking) return NULL;
+    Py_ssize_t first = highest(t, count, -1), second = highest(t, count, first);
+    PyObject *margin = second < 0 ? Py_None : PyFloat_FromDouble((t[first] - t[second]) + 0.0);
+    if (margin) result = PyTuple_Pack(3, ranking, margin, PyList_GetItem(names, first));
+    if (second >= 0) Py_XDECREF(margin);
+    Py_DECREF(ranking);
+    return result;
+}
+
+/* What the certificate adds up: mistakes, total, conjugate, promised, whether the lemma's condition held. */
+typedef struct {
+    long long mistakes;
+    double total, conjugate, promised;
+    int held;
+} Sums;
+
+/* Dual ascent: g and the sums after this round; whether it is a mistake, -1 with an exception. */
+static int rounds_ascend(Rounds *rounds, Py_ssize_t label, double weight, Sums *sums) {
+    const double *t = rounds->t;
+    double *g = rounds->g, C = rounds->C * weight, gamma = rounds->gamma, h = vector_square(rounds->x);
+    double total = 0.0, linear = 0.0, quadratic = 0.0;
+    Py_ssize_t other = highest(t, rounds->labels, label);
+    Relevant relevant = {0, label, {0}};
+    rounds->moves = 0;
+    if (other < 0) return 0;
+    int mistake = t[label] <= t[other];
+    if (mistake) {
+        sums->mistakes++;
+        sums->held = sums->held && h <= 0.5 + 1e-12 && weight == 1.0;
+        double tau = rounds->update == 1 || h == 0.0 ? C : 0.5 * gamma / h < C ? 0.5 * gamma / h : C;
+        sums->promised += gamma * tau - tau * tau * h;
+    }
+    for (Py_ssize_t k = 0; k < rounds->labels; k++) g[k] = 0.0;
+    rounds->moves = direction_of(t, &relevant, rounds->labels, label, other, h, rounds->update, C, gamma, g);
+    if (rounds->moves < 0) return -1;
+    if (!rounds->moves) {
+        if (h == 0.0) sums->total += C;
+        return mistake;
+    }
+    for (Py_ssize_t k = 0; k < rounds->labels; k++)
+        if (g[k] != 0.0) {
+            if (k == label) total -= g[k];
+            linear -= g[k] * t[k];
+            quadratic += g[k] * g[k];
+        }
+    sums->total += total;
+    sums->conjugate += linear + 0.5 * h * quadratic;
+    return mistake;
+}
+
+/* Room for what the planned round changes: -1 with an exception, and nothing changed. */
+static int rounds_reserve(Rounds *rounds) {
+    const Vector *x = rounds->x;
+    size_t unknown = (size_t)x->unknown, count = rounds->table->names.count + unknown;
+    if (!unknown) return 0;
+    return names_reserve(&rounds->table->names, unknown, x->ends[unknown - 1]) || counts_reserve(rounds->table, count) ||
+                   weights_reserve(rounds->weights, (Py_ssize_t)count, rounds->weights->labels)
+               ? -1
+               : 0;
+}
+
+/* plan(instance, label, weight, size, sums) -> (mistake, updated, sums), or None where it is left to the pieces. */
+static PyObject *rounds_plan(PyObject *self, PyObject *arguments) {
+    Rounds *rounds = (Rounds *)self;
+    PyObject *instance, *before, *after = NULL, *result;
+    Py_ssize_t label;
+    double weight, size;
+    Sums sums = {0};
+    if (!PyArg_ParseTuple(arguments, "OnddO!", &instance, &label, &weight, &size, &PyTuple_Type, &before)) return NULL;
+    int state = rounds_look(rounds, instance), mistake;
+    if (state < 0) return NULL;
+    if (!state) Py_RETURN_NONE;
+    if (label < 0 || label >= rounds->labels) {
+        PyErr_SetString(PyExc_IndexError, "no such label");
+        return NULL;
+    }
+    if (rounds->update) {
+        if (!PyArg_ParseTuple(before, "Ldddp", &sums.mistakes, &sums.total, &sums.conjugate, &sums.promised, &sums.held))
+            return NULL;
+        mistake = rounds_ascend(rounds, label, weight, &sums);
+        if (mistake < 0) return NULL;
+        rounds->size = rounds->eta;
+        after = Py_BuildValue("(LdddO)", sums.mistakes, sums.total, sums.conjugate, sums.promised, sums.held ? Py_True : Py_False);
+    } else {
+        Py_ssize_t first = highest(rounds->t, rounds->labels, -1);
+        mistake = rounds->moves = first != label;
+        for (Py_ssize_t k = 0; k < rounds->labels; k++) rounds->g[k] = 0.0;
+        if (mistake) rounds->g[first] = size, rounds->g[label] = -size;
+        rounds->size = rounds->eta * weight;
+        Py_INCREF(before);
+        after = before;
+    }
+    if (!after || rounds_reserve(rounds)) {
+        Py_XDECREF(after);
+        return NULL;
+    }
+    result = PyTuple_Pack(3, mistake ? Py_True : Py_False, rounds->moves ? Py_True : Py_False, after);
+    Py_DECREF(after);
+    if (result) rounds->planned = 1;
+    return result;
+}
+
+/* commit(): what was planned, all of it. */
+static PyObject *rounds_commit(PyObject *self, PyObject *none) {
+    (void)none;
+    Rounds *rounds = (Rounds *)self;
+    Table *table = rounds->table;
+    Weights *weights = rounds->weights;
+    if (!rounds->planned || (size_t)weights->features != table->names.count || weights->labels != rounds->labels) {
+        PyErr_SetString(PyExc_RuntimeError, "no round was planned on this state");
+        return NULL;
+    }
+    Vector *x = rounds->x;
+    if (rounds_reserve(rounds)) return NULL;
+    for (size_t i = 0, start = 0; i < (size_t)x->unknown; start = x->ends[i++])
+        x->rows[x->known + (Py_ssize_t)i] =
+            (int64_t)names_add(&table->names, x->hashes[i], x->text + start, x->ends[i] - start);
+    weights->features += x->unknown;
+    Py_ssize_t count = x->known + x->unknown;
+    table->events++;
+    if (table->idf) {
+        int64_t *counts = table->counts->data;
+        for (Py_ssize_t i = 0; i < count; i++) counts[x->rows[i]] += x->values[i] != 0.0;
+    }
+    if (rounds->moves) step_along(weights, count, x->rows, x->values, rounds->g, rounds->size);
+    rounds_drop(rounds);
+    Py_RETURN_NONE;
+}
+
+static PyObject *rounds_clear(PyObject *self, PyObject *none) {
+    (void)none;
+    rounds_drop((Rounds *)self);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef rounds_methods[] = {
+    {"predict", rounds_predict, METH_VARARGS, "The ranking, the margin and the label of an instance, or None."},
+    {"plan", rounds_plan, METH_VARARGS, "What a round would do, or None."},
+    {"commit", rounds_commit, METH_NOARGS, "Do what was planned."},
+    {"clear", rounds_clear, METH_NOARGS, "Forget the last instance: names or weights have changed."},
+    {NULL, NULL, 0, NULL}};
+static PyType_Slot rounds_slots[] = {{Py_tp_new, rounds_new},
+                                     {Py_tp_dealloc, rounds_dealloc},
+                                     {Py_tp_methods, rounds_methods},
+                                     {Py_tp_doc, "Whole rounds: Rounds(table, weights, update=0, C=1.0, gamma=1.0, eta=1.0)."},
+                                     {0, NULL}};
+static PyType_Spec rounds_spec = {"feedrank.learners.kernel._native.Rounds", sizeof(Rounds), 0, Py_TPFLAGS_DEFAULT, rounds_slots};

@@ -1,0 +1,169 @@
+"""The whole round on one vector and one true label: look up, score, decide, judge, direction, step. The specification.
+
+    predict   (ranking, margin, label) of an instance
+    plan      (mistake, updated, sums) of learning from it; nothing is changed yet
+    commit    what was planned: all of it, or, whatever is raised, nothing
+
+`update` is 0 for Predtron, which on a mistake takes g = size (e_first - e_y), or the number of the update of dual ascent,
+whose certificate adds up `sums` (certified.py). An instance is `{"features": ...}`, or what was read of it. Whatever is
+unusual gives None: then the learner does the round piece by piece, with the same bits. What was predicted last is kept for
+the feedback that mostly follows; `clear` must be called when names or weights were changed by others.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .ascent import ascend, best
+from .elementary import Floats
+from .reference import EMPTY, Features, LookedUp, Table, Weights
+
+ROUNDING = 1e-12  # an instance scaled to |x|^2 = 1/2 meets the lemma's condition, wherever its last bit fell
+Sums = tuple[int, float, float, float, bool]
+
+
+def add_mistake(sums: Sums, update: int, h: float, C: float, gamma: float, weight: float) -> Sums:
+    """The sums with one more mistake: the lemma promises gamma tau - tau^2 h."""
+    mistakes, total, conjugate, promised, held = sums
+    tau = C if update == 1 or h == 0.0 else min(C, 0.5 * gamma / h)
+    held = held and h <= 0.5 + ROUNDING and weight == 1.0
+    return mistakes + 1, total, conjugate, promised + (gamma * tau - tau * tau * h), held
+
+
+class Rounds:
+    """See above. The weights have one column a label."""
+
+    def __init__(
+        self,
+        table: Table,
+        weights: Weights,
+        update: int = 0,
+        C: float = 1.0,
+        gamma: float = 1.0,
+        eta: float = 1.0,
+    ) -> None:
+        self._table, self._weights = table, weights
+        self._update, self._C, self._gamma, self._eta = update, C, gamma, eta
+        self._raw: list[str] | None = None
+        self._features: Features | None = None
+        self._x: LookedUp | None = None
+        self._t: Floats = EMPTY
+        self._step: tuple[Floats | None, float] | None = None
+
+    def clear(self) -> None:
+        """Forget the last instance: names or weights have changed."""
+        self._raw = self._features = self._x = self._step = None
+
+    def predict(
+        self, instance: Any, top: int, names: list[str]
+    ) -> tuple[list[tuple[str, float]], float | None, str] | None:
+        """All labels where `top` is below 0."""
+        if not self._look(instance):
+            return None
+        t = self._t
+        first = int(t.argmax())
+        order, scores = best(t, top)
+        ranking = [(names[i], score) for i, score in zip(order, scores, strict=True)]
+        if len(t) == 1:
+            return ranking, None, names[first]
+        if len(scores) > 1:
+            return ranking, scores[0] - scores[1] + 0.0, names[first]
+        others = t.copy()
+        others[first] = -math.inf
+        return ranking, float(t[first] - others[others.argmax()] + 0.0), names[first]
+
+    def plan(
+        self, instance: Any, label: int, weight: float, size: float, sums: Any
+    ) -> tuple[bool, bool, Any] | None:
+        """`size` is that of Predtron's direction; the event counts `weight` times."""
+        if not self._look(instance):
+            return None
+        t = self._t
+        if self._update:
+            mistake, g, sums = self._ascend(t, label, weight, sums)
+            self._step = g, self._eta
+            return mistake, g is not None, sums
+        first = int(t.argmax())
+        if first == label:
+            self._step = None, self._eta
+            return False, False, sums
+        g = np.zeros(len(t))
+        g[first], g[label] = size, -size
+        self._step = g, self._eta * weight
+        return True, True, sums
+
+    def _ascend(self, t: Floats, label: int, weight: float, sums: Sums) -> tuple[bool, Floats | None, Sums]:
+        assert self._x is not None
+        h, C = self._x.squared_norm(), self._C * weight
+        mistake, g, total, growth = ascend(t, label, h, self._update, C, self._gamma)
+        if mistake:
+            sums = add_mistake(sums, self._update, h, C, self._gamma, weight)
+        if g is None:
+            if h == 0.0 and len(t) > 1:
+                # x = 0 costs every competitor the loss gamma, and no weight can change: the dual rises by gamma C.
+                sums = (sums[0], sums[1] + C, *sums[2:])
+            return mistake, None, sums
+        return mistake, g, (sums[0], sums[1] + total, sums[2] + growth, *sums[3:])
+
+    def commit(self) -> None:
+        """Whatever fails, fails before the step, and what was done until then is taken back."""
+        x, table, weights = self._x, self._table, self._weights
+        if x is None or self._step is None:
+            raise RuntimeError("no round was planned on this state")
+        g, eta = self._step
+        features, labels, events = len(table), weights.labels, table.events
+        try:
+            if len(x.unseen):
+                weights.grow(features + len(x.unseen), labels)
+                x = table.join(x)
+            table.count(x)
+            if g is not None:
+                weights.step(x, g, eta)
+        except BaseException:
+            if table.events > events:
+                table.uncount(x)
+            table.forget(features)
+            weights.shrink(features, labels)
+            self.clear()
+            raise
+        self._raw = self._features = self._x = self._step = None
+
+    def _look(self, instance: Any) -> bool:
+        """x and the scores of an instance."""
+        self._step = None
+        value = instance
+        if type(instance) is dict:
+            if len(instance) != 1:
+                return False
+            value = instance.get("features")
+        named = type(value) is list
+        if self._x is not None and (value == self._raw if named else value is self._features):
+            return True
+        if named:
+            if not value or not _all_names(value):
+                return False
+            features = Features(value[:])
+        elif isinstance(value, Features):
+            if self._x is not None and value == self._features:
+                return True
+            features = value
+        else:
+            return False
+        table, weights = self._table, self._weights
+        if not weights.labels or weights.features != len(table):
+            return False
+        x = table.look(features)
+        t = weights.scores(x)
+        if not math.isfinite(t.dot(t)):  # squares that overflow are left to the pieces too
+            return False
+        self._raw, self._features, self._x, self._t = features.names if named else None, features, x, t  # type: ignore[assignment]
+        return True
+
+
+def _all_names(names: list[Any]) -> bool:
+    try:
+        "".join(names)  # the quickest way to see that all are text
+    except TypeError:
+        return False
+    return all(names)

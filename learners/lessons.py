@@ -1,0 +1,73 @@
+"""What one event teaches: what was scored, the truth as an array, and of a list, with clicks, only the items that count."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import clicks
+from .instances import Floats, ItemList, Matrix
+from .model import Decision
+from .transforms import UnknownFeatures
+from .truths import Truth
+from .weights.base import X
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+NOTHING = Decision(None, np.empty(0))
+
+
+@dataclass(slots=True)
+class Look:
+    """An instance as the weights see it: x on the known features, the others, and the decision."""
+
+    x: X
+    unknown: UnknownFeatures
+    decision: Decision
+
+
+@dataclass(slots=True)
+class Lesson:
+    """What one event teaches: y, the served decision `seen`, and the clicks that count (see `Model.learn`)."""
+
+    look: Look
+    y: Any = None
+    seen: Any = None
+    clicked: Floats | None = None
+    teaches: bool = True
+
+
+def list_lesson(
+    learner: "Learner", look: Look, parsed: ItemList, truth: Truth, served: Mapping[str, Any] | None
+) -> Lesson:
+    """A round on a list: with clicks, only the items that count."""
+    if truth.listed is not None and served is None:
+        return Lesson(look, truth.listed)
+    index = {name: i for i, name in enumerate(parsed.ids)}
+    decision = learner.form.decision
+    seen = None if served is None else decision.sigma(served, index, False)
+    if truth.clicks is None:
+        y = decision.encode(truth, index) if truth.listed is None else truth.listed
+        return Lesson(look, y, seen)
+    order = look.decision.sigma if seen is None else seen
+    items = [index[name] for name in truth.clicks]
+    if not items:
+        return Lesson(Look(look.x, look.unknown, NOTHING), teaches=False)
+    examination = learner.spec["examination"]
+    if examination is not None:
+        clicked = clicks.inverse_propensities(order, items, examination)
+        return Lesson(look, (clicked > 0).astype(np.float64), seen, clicked)
+    kept, y = clicks.skip_above(order, items)
+    X, unknown = look.x, look.unknown
+    assert isinstance(X, Matrix)
+    X = Matrix(X.rows, X.values[kept], X.unseen[kept] if len(X.unseen) else X.unseen)
+    if seen is not None:
+        place = np.full(len(index), -1)
+        place[kept] = np.arange(len(kept))
+        seen = place[seen]
+        seen = seen[seen >= 0]
+    if unknown.names:
+        unknown = UnknownFeatures(unknown.names, unknown.values[kept])
+    return Lesson(Look(X, unknown, learner.model.decide(X)), y, seen)

@@ -1,0 +1,125 @@
+"""Whole rounds in the kernel: the same bits as round by pieces, on both kernels, and all or nothing."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_kernel_bits import FEATURES, as_reference, bits
+
+from feedrank.learners import build, dump, kernel
+from feedrank.learners.kernel import reference, rounds
+
+SPECS = [
+    {"algorithm": "predtron"},
+    {"algorithm": "predtron", "variant": "loss-driven", "loss": "weighted", "weights": {"a": 0.5, "b": 3.0}},
+    {"algorithm": "predtron", "precision": "float32", "bias": True, "learning_rate": 0.3},
+    *(
+        {"algorithm": "dual-ascent", "update": update, "weighting": "idf", "normalize": "unit", "bias": True}
+        for update in ("I", "II", "III")
+    ),
+    {"algorithm": "dual-ascent", "update": "III", "C": 0.3, "gamma": 0.2},
+]
+EVENTS = st.lists(
+    st.tuples(FEATURES, st.sampled_from("abcd"), st.sampled_from([1.0, 1.0, 2.5]), st.booleans()), max_size=25
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(SPECS), EVENTS)
+def test_a_whole_round_has_the_bits_of_its_pieces(spec, events):
+    whole, pieces = build({"task": "multiclass", **spec}), build({"task": "multiclass", **spec})
+    assert whole._fused is not None
+    pieces._fused = None
+    for features, label, weight, ask in events:
+        instance = {"features": features}
+        if ask:
+            one, other = whole.predict(instance, top=3), pieces.predict(instance, top=3)
+            assert one == other
+            assert whole.predict(instance, min_margin=0.5) == pieces.predict(instance, min_margin=0.5)
+        assert whole.learn(instance, {"label": label}, weight=weight) == pieces.learn(
+            instance, {"label": label}, weight=weight
+        )
+        assert whole.certificate == pieces.certificate
+    assert dump(whole) == dump(pieces)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 3), st.booleans(), st.booleans(), EVENTS)
+def test_both_kernels_do_the_same_rounds(update, idf, single, events):
+    native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
+    names, labels = list("abcd"), 4
+    tables = reference.Table(idf, idf, True), native.Table(idf, idf, True)
+    weights = reference.Weights(single), native.Weights(single)
+    both = (
+        rounds.Rounds(tables[0], weights[0], update, 0.7, 0.9, 0.3),
+        native.Rounds(tables[1], weights[1], update, 0.7, 0.9, 0.3),
+    )
+    for each in weights:
+        each.grow(1, labels)
+    sums = (0, 0.0, 0.0, 0.0, True) if update else ()
+    for features, label, weight, ask in events:
+        pair = as_reference(features), native.read(features)
+        if ask:
+            one, other = (each.predict(x, 2, names) for each, x in zip(both, pair, strict=True))
+            assert one == other
+        one, other = (
+            each.plan(x, names.index(label), weight, 1.5, sums) for each, x in zip(both, pair, strict=True)
+        )
+        assert one == other
+        if one is None:
+            for each in both:
+                each.clear()
+            continue
+        sums = one[2]
+        for each in both:
+            each.commit()
+        assert bits(weights[0].theta.copy()) == bits(weights[1].theta.copy())
+        assert list(tables[0]) == list(tables[1])
+        assert bits(tables[0].counts) == bits(tables[1].counts)
+
+
+def test_nothing_is_done_that_was_not_planned_on_this_state():
+    table, weights = kernel.Table(), kernel.Weights()
+    weights.grow(0, 2)
+    one = kernel.Rounds(table, weights)
+    with pytest.raises(RuntimeError, match="no round was planned"):
+        one.commit()
+    assert one.plan({"features": ["w"]}, 1, 1.0, 1.0, ()) == (True, True, ())
+    one.clear()
+    with pytest.raises(RuntimeError, match="no round was planned"):
+        one.commit()
+    assert len(table) == weights.features == table.events == 0
+    assert one.plan({"features": ["w"]}, 1, 1.0, 1.0, ()) == (True, True, ())
+    one.commit()
+    assert weights.theta.tolist() == [[-1.0, 1.0]]
+    with pytest.raises(RuntimeError, match="no round was planned"):
+        one.commit()
+
+
+@pytest.mark.parametrize(
+    "instance", [{}, {"text": "w"}, {"features": [1, "w"]}, {"features": ["w", ""]}, 3, None]
+)
+def test_what_is_unusual_is_left_to_the_pieces(instance):
+    table, weights = kernel.Table(), kernel.Weights()
+    weights.grow(0, 2)
+    one = kernel.Rounds(table, weights)
+    assert one.predict(instance, -1, ["a", "b"]) is None
+    assert one.plan(instance, 0, 1.0, 1.0, ()) is None
+
+
+def test_scores_that_are_not_finite_are_left_to_the_pieces():
+    table, weights = kernel.Table(), kernel.Weights()
+    table.add("w")
+    weights.grow(1, 2)
+    weights.theta[0] = [np.inf, 1.0]
+    one = kernel.Rounds(table, weights)
+    assert one.predict({"features": ["w"]}, -1, ["a", "b"]) is None
+
+
+def test_a_list_that_was_changed_after_its_prediction_is_read_anew():
+    learner = build({"task": "multiclass", "algorithm": "predtron", "labels": ["a", "b"]})
+    features = ["v"]
+    learner.predict({"features": features})
+    features.append("w")
+    learner.learn({"features": features}, {"label": "b"})
+    assert list(learner.features) == ["v", "w"]
