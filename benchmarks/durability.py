@@ -17,7 +17,7 @@ from served import HERE, SPEC, asked, load, serving, taught, write
 from feedrank.learners import build
 from feedrank.service.store import open_store
 
-sys.path.insert(0, str(HERE.parent / "tests" / "service"))
+sys.path.insert(0, str(HERE.parent / "tests" / "parts"))
 from redis_server import RedisServer  # the tests' way to a real Redis
 
 CONNECTIONS = 32

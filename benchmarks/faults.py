@@ -25,7 +25,7 @@ from feedrank.service.contract.faults import ServiceError
 from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime import Host
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "service"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "parts"))
 import kill_rounds  # the tests' way to kill and to check
 from redis_sentinel import Replicated
 from redis_server import RedisServer

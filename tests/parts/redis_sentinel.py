@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-from redis_server import RedisServer, binary, free_port
+from ports import free_port
+from redis_server import RedisServer, binary
 
 SERVICE = "feedrank"
 
