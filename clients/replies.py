@@ -6,7 +6,7 @@ sends as null, has a default here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
@@ -70,6 +70,7 @@ class Prediction:
     margin: float | None = None
     abstained: bool | None = None
     arm: str | None = None
+    coverage: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +161,8 @@ class Point:
     cumulative_loss: float
     mean_loss: float | None = None
     window_loss: float | None = None
+    at: float | None = None
+    experts: list[float | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +172,7 @@ class History:
     points: list[Point]
     version: int = 0
     progress: Progress | None = None
+    experts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,6 +79,7 @@ def predict(
     *,
     top: int | None = None,
     explain: bool = False,
+    coverage: bool = False,
     remember: bool = True,
     min_margin: float | None = None,
     min_version: int | None = None,
@@ -98,6 +99,7 @@ def predict(
         exclude=None if exclude is None else list(exclude),
         prediction_id=prediction_id,
         explain=True if explain else None,
+        coverage=True if coverage else None,
         remember=None if remember else False,
     )
     return Call("POST", _path(name, "predict"), reply_of(Prediction), dumps({**instance, **options}))

@@ -32,7 +32,7 @@ Line = tuple[str, JSON]  # of a stream: ("predict" or "feedback", its body)
 
 INSTANCE = ("features", "items", "text")
 OPTIONS = ("top", "explain", "loss", "min_margin")
-SHARED = frozenset({*OPTIONS, "remember", "min_version"})
+SHARED = frozenset({*OPTIONS, "coverage", "remember", "min_version"})
 PREDICT = SHARED.union(INSTANCE, ("prediction_id", "exclude"))
 CLICKS = frozenset({"prediction_id", "clicks"})
 FEEDBACK = frozenset({*INSTANCE, *truths.FIELDS, "served", "weight", "prediction_id", "feedback_id"})
@@ -177,13 +177,16 @@ class Logged(Protocol):
     def body(self) -> bytes: ...
     @property
     def taken(self) -> bytes | None: ...
+    @property
+    def at(self) -> float: ...
 
 
 @dataclass(slots=True)
 class Event:
     """One entry of a learner's log.
 
-    `parsed` is the instance as the core has read it, where that was already done; `outcome` what applying it gave here.
+    `parsed` is the instance as the core has read it, where that was already done; `outcome` what applying it gave here;
+    `at` the time that the log gave it, 0 before it is there.
     """
 
     truth: JSON | None = None
@@ -197,6 +200,7 @@ class Event:
     outcome: JSON | None = None
     corrected: bool = False
     """`served` is what its user was shown in the end, not what was predicted: the log must keep it."""
+    at: float = 0.0
 
     def show(self, served: JSON | None) -> None:
         """What was shown instead of the prediction, if anything: a page that was cut, mixed or put in order again."""
@@ -243,7 +247,9 @@ class Event:
     @classmethod
     def fold(cls, entry: Logged) -> Event:
         """The event of an entry, its features as the kernel reads them: to be applied, not to be shown."""
-        return cls._of(loads(entry.body), loads(entry.taken) if entry.taken is not None else {})
+        event = cls._of(loads(entry.body), loads(entry.taken) if entry.taken is not None else {})
+        event.at = entry.at
+        return event
 
     @classmethod
     def _of(cls, body: Any, record: Any) -> Event:

@@ -53,10 +53,18 @@ class Served(BaseModel):
     )
 
 
+class Coverage(BaseModel):
+    """How many features the instance has, all its items together, and how many of them the learner knows."""
+
+    features: Count
+    known: Count
+
+
 class Prediction(Served):
     """The decision of one learner."""
 
     learner: str
+    coverage: Coverage | None = Field(None, description="where it was asked for")
 
 
 class Predictions(BaseModel):
@@ -134,6 +142,8 @@ class Point(BaseModel):
     cumulative_loss: float
     mean_loss: float
     window_loss: float
+    at: float | None = Field(description="seconds since 1970; null where it is not known")
+    experts: list[float | None] = Field(description="the mean loss of each of the history's `experts`")
 
 
 class History(BaseModel):
@@ -141,6 +151,7 @@ class History(BaseModel):
 
     version: Count
     progress: Progress
+    experts: list[str] = Field(description="names, in the order of each point's losses")
     points: list[Point]
 
 

@@ -72,6 +72,7 @@ class Options(BaseModel):
 
     top: Annotated[int, Field(ge=1)] | None = Field(None, description="cut the ranking after so many entries")
     explain: bool = Field(False, description="add what each feature contributes to each score")
+    coverage: bool = Field(False, description="add how many features of the instance are known")
     remember: bool = Field(True, description="keep the prediction, so that feedback can name it")
     min_margin: Annotated[float, Field(ge=0)] | None = Field(None, description="abstain below this margin")
     min_version: Count | None = Field(None, description="wait until this version is applied")

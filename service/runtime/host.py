@@ -29,7 +29,6 @@ from .learner_state import MOST_POINTS, LearnerState, affordable
 from .memory import Memory
 from .predictor import Predictor
 from .retractor import Retractor
-from .series import Series
 from .sweeper import Sweeper
 from .writer import Writer
 
@@ -164,11 +163,16 @@ class Host:
         return {"events": shown, "next": entries[-1].version if more else None, "floor": head.floor}
 
     async def history(self, name: str, points: int = MOST_POINTS) -> JSON:
-        """`{"version", "progress", "points": [{"rounds", "cumulative_loss", "mean_loss", "window_loss"}, ...]}`."""
+        """`{"version", "progress", "experts": [names], "points": [{"rounds", "at", "cumulative_loss", ...}, ...]}`."""
         async with self._memory.use(name) as learner:
             state = learner.state
             progress = state.learner.progress.to_json()
-            return {"version": state.version, "progress": progress, "points": state.history(points)}
+            return {
+                "version": state.version,
+                "progress": progress,
+                "experts": state.experts(),
+                "points": state.history(points),
+            }
 
     async def labels(self, name: str, limit: int = 100) -> JSON:
         """`{"version", "total", "labels": [{"label", "events", "mistakes"}, ...]}`, the most frequent ones first."""
@@ -213,10 +217,9 @@ class Host:
         if not fresh:
             raise Conflict(f"there is a learner {name!r}: restore under another name, or delete it first")
         if learner.version:
-            curve: Series[float] = Series(MOST_POINTS)
-            if learner.progress.rounds:
-                curve.add(learner.progress.rounds, learner.progress.cumulative_loss)
-            digest, image = LearnerState(learner, curve).dump()
+            state = LearnerState(learner)
+            state.begin()
+            digest, image = state.dump()
             await self.store.save(entry.log, Snapshot(learner.version, digest, image), {}, keep=1, floor=1)
         await self._catalogue.activate(entry)
         return await self.info(name)

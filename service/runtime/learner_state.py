@@ -2,9 +2,10 @@
 
 Pure: the same events give the same fold, bit for bit. As a snapshot:
 
-    b"FEEDFOLD" | format u32 | length u32 | {"curve", "skipped", "labels"} as JSON | the learner's own bytes
+    b"FEEDFOLD" | format u32 | length u32 | {"curve", "skipped", "labels", "shown"} as JSON | the learner's own bytes
 
-Its digest is the SHA-256 of the JSON and of the learner's digest, and is checked on loading.
+Its digest is the SHA-256 of the JSON without `shown` (times and experts along the curve, which format 1 had not) and of
+the learner's digest, and is checked on loading.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import logging
 import struct
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -34,7 +35,7 @@ from .series import Series
 from .worker import Worker
 
 log = logging.getLogger(__name__)
-MAGIC, FORMAT = b"FEEDFOLD", 1
+MAGIC, FORMAT = b"FEEDFOLD", 2
 START = struct.Struct("<8sII")
 MOST_POINTS = 512
 NAME = 160  # bytes of a name and its place in the index
@@ -58,6 +59,14 @@ def affordable(cost: costs.Cost, settings: Settings) -> None:
         )
 
 
+class CurvePoint(NamedTuple):
+    """A point of the learning curve: the loss so far, the time of the event, and the mean loss of each expert."""
+
+    total: float
+    at: float | None = None
+    experts: tuple[float | None, ...] = ()
+
+
 class LearnerState:
     """A learner at a version of its log. `skipped` counts events that could not be applied.
 
@@ -67,12 +76,13 @@ class LearnerState:
     def __init__(
         self,
         learner: Learner,
-        curve: Series[float] | None = None,
+        curve: Series[CurvePoint] | None = None,
         skipped: int = 0,
         labels: dict[str, list[int]] | None = None,
     ) -> None:
         self.learner = learner
-        self.curve: Series[float] = curve or Series(MOST_POINTS)
+        self.curve: Series[CurvePoint] = curve or Series(MOST_POINTS)
+        self.at: float | None = None
         self.skipped = skipped
         self.labels = labels or {}
         self._weigh()
@@ -116,7 +126,9 @@ class LearnerState:
             learner.version = version
             return NOTHING
         learner.version = version
-        self.curve.add(learner.progress.rounds, learner.progress.cumulative_loss)
+        self.at = event.at or None
+        if self.curve.keeps(learner.progress.rounds):
+            self.curve.add(learner.progress.rounds, self._point())
         if not learner.form.items and event.truth:
             for name in truths.relevant(event.truth):
                 counts = self.labels.setdefault(name, [0, 0])
@@ -132,6 +144,20 @@ class LearnerState:
             "updated": done.updated,
             "served_loss": done.served_loss,
         }
+
+    def _point(self) -> CurvePoint:
+        """The curve's point of now."""
+        experts = tuple(row["mean_loss"] for row in self.learner.model.expert_rows() or ())
+        return CurvePoint(self.learner.progress.cumulative_loss, self.at, experts)
+
+    def begin(self) -> None:
+        """The curve of a learner that was taught elsewhere begins with what it has lost."""
+        if self.learner.progress.rounds:
+            self.curve.add(self.learner.progress.rounds, self._point())
+
+    def experts(self) -> list[str]:
+        """Whose mean losses a point of the curve has, in their order."""
+        return [row["name"] for row in self.learner.model.expert_rows() or ()]
 
     def _weigh(self) -> None:
         """Count the bytes, and learn how they go with the names."""
@@ -154,13 +180,15 @@ class LearnerState:
         done = self.learner.progress
         points: list[JSON] = []
         before, lost = 0, 0.0
-        for rounds, total in self.curve.until(done.rounds, done.cumulative_loss, most):
+        for rounds, (total, at, experts) in self.curve.until(done.rounds, self._point(), most):
             points.append(
                 {
                     "rounds": rounds,
                     "cumulative_loss": total,
                     "mean_loss": total / rounds,
                     "window_loss": (total - lost) / (rounds - before),
+                    "at": at,
+                    "experts": experts,
                 }
             )
             before, lost = rounds, total
@@ -168,9 +196,16 @@ class LearnerState:
 
     def dump(self) -> tuple[str, bytes]:
         """Digest and bytes."""
-        head = orjson.dumps({"curve": self.curve.dump(), "skipped": self.skipped, "labels": self.labels})
-        learner = learners.dump(self.learner)
-        return digest(head, learner), START.pack(MAGIC, FORMAT, len(head)) + head + learner
+        points = self.curve.points
+        curve = [self.curve.stride, [(rounds, point.total) for rounds, point in points]]
+        shown = {
+            "now": self.at,
+            "at": [point.at for _, point in points],
+            "experts": [point.experts for _, point in points],
+        }
+        rest = {"curve": curve, "skipped": self.skipped, "labels": self.labels}
+        head, learner = orjson.dumps(rest | {"shown": shown}), learners.dump(self.learner)
+        return digest(orjson.dumps(rest), learner), START.pack(MAGIC, FORMAT, len(head)) + head + learner
 
     @classmethod
     def load(cls, data: bytes, expected: str | None = None) -> LearnerState:
@@ -181,17 +216,29 @@ class LearnerState:
         if version > FORMAT:
             raise SnapshotError(f"the snapshot has format {version}, newer than {FORMAT}: upgrade feedrank")
         head, learner = data[START.size : START.size + length], data[START.size + length :]
-        if expected is not None and digest(head, learner) != expected:
-            raise SnapshotError("the snapshot is damaged: its digest does not fit")
         try:
             rest = orjson.loads(head)
             stride, points = rest["curve"]
-            totals = [(int(rounds), float(total)) for rounds, total in points]
+            shown = rest.pop(
+                "shown", {"now": None, "at": [None] * len(points), "experts": [()] * len(points)}
+            )
+            if expected is not None and digest(orjson.dumps(rest), learner) != expected:
+                raise SnapshotError("the snapshot is damaged: its digest does not fit")
+            curve = [
+                (int(rounds), CurvePoint(float(total), optional(at), tuple(map(optional, experts))))
+                for (rounds, total), at, experts in zip(points, shown["at"], shown["experts"], strict=True)
+            ]
             labels = {str(name): [int(count) for count in counts] for name, counts in rest["labels"].items()}
             skipped = int(rest["skipped"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SnapshotError(f"the snapshot cannot be read: {error}") from error
-        return cls(learners.load(learner), Series.load(MOST_POINTS, stride, totals), skipped, labels)
+        state = cls(learners.load(learner), Series(MOST_POINTS, int(stride), curve), skipped, labels)
+        state.at = optional(shown["now"])
+        return state
+
+
+def optional(number: float | None) -> float | None:
+    return None if number is None else float(number)
 
 
 def digest(head: bytes, learner: bytes) -> str:

@@ -130,6 +130,7 @@ class Predictor:
             parsed = reading.instance(learner.state.learner.spec, instance)
             remember = flag(request, "remember", True)
             flag(request, "explain", False)
+            covers = flag(request, "coverage", False)
             id = id_of(request, "prediction_id", LONGEST_PREDICTION_ID)
             if id is not None and (not remember or id in records):
                 raise Unprocessable.at("/prediction_id", "needs `remember`, and stands for one instance")
@@ -155,6 +156,10 @@ class Predictor:
             version, prediction = await learner.worker.run("predict", size_of(parsed), decide, cost.seconds)
             self._counts.predictions += 1
             reply: JSON = {"learner": learner.entry.name, "version": version, **prediction.to_json()}
+            if covers:
+                names = set(parsed.names)
+                known = sum(name in learner.state.learner.features for name in names)
+                reply["coverage"] = {"features": len(names), "known": known}
             if not remember:
                 return reply
             record: JSON = {"instance": instance, "served": prediction.served(), "version": version}

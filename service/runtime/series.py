@@ -6,7 +6,6 @@ As part of the fold it is the same on every replica, and it outlives the log tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -22,9 +21,13 @@ class Series(Generic[Value]):
     stride: int = 1
     points: list[Point[Value]] = field(default_factory=list)
 
+    def keeps(self, place: int) -> bool:
+        """Whether a value at this place would be kept."""
+        return place % self.stride == 0
+
     def add(self, place: int, value: Value) -> None:
         """The value at the next place."""
-        if place % self.stride:
+        if not self.keeps(place):
             return
         self.points.append((place, value))
         if len(self.points) > self.most:
@@ -41,12 +44,3 @@ class Series(Generic[Value]):
         points = [*self.points[:-1], (place, value)]
         step = 1 if most is None else -(-len(points) // most)
         return points[(len(points) - 1) % step :: step]
-
-    def dump(self) -> list[object]:
-        """As JSON values: what `load` takes."""
-        return [self.stride, self.points]
-
-    @classmethod
-    def load(cls, most: int, stride: int, points: Sequence[Point[Value]]) -> Series[Value]:
-        """The series that was dumped."""
-        return cls(most, int(stride), list(points))

@@ -288,6 +288,7 @@ class Writer:
                 step.placed = [next(placed) for _ in step.drafts]
                 for event, place in zip(step.events, step.placed, strict=True):
                     if place.fresh and place.version > learner.version:
+                        event.at = place.at
                         learner.pending[place.version] = Pending(event, 0, place.chain, place.previous)
 
     async def append(self, learner: LoadedLearner, drafts: Sequence[Draft]) -> list[Placed]:

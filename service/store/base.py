@@ -69,16 +69,17 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a draft is in the log. If it was there before, it is not `fresh` and its chains are empty.
+    """Where a draft is in the log. If it was there before, it is not `fresh` and its chains and its time are empty.
 
     `previous` is the chain of the entry before: whoever applies its own entry without reading it compares it with its
-    state's.
+    state's. `at` is the entry's time.
     """
 
     version: int
     fresh: bool
     chain: str = ""
     previous: str = ""
+    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -318,10 +318,10 @@ def placements(what: str, rest: Sequence[str]) -> list[Placed]:
     """What the script says of an append."""
     match what:
         case "placed":
-            previous, result = rest[0], []
-            for version, fresh, chain in zip(rest[1::3], rest[2::3], rest[3::3], strict=True):
+            previous, at, result = rest[0], float(rest[1]), []
+            for version, fresh, chain in zip(rest[2::3], rest[3::3], rest[4::3], strict=True):
                 if fresh == "1":
-                    result.append(Placed(int(version), True, chain, previous))
+                    result.append(Placed(int(version), True, chain, previous, at))
                     previous = chain
                 else:
                     result.append(Placed(int(version), False))

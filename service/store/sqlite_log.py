@@ -124,7 +124,7 @@ def append(
         last += 1
         taken_sum = None if record is None else checksum(record)
         following = link(chain, last, at, checksum(draft.body), taken_sum, draft.retracts)
-        placements.append(Placed(last, True, following, chain))
+        placements.append(Placed(last, True, following, chain, at))
         chain = following
         new.update(dict.fromkeys(draft.ids, (last, draft.digest)))
     if last == log.version:

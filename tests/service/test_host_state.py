@@ -349,7 +349,7 @@ def test_a_series_is_bounded_evenly_spaced_and_exact(losses, cut):
         totals[rounds] = total
         series.add(rounds, total)
         if rounds == cut:
-            series = Series.load(MOST_POINTS, *series.dump())  # saving in between changes nothing
+            series = Series(MOST_POINTS, series.stride, list(series.points))  # as if saved
     points = series.points
     assert len(points) <= MOST_POINTS
     assert len(points) >= min(len(losses), MOST_POINTS // 2 - 1)
@@ -360,6 +360,21 @@ def test_a_series_is_bounded_evenly_spaced_and_exact(losses, cut):
     assert len(few) <= 7
     assert few[-1] == now
     assert set(few) <= {*points, now}
+
+
+def test_times_and_experts_along_the_curve_are_part_of_the_fold_and_survive_a_snapshot():
+    state = LearnerState(learners.build({"task": "multiclass"}))
+    for i in range(1100):
+        words = {"features": {f"w{i % 7}": 1.0}}
+        state.apply(i + 1, Event({"label": f"l{i % 3}"}, words, at=1000.0 + i))
+    points = state.history()
+    assert [point["at"] for point in points] == [999.0 + point["rounds"] for point in points]
+    assert len(state.experts()) == len(points[0]["experts"]) > 1
+    assert [row["mean_loss"] for row in state.learner.model.expert_rows()] == list(points[-1]["experts"])
+    digest, data = state.dump()
+    again = LearnerState.load(data, digest)
+    assert again.history() == points
+    assert again.dump() == (digest, data)
 
 
 def test_the_windows_of_a_curve_add_up_to_its_loss():

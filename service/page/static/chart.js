@@ -1,21 +1,12 @@
-// Lines over rounds, drawn as SVG. A chart redraws itself when its data or its width change, and reads out the point
+// Lines over rounds or time, drawn as SVG. A chart redraws itself when its data or its width change, and reads out the point
 // under the pointer or, with the arrow keys, under the cursor.
 
-import { count, decimal, h, svg } from "./dom.js";
+import { ROUNDS, ticks } from "./axis.js";
+import { decimal, h, svg } from "./dom.js";
 
 const HEIGHT = 240;
 const PAD = { top: 10, right: 12, bottom: 26, left: 44 };
 let charts = 0;
-
-// About `most` round numbers from low to high.
-export function ticks(low, high, most) {
-  const raw = (high - low || 1) / most;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= raw);
-  const found = [];
-  for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-6; at += step) found.push(Math.abs(at) < step / 1e6 ? 0 : at);
-  return found;
-}
 
 // [[x, y], ...] in pixels, with no more than two of them for each column of the plot.
 const path = (points) => points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
@@ -31,7 +22,7 @@ export function trailing(points, least) {
   });
 }
 
-// series: [{ name, kind, points: [[x, y]], band: [[x, low, high]] }]; options: { x, low, high, zero, from, to, describe }
+// series: [{ name, kind, points: [[x, y]], band: [[x, low, high]] }]; options: { axis, x, low, high, zero, from, to, describe }
 export function chart(label) {
   const id = `plot-${(charts += 1)}`;
   const legend = h("dl", { class: "legend" });
@@ -43,7 +34,7 @@ export function chart(label) {
 
   function draw() {
     const width = Math.max(240, frame.clientWidth || 600);
-    const { series, x: xName, low, high, zero } = data;
+    const { series, axis = ROUNDS, low, high, zero } = data;
     const longest = series.map((one) => one.points).reduce((most, points) => ((points.at(-1)?.[0] ?? -1) > (most.at(-1)?.[0] ?? -1) ? points : most), []);
     const first = data.from ?? 0;
     const last = data.to ?? (longest.length ? longest[longest.length - 1][0] : 1);
@@ -55,9 +46,8 @@ export function chart(label) {
         svg("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: Y(value), y2: Y(value) }),
         svg("text", { class: "tick", x: PAD.left - 8, y: Y(value) + 4, "text-anchor": "end" }, String(Number(value.toPrecision(6))).replace("-", "−")),
       ]),
-      ticks(first, last, Math.max(2, Math.floor(width / 130)))
-        .filter((value) => Number.isInteger(value) && value > 0)
-        .map((value) => svg("text", { class: "tick", x: Math.min(X(value), width - PAD.right - 4 * count(value).length), y: HEIGHT - 8, "text-anchor": "middle" }, count(value))),
+      axis.marks(first, last, Math.max(2, Math.floor(width / 130)))
+        .map(([value, text]) => svg("text", { class: "tick", x: Math.max(4 * text.length, Math.min(X(value), width - PAD.right - 4 * text.length)), y: HEIGHT - 8, "text-anchor": "middle" }, text)),
     ];
     if (zero) parts.push(svg("line", { class: "zero", x1: PAD.left, x2: width - PAD.right, y1: Y(0), y2: Y(0) }));
     const lines = svg("g", { "clip-path": `url(#${id})` });
@@ -76,14 +66,14 @@ export function chart(label) {
     }
     frame.replaceChildren(svg("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, "aria-hidden": "true" }, parts));
     frame.plot = { X, longest };
-    tell(longest, xName);
+    tell(longest, axis);
   }
 
   // The legend doubles as the read-out: each line's value at the cursor, or now.
-  function tell(longest, xName) {
+  function tell(longest, axis) {
     if (!longest.length) return;
     const at = longest[cursor === null ? longest.length - 1 : Math.min(cursor, longest.length - 1)][0];
-    where.textContent = `${xName} ${count(at)}`;
+    where.textContent = axis.text(at, data.x);
     legend.replaceChildren(
       ...data.series.filter((one) => one.points.length).map((one) => {
         const [, value] = one.points.findLast(([x]) => x <= at) ?? one.points[0];

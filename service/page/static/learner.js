@@ -1,6 +1,7 @@
 // One learner: its curve beside what theory promises, its labels and their features, its log, and a form to try it.
 
 import * as api from "./api.js";
+import { along, axisOf, axisSwitch } from "./axis.js";
 import { chart, trailing } from "./chart.js";
 import { card, count, decimal, h, keyed, signed } from "./dom.js";
 import { choiceCard, poolCard } from "./pool.js";
@@ -26,6 +27,7 @@ export function learnerPage(name, { nudge }) {
   const kind = h("p", { class: "dim" });
   const tiles = Object.fromEntries(["Version", "Rounds", "Mistakes", "Mean loss", "Recent loss", "Features"].map((title) => [title, tile(title)]));
   const curve = chart(`Learning curve of ${name}`);
+  const axes = axisSwitch(drawCurves);
   const proof = h("p", { class: "note" });
   const labels = h("tbody");
   const labelled = card("Labels", h("table", { class: "labels" },
@@ -43,17 +45,19 @@ export function learnerPage(name, { nudge }) {
   const chosen = h("span", { class: "tag" });
   const featured = card("Strongest features", h("p", { class: "note" }, "For and against ", chosen), features);
   const log = h("ol", { class: "events" });
+  const none = h("p", { class: "note", hidden: true }, "No event yet.");
   const spec = h("dl", { class: "spec" });
   const trial = tryCard(name, nudge);
   const element = h("div", null,
     h("div", { class: "head" }, h("div", null, h("h1", null, name), kind)),
     h("dl", { class: "tiles" }, Object.values(tiles).map((one) => one.element)),
     h("div", { class: "columns" },
-      h("div", null, card("Learning curve", curve.element, proof), pool.element, choices.element, trial.element, card("Recent events", log)),
+      h("div", null, card("Learning curve", axes.element, curve.element, proof), pool.element, choices.element, trial.element, card("Recent events", log, none)),
       h("div", null, labelled, featured, card("Settings", spec))));
   let version = -1;
   let label = null;
   let info = null;
+  let past = null;
   let counts = { labels: [], total: 0 };
   let page = 0;
 
@@ -62,6 +66,7 @@ export function learnerPage(name, { nudge }) {
     if (now === version) return;
     const [learner, history, latest] = await Promise.all([api.learner(name), api.history(name, POINTS), api.labels(name, LABELS)]);
     info = learner;
+    past = history;
     counts = latest;
     const { task, algorithm } = learner.spec;
     kind.textContent = learner.name === name ? `${task}, ${algorithm}` : `${task}, ${algorithm}; an alias of ${learner.name}`;
@@ -72,22 +77,28 @@ export function learnerPage(name, { nudge }) {
     tiles["Mean loss"].set(decimal(mean));
     tiles["Recent loss"].set(decimal(recent));
     tiles.Features.set(count(learner.features));
-    drawCurve(history, learner.certificate);
+    drawCurves();
     showLabels();
-    pool.update(learner);
     choices.update(learner);
     spec.replaceChildren(...Object.entries(learner.spec).filter(([field]) => field !== "labels").map(([field, value]) =>
-      h("div", null, h("dt", null, field), h("dd", null, typeof value === "object" ? JSON.stringify(value) : String(value)))));
-    trial.know(learner);
+      h("div", null, h("dt", null, field), h("dd", null, Array.isArray(value) ? value.join(", ") : value && typeof value === "object" ? JSON.stringify(value) : String(value)))));
     await Promise.all([showWeights(), showEvents(history.version)]);
     version = history.version;
   }
 
-  function drawCurve({ progress, points }, certificate) {
+  function drawCurves() {
+    const axis = axisOf(past.points);
+    axes.show(past.points);
+    drawCurve(axis);
+    pool.update(info, past, axis);
+  }
+
+  function drawCurve(axis) {
+    const [{ progress, points }, { certificate }] = [past, info];
     const rounds = progress.rounds;
     const least = Math.max(20, Math.round(rounds / 20));
-    const mean = points.map((point) => [point.rounds, point.mean_loss]);
-    const recent = trailing(points, least);
+    const mean = along(axis, points, points.map((point) => point.mean_loss));
+    const recent = along(axis, points, trailing(points, least).map(([, y]) => y));
     const most = rounds ? bound(certificate) : null;
     const proved = most !== null && most < rounds ? most : null; // more mistakes than rounds say nothing
     // The first rounds are all or nothing: the scale is that of what follows.
@@ -99,8 +110,9 @@ export function learnerPage(name, { nudge }) {
       { name: "mean so far", kind: "mean", points: mean },
       { name: `last ${count(Math.min(least, rounds))}`, kind: "recent", points: recent, title: "mean of the last rounds" },
     ];
-    if (proved !== null) series.push({ name: "proved bound", kind: "bound", points: mean.map(([x]) => [x, proved / x]) });
-    curve.update({ series, x: "round", low: 0, high: top, describe: rounds ? `After ${count(rounds)} rounds the mean loss is ${decimal(progress.mean_loss)}.` : "No rounds yet." });
+    if (proved !== null) series.push({ name: "proved bound", kind: "bound", points: along(axis, points, points.map((point) => proved / point.rounds)) });
+    curve.element.hidden = !rounds;
+    curve.update({ series, axis, from: axis.from(points.map(axis.of)), low: 0, high: top, describe: rounds ? `After ${count(rounds)} rounds the mean loss is ${decimal(progress.mean_loss)}.` : "No rounds yet." });
     proof.textContent = !rounds ? "No event yet: the curve begins with the first feedback."
       : proved !== null ? `Proved: at most ${decimal(proved)} mistakes in these ${count(rounds)} rounds. There were ${count(certificate.mistakes)}.`
         : certificate.bound < rounds ? `Proved: its ${certificate.measure} is at most ${decimal(certificate.bound)} above that of the best expert, in ${count(rounds)} rounds together. It is ${signed(certificate.regret)}.`
@@ -174,11 +186,14 @@ export function learnerPage(name, { nudge }) {
     let found;
     try {
       found = (await api.events(name, Math.max(0, now - 12), 12)).events;
+      trial.know(info, found.findLast((one) => one.instance)?.instance);
     } catch (error) {
       if (error.status !== 403 && error.status !== 410) throw error;
+      trial.know(info);
       log.replaceChildren(h("li", { class: "dim" }, error.status === 403 ? "The log is shown to a key with the scope admin." : error.message));
       return;
     }
+    none.hidden = found.length > 0;
     keyed(log, found.reverse(), (one) => one.version, line, (made, one) => made.classList.toggle("gone", !!one.retracted));
   }
 
@@ -186,6 +201,14 @@ export function learnerPage(name, { nudge }) {
 }
 
 const names = (features) => (Array.isArray(features) ? features.map(String) : Object.keys(features ?? {}));
+
+// An instance in a few words.
+function shortly({ text, items, features }) {
+  if (text !== undefined) return (typeof text === "string" ? text : Object.values(text).join(" ")).slice(0, 200);
+  if (!items) return names(features).slice(0, 24).join(" ");
+  const ids = items.ids ?? items.map((item) => item.id);
+  return `${ids.length} items: ${ids.slice(0, 8).join(", ")}`;
+}
 
 // What a truth says, in a few words.
 function told({ label, labels, relevance, clicks, reward }) {
@@ -198,7 +221,6 @@ function told({ label, labels, relevance, clicks, reward }) {
 
 function line(event) {
   const { instance = {}, truth, served } = event;
-  const words = instance.items ? `${instance.items.length} items: ${instance.items.slice(0, 8).map((item) => item.id).join(", ")}` : names(instance.features).slice(0, 24).join(" ");
   const shown = served?.label ?? served?.labels?.join(", ") ?? served?.id;
   const at = new Date(event.at * 1000);
   return h("li", null,
@@ -206,5 +228,5 @@ function line(event) {
     h("time", { class: "dim", datetime: at.toISOString() }, at.toLocaleTimeString()),
     h("span", { class: "truth" }, truth ? h("span", { class: "tag" }, told(truth)) : `retracted ${event.retracts}`,
       truth && shown && shown !== told(truth) && h("span", { class: "dim" }, ` served ${shown}`)),
-    h("span", { class: "words dim" }, words));
+    h("span", { class: "words dim" }, shortly(instance)));
 }

@@ -1,5 +1,6 @@
 // What a learner is made of: the experts of a pool beside the pool itself, its drift alarm, and the items of a choice.
 
+import { along } from "./axis.js";
 import { chart } from "./chart.js";
 import { card, count, decimal, h } from "./dom.js";
 import { interval } from "./pictures.js";
@@ -12,33 +13,28 @@ const share = (value) => {
   return bar;
 };
 
-// The experts by weight, and their mean loss as it moved since this page was opened: the server keeps only the latest.
+// The experts by weight, and their mean loss from the first round on.
 export function poolCard(name) {
   const curves = chart(`Experts of ${name}`);
-  const waiting = h("p", { class: "note" }, "Their curves are drawn from now on, as events come.");
   const rows = h("tbody");
   const alarm = h("p", { class: "note", role: "status" });
-  const element = card("Experts", curves.element, waiting,
+  const element = card("Experts", curves.element,
     h("table", { class: "experts" },
       h("thead", null, h("tr", null, ["Expert", "Weight", "Mean loss"].map((title, i) => h("th", { scope: "col", class: i ? "number" : null }, title)))), rows),
     alarm);
-  const seen = new Map();
 
-  function update({ experts, drift, progress }) {
+  function update({ experts, drift, progress }, { experts: names, points }, axis) {
     element.hidden = !experts?.length;
     if (element.hidden) return;
-    const { rounds, mean_loss: pool } = progress;
-    for (const one of [{ name: "the pool", mean_loss: pool }, ...experts]) {
-      const points = seen.get(one.name) ?? [];
-      if (one.mean_loss !== null && points.at(-1)?.[0] !== rounds) points.push([rounds, one.mean_loss]);
-      seen.set(one.name, points.slice(-500));
-    }
-    const series = [...seen].map(([title, points], i) => ({ name: title, kind: i ? `more-${i}` : "mean", points }));
-    const live = series[0].points.length > 1;
-    curves.element.hidden = !live;
-    waiting.hidden = live;
-    const high = 1.1 * Math.max(0.02, ...series.flatMap(({ points }) => points.map(([, y]) => y)));
-    if (live) curves.update({ series, x: "round", low: 0, high, from: series[0].points[0][0], describe: `The mean loss of the pool is ${decimal(pool)}.` });
+    const drawn = (losses) => along(axis, points, losses).filter(([, y]) => y !== null && y !== undefined);
+    const series = [
+      { name: "the pool", kind: "mean", points: drawn(points.map((point) => point.mean_loss)) },
+      ...names.map((title, i) => ({ name: title, kind: `more-${i + 1}`, points: drawn(points.map((point) => point.experts[i])) })),
+    ];
+    curves.element.hidden = !points.length;
+    // As in the learning curve, the first rounds do not set the scale.
+    const later = series.flatMap((one) => one.points.slice(Math.floor(one.points.length / 20)).map(([, y]) => y));
+    if (points.length) curves.update({ series, axis, from: axis.from(points.map(axis.of)), low: 0, high: 1.1 * Math.max(0.02, ...later), describe: `The mean loss of the pool is ${decimal(progress.mean_loss)}.` });
     rows.replaceChildren(...[...experts].sort((one, two) => two.weight - one.weight).map((one) =>
       h("tr", null, h("th", { scope: "row" }, one.name, share(one.weight)), h("td", { class: "number" }, percent(one.weight)), h("td", { class: "number" }, decimal(one.mean_loss)))));
     alarm.hidden = !drift;

@@ -1,4 +1,5 @@
-// Try a learner: what it says of some words, which of them spoke for what, and the correction on the spot.
+// Try a learner: what it says of an instance like those that it was taught with, what spoke for what, and the correction
+// on the spot.
 
 import * as api from "./api.js";
 import { card, decimal, h, signed } from "./dom.js";
@@ -10,12 +11,26 @@ const ITEMS = '[{"id": "a", "features": {"x": 1}},\n {"id": "b", "features": {"x
 
 export const linear = ({ kernel }) => !kernel || kernel === "linear";
 
+// How an instance is typed in, by what the learner was taught with: raw text, its fields, items, or features.
+const FORMS = {
+  text: { caption: "Text", rows: 3, hint: "cheap flights to the board meeting" },
+  fields: { caption: "" },
+  items: { caption: "Items as JSON", rows: 6 },
+  features: { caption: "Words, or features as JSON", rows: 3, hint: "cheap flights to the board meeting" },
+};
+
+const formOf = (task, taught) => {
+  if (listed(task)) return "items";
+  if (taught?.text === undefined) return "features";
+  return typeof taught.text === "string" ? "text" : "fields";
+};
+
 // Words as people write them, or features as the API takes them.
 export function instance(text, many) {
   const trimmed = text.trim();
   if (many || /^[[{]/.test(trimmed)) {
     const value = JSON.parse(trimmed);
-    return value.features || value.items ? value : { [many ? "items" : "features"]: value };
+    return value.features || value.items || value.text ? value : { [many ? "items" : "features"]: value };
   }
   const counts = {};
   for (const word of trimmed.toLowerCase().match(/[\p{L}\p{N}]+(?:[._'@-][\p{L}\p{N}]+)*/gu) ?? []) counts[word] = (counts[word] ?? 0) + 1;
@@ -24,17 +39,19 @@ export function instance(text, many) {
 
 export function tryCard(name, nudge) {
   const field = h("textarea", { id: "instance", rows: 3, spellcheck: "false" });
-  const caption = h("label", { for: "instance" }, "Words, or features as JSON");
+  const fields = h("div", { class: "text-fields", hidden: true });
+  const caption = h("label", { for: "instance" }, FORMS.features.caption);
   const outcome = h("p", { class: "outcome", role: "status" });
   const answer = h("form", { class: "answer" });
-  const form = h("form", { onsubmit: submit }, caption, field, h("div", { class: "row" }, h("button", null, "Predict"), h("span", { class: "note" }, "or Ctrl+Enter")));
+  const form = h("form", { onsubmit: submit }, caption, field, fields, h("div", { class: "row" }, h("button", null, "Predict"), h("span", { class: "note" }, "or Ctrl+Enter")));
   const element = card("Try it", form, outcome, answer);
   let task = "";
+  let shape = "";
   let additive = true; // else there is nothing to explain: a kernel's score is no sum over features
   let asked = null;
   let served = null;
 
-  field.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit());
+  form.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit());
   answer.addEventListener("submit", (event) => {
     event.preventDefault();
     teach(marked());
@@ -45,32 +62,48 @@ export function tryCard(name, nudge) {
     outcome.className = `outcome ${kind}`;
   };
 
-  function know({ spec }) {
-    if (task) return;
+  // `taught` is an instance that it has learned from, if one can be seen. What is being typed stays.
+  function know({ spec }, taught) {
     task = spec.task;
     additive = linear(spec) && task !== "choice";
-    if (listed(task)) {
-      caption.textContent = "Items as JSON";
-      field.rows = 6;
-      field.value ||= ITEMS;
-    } else field.placeholder = "cheap flights to the board meeting";
+    const next = formOf(task, taught);
+    if (next === shape || (shape && !taught)) return;
+    shape = next;
+    const { caption: title, rows, hint = "" } = FORMS[shape];
+    caption.textContent = title;
+    caption.hidden = !title;
+    field.hidden = shape === "fields";
+    fields.hidden = shape !== "fields";
+    if (shape === "fields") {
+      fields.replaceChildren(...Object.keys(taught.text).map((part, i) =>
+        h("div", null, h("label", { for: `field-${i}` }, part), h("textarea", { id: `field-${i}`, rows: i ? 2 : 1, "data-field": part }))));
+      return;
+    }
+    field.rows = rows;
+    field.placeholder = hint;
+    if (shape === "items") field.value ||= taught?.items ? JSON.stringify(taught.items, null, 1) : ITEMS;
+  }
+
+  function typed() {
+    if (shape === "fields") return { text: Object.fromEntries([...fields.querySelectorAll("[data-field]")].map((one) => [one.dataset.field, one.value])) };
+    return shape === "text" ? { text: field.value } : instance(field.value, shape === "items");
   }
 
   async function submit(event) {
     event.preventDefault();
     try {
-      asked = instance(field.value, listed(task));
+      asked = typed();
     } catch (error) {
       say(`That is not JSON: ${error.message}`, "bad");
       return;
     }
-    if (await look()) say("");
+    if (await look()) say(strange(served.coverage));
   }
 
   // Predict; false if it was refused.
   async function look() {
     try {
-      served = await api.predict(name, { ...asked, top: TOP, explain: additive });
+      served = await api.predict(name, { ...asked, top: TOP, explain: additive, coverage: true });
     } catch (error) {
       refused(error);
       return false;
@@ -83,6 +116,9 @@ export function tryCard(name, nudge) {
     if (!(error instanceof api.Problem || error instanceof api.Unreachable)) throw error;
     say(error.message, "bad");
   }
+
+  // What the learner cannot know of the input.
+  const strange = ({ features, known }) => (known || !features ? "" : "It knows no feature of this input: it would answer the same to any other that it knows nothing of.");
 
   const single = () => ["binary", "multiclass", "ordinal"].includes(task);
   const closed = () => ["binary", "ordinal"].includes(task);

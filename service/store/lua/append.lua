@@ -3,7 +3,7 @@
 -- ARGV: log, channel, time, prefix of part keys, chain of an empty log, version and chain that the writer expects or "",
 --       1 to write in any case, then for each draft:
 --       body, its checksum, digest, record or "", checksum that the record must have or "", retracts, base, number of ids, ids...
--- Replies "placed CHAIN VERSION FRESH CHAIN ...", "clash INDEX", "missing INDEX", "stale", "trimmed", "diverged VERSION",
+-- Replies "placed CHAIN TIME VERSION FRESH CHAIN ...", "clash INDEX", "missing INDEX", "stale", "trimmed", "diverged VERSION",
 --         "damaged INDEX" (the row of an id), "closed".
 local meta, log, ids, order, retracted, snapshots, records, expiry, due = unpack(KEYS)
 local now = tonumber(ARGV[3])
@@ -126,4 +126,4 @@ if last > version then
 elseif ARGV[8] == '1' then
   redis.call('HSET', meta, 'version', last) -- what replicas must confirm needs a write of this connection
 end
-return 'placed ' .. first .. ' ' .. table.concat(places, ' ')
+return 'placed ' .. first .. ' ' .. time .. ' ' .. table.concat(places, ' ')

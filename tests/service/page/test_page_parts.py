@@ -104,3 +104,36 @@ def test_a_call_is_tried_on_the_page_of_the_api(server, browser, show):
     browser.wait(lambda: browser.text(".operation[open] [role=status]")[0].startswith("201"))
     assert server.get("/v1/learners/tried").status_code == 200
     assert "progress" in "".join(browser.text(".operation[open] li details table"))  # the reply's fields
+
+
+def test_curves_run_over_time_too_and_experts_are_drawn_from_the_first_round(server, teach, browser, show):
+    teach(server, "pool", 30, {"task": "multiclass"})
+    points = server.get("/v1/learners/pool/history").json()["points"]
+    assert [point["rounds"] for point in points] == list(range(1, 31))
+    assert points == sorted(points, key=lambda point: point["at"])
+    show("/#/learners/pool")
+    browser.wait(lambda: browser.find(".line.more-3"))
+    assert browser.text(".where")[0] == "round 30"
+    browser.find(".axes button")[1].click()
+    browser.wait(lambda: ":" in browser.text(".where")[0])
+    assert len(browser.find(".line.more-3")) == 1
+    browser.find(".axes button")[0].click()
+    browser.wait(lambda: browser.text(".where")[0] == "round 30")
+
+
+def test_a_learner_is_tried_with_what_it_was_taught_with(server, browser, show):
+    server.put("/v1/learners/tickets", json={"task": "multiclass"})
+    for i in range(4):
+        subject, label = (("refund", "billing"), ("password", "access"))[i % 2]
+        event = {"text": {"subject": subject, "body": "hello"}, "label": label}
+        server.post("/v1/learners/tickets/feedback", json=event)
+    show("/#/learners/tickets")
+    browser.wait(lambda: len(browser.find("[data-field]")) == 2)
+    assert "refund hello" in browser.text(".events")[0]
+    browser.find("[data-field]")[0].send_keys("zyzzyva")
+    browser.one(".card form button").click()
+    browser.wait(lambda: "knows no feature" in "".join(browser.text(".outcome")))
+    browser.find("[data-field]")[0].send_keys(" refund")
+    browser.one(".card form button").click()
+    browser.wait(lambda: browser.text(".decision") and browser.text(".decision")[0].startswith("billing"))
+    assert "knows no feature" not in "".join(browser.text(".outcome"))
