@@ -14,13 +14,19 @@ from .registry import Cost, Size
 __all__ = ["Cost", "of", "of_labels", "of_size"]
 
 
-def of(learner: Learner, parsed: FeatureVector | ItemList, labels: Iterable[str] = ()) -> Cost:
-    """One event on this instance whose truth names these labels; a prediction costs no more."""
+# What the judgement of one click takes: something, and something an item.
+CLICK, CLICKED_ITEM = 1e-4, 1.5e-7
+
+
+def of(
+    learner: Learner, parsed: FeatureVector | ItemList, labels: Iterable[str] = (), clicks: int = 0
+) -> Cost:
+    """One event on this instance whose truth names these labels or has so many clicks; a prediction costs no more."""
     items = len(parsed.ids) if isinstance(parsed, ItemList) else 0
-    return of_size(learner, items, len(parsed.names), labels)
+    return of_size(learner, items, len(parsed.names), labels, clicks)
 
 
-def of_size(learner: Learner, items: int, features: int, labels: Iterable[str] = ()) -> Cost:
+def of_size(learner: Learner, items: int, features: int, labels: Iterable[str] = (), clicks: int = 0) -> Cost:
     """The same of an instance that is not read yet."""
     fresh = 0 if learner.form.items else sum(name not in learner.labels for name in labels)
     size = Size(
@@ -30,7 +36,11 @@ def of_size(learner: Learner, items: int, features: int, labels: Iterable[str] =
         len(learner.features),
         learner.model.examples(),
     )
-    return registry.algorithm(learner.spec["algorithm"]).cost(learner.spec, size)
+    cost = registry.algorithm(learner.spec["algorithm"]).cost(learner.spec, size)
+    if learner.spec.get("examination") is None:
+        return cost
+    # With propensities every click is a judgement of its own.
+    return Cost(cost.seconds + clicks * (CLICK + CLICKED_ITEM * items), cost.bytes)
 
 
 def of_labels(learner: Learner) -> Cost:

@@ -148,6 +148,11 @@ def named(truth: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(name for field in truth for name in _listed_names(field, truth[field])))
 
 
+def clicks(truth: Mapping[str, Any]) -> int:
+    """How many clicks a truth holds."""
+    return len(truth.get("clicks", ()))
+
+
 def relevant(truth: Mapping[str, Any]) -> list[str]:
     """The names that a truth calls right, each once: the label, the labels, what is graded above 0, what was clicked."""
     graded = truth.get("relevance")

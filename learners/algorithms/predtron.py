@@ -134,8 +134,10 @@ def cost(spec: Spec, size: Size) -> Cost:
         # NDCG of several grades is an assignment of m items to m places; two classes are a merge of two lists.
         if spec["loss"] == "ndcg":
             seconds, memory = seconds + 5e-11 * m**3, memory + 24 * m * m
+        elif spec["loss"] == "ap" and spec["position"] == "linear":
+            seconds, memory = seconds + 1e-5 * m, memory + 10 * min(m * m, 2**20) + 2000 * m
         else:
-            seconds, memory = seconds + 5e-8 * m * m, memory + 10 * m * m
+            seconds, memory = seconds + 2e-8 * m * m, memory + m * m + 40 * min(m * m, 2**18)
     return Cost(seconds, memory)
 
 

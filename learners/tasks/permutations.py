@@ -6,13 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ..kernel.powers import power
 from ..losses import rankings as losses
 from ..registry import Loss, Spec, register
-from .searches import Order, assignment, by_score, merge
+from .searches import Bonus, Falls, Order, assignment, by_score, even_merge, merge
 from .task import Array, Task
 
 __all__ = ["AP", "NDCG", "Precision", "Ranking", "places"]
@@ -21,6 +20,8 @@ Mask = NDArray[np.bool_]
 
 # Up to this many items the assignment solver is faster than a merge.
 SMALL = 24
+# From so many pairs of a relevant and an irrelevant item on, a merge by halves is faster than one by rows.
+EVEN = 1 << 14
 
 
 @lru_cache(maxsize=32)
@@ -104,20 +105,31 @@ class Ranking(Task):
         gaps = -np.diff(np.sort(t)[::-1])
         return float(gaps[: self.cutoff].min())
 
-    def _merged(self, relevant: Mask, t: Array, bonus: Array) -> Order:
+    def _merged(self, relevant: Mask, t: Array, bonus: Bonus, falls: Falls | None = None) -> Order:
+        """argmax of sum_i F(p_i) t_i + sum over relevant i of bonus; `falls`, where `even_merge` can take it."""
         order = by_score(t)
-        upper = relevant[order]
-        return merge(order[upper], order[~upper], t, self.F(t.size), bonus)
+        upper, lower = order[relevant[order]], order[~relevant[order]]
+        if falls is not None and self.position == "linear" and len(upper) * len(lower) > EVEN:
+            F = self.F(t.size)
+            return even_merge(upper, lower, t, float(F[0] - F[1]), falls)
+        return merge(upper, lower, t, self.F(t.size), bonus)
 
-    def _two_classes(self, relevant: Mask, t: Array, bonus: Array) -> Order:
-        """argmax of sum_i F(p_i) t_i + sum over relevant i of bonus(p_i)."""
+    def _two_classes(self, relevant: Mask, t: Array, bonus: Array, convex: bool = False) -> Order:
+        """argmax of sum_i F(p_i) t_i + sum over relevant i of bonus(p_i); `convex`: it grows less and less with p."""
         R = int(np.count_nonzero(relevant))
         if R in (0, t.size):
             return by_score(t)
         if t.size <= SMALL:
             value = np.multiply.outer(t, self.F(t.size)) + np.multiply.outer(relevant, bonus)
             return assignment(value, t)
-        return self._merged(relevant, t, sliding_window_view(bonus, t.size - R + 1))
+
+        def falls(j: Order, x: Order) -> Array:
+            down: Array = bonus[R + j - 1] - bonus[x + j - 1]
+            return down
+
+        return self._merged(
+            relevant, t, lambda a, b: bonus[(a + b - 1.0).astype(np.intp)], falls if convex else None
+        )
 
 
 class NDCG(Ranking):
@@ -139,7 +151,8 @@ class NDCG(Ranking):
         low, high = gain.min(), gain.max()
         relevant = gain > low
         if not (gain[relevant] < high).any():
-            return self._two_classes(relevant, t, D * ((low - high) / ideal))
+            whole = self.cutoff is None or self.cutoff >= m
+            return self._two_classes(relevant, t, D * ((low - high) / ideal), convex=whole)
         if t.min() == t.max():  # as in the first round: the worst order, whatever the places
             return np.argsort(gain, kind="stable")
         value = np.multiply.outer(t, self.F(m)) - np.multiply.outer(gain / ideal, D)
@@ -203,8 +216,14 @@ class AP(Ranking):
         R = int(np.count_nonzero(relevant))
         if R in (0, t.size):
             return by_score(t)
-        a = np.arange(1.0, R + 1.0)[:, None]
-        return self._merged(relevant, t, -a / (a + np.arange(t.size - R + 1.0)) / R)
+        # H(n) = 1 + 1/2 + ... + 1/n: k / (k + j - 1) - k / (k + j), summed over k > x, in closed form.
+        H = np.append(0.0, np.cumsum(1.0 / np.arange(1.0, t.size + 1.0)))
+
+        def falls(j: Order, x: Order) -> Array:
+            down: Array = (H[R + j] - H[x + j] + (j - 1) * (1.0 / (R + j) - 1.0 / (x + j))) / R
+            return down
+
+        return self._merged(relevant, t, lambda a, b: -a / (a + b) / R, falls)
 
 
 def _position(spec: Spec) -> dict[str, Any]:

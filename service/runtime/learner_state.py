@@ -89,12 +89,12 @@ class LearnerState:
 
     def cost(self, event: Event) -> costs.Cost:
         """The estimate of the core, of an event that was read just now or one out of the log."""
-        labels = truths.named(event.truth) if event.truth else ()
+        labels, clicks = (truths.named(event.truth), truths.clicks(event.truth)) if event.truth else ((), 0)
         if event.parsed is not None:
-            return costs.of(self.learner, event.parsed, labels)
+            return costs.of(self.learner, event.parsed, labels, clicks)
         items = (event.instance or {}).get("items", ())
         count = len(items["ids"]) if isinstance(items, Mapping) else len(items)
-        return costs.of_size(self.learner, count, -(-event.size // max(1, count)), labels)
+        return costs.of_size(self.learner, count, -(-event.size // max(1, count)), labels, clicks)
 
     def seconds(self, event: Event) -> float:
         """See `FoldState`."""

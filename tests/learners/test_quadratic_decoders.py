@@ -195,22 +195,25 @@ def test_items_are_sorted_as_the_search_finds(seed, m):
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 6))
-def test_orders_exact_and_moves(seed, m):
+@given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 6), even=st.booleans())
+def test_orders_exact_and_moves(seed, m, even):
     rng = np.random.default_rng(seed)
     a, Q, f = rng.normal(size=m), rng.normal(size=(m, m)), rng.normal(size=m)
+    if even:
+        f = np.ones(m)
     values = sorted(orders.objective(order, a, Q, f) for order in permutations(m))
     _, value, gap = orders.exact(a, Q, f)
     assert value == pytest.approx(values[0], abs=1e-10)
     assert gap is None if m == 1 else gap == pytest.approx(values[1] - values[0], abs=1e-10)
     start = rng.permutation(m)
-    own = orders.held(start, a, Q)
     for p in range(m):
-        delta = orders.moves(start, p, own, a, Q, f)
         for q in set(range(m)) - {p}:
             moved = np.insert(np.delete(start, p), q, start[p])
             change = orders.objective(moved, a, Q, f) - orders.objective(start, a, Q, f)
-            assert delta[q] == pytest.approx(change, abs=1e-10)
+            for search in [orders.Weighed(a, Q, f, start)] + [orders.Even(Q, start)] * even:
+                assert search.moves(p)[q] == pytest.approx(change, abs=1e-10)
+                search.move(p, q)
+                assert search.order.tolist() == moved.tolist()
     found, reached, near = orders.insertion(a, Q, f, start)
     assert sorted(found.tolist()) == list(range(m))
     assert values[0] - 1e-10 <= reached <= orders.objective(start, a, Q, f) + 1e-10
@@ -272,3 +275,44 @@ def test_past_the_cap_on_sets_all_but_the_sets_stay_exact(monkeypatch):
                 min(risks)
             )
             assert np.allclose(family.functionals(loss, theta) @ theta[0], found.scores)
+
+
+def test_targets_of_pairs_are_numbered_as_they_join_and_leave_again():
+    family = Labels("pairwise-disagreement", None)
+    family.grow(3)
+    columns, _ = family.psi(np.array([2.0, 0.0, 1.0]))
+    assert columns.tolist() == list(range(len(columns)))
+    mark = family.mark()
+    family.grow(40)
+    later, values = family.psi(np.arange(1.0, 41.0))
+    assert len(set(later.tolist())) == len(later) == values.shape[1]
+    assert set(columns.tolist()) <= set(later.tolist())
+    other = Labels("pairwise-disagreement", None)
+    other.grow(40)
+    other.restore(family.arrays())
+    assert other.psi(np.arange(1.0, 41.0))[0].tolist() == later.tolist()
+    assert other.columns("ap").tolist() == family.columns("ap").tolist()
+    family.rewind(mark)
+    assert family.count == len(columns)
+    family.grow(40)
+    assert family.psi(np.arange(1.0, 41.0))[0].tolist() == later.tolist()
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [[9, 0, 0]],
+        [[2, 2, 1]],
+        [[2, 0, 3]],
+        [[0, 0, 1]],
+        [[2, 0, 1], [2, 0, 1]],
+        [[4, 0, 1]],
+        [[0, -1, -1]],
+        [[0, 0]],
+    ],
+)
+def test_forged_targets_are_refused(keys):
+    family = Labels("ap", None)
+    family.grow(3)
+    with pytest.raises(ValueError, match="target"):
+        family.restore({"targets": np.array(keys)})

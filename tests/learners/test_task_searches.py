@@ -12,6 +12,8 @@ from feedrank.learners.algorithms.predtron import Predtron
 from feedrank.learners.losses import subsets
 from feedrank.learners.losses.rankings import discounts, gains
 from feedrank.learners.model import Round
+from feedrank.learners.tasks import permutations as permutations_of_items
+from feedrank.learners.tasks import searches
 from feedrank.learners.tasks.multilabel import ErrorSetSize, Hamming, Multilabel, SubsetZeroOne
 from feedrank.learners.tasks.one_class import REJECT, Binary, Multiclass, Ordinal, Reject
 from feedrank.learners.tasks.permutations import AP, NDCG, Precision
@@ -166,7 +168,7 @@ def test_merge_where_the_rows_disagree():
             return all(np.all(np.diff(order[np.isin(order, part)]) > 0) for part in (upper, lower))
 
         values = {tuple(o): value(o) for o in orders(m) if is_merge(o)}
-        found = merge(upper, lower, t, F, bonus)
+        found = merge(upper, lower, t, F, lambda a, b, bonus=bonus: bonus[np.int_(a) - 1, np.int_(b)])
         assert values[tuple(found)] == pytest.approx(max(values.values()))
         single = [max(range(m - R + 1), key=lambda b, a=a: bonus[a, b]) for a in range(R)]
         disagreed += any(later < earlier for earlier, later in pairwise(single))
@@ -219,3 +221,38 @@ def test_margins_of_classes():
     assert Reject().margin(np.array([3.0, -1.0])) == pytest.approx(3.0 - 2.0 / np.sqrt(2))
     assert Hamming().margin(np.array([3.0, -0.5])) == 0.5
     assert Hamming().margin(np.empty(0)) is None
+
+
+@pytest.mark.parametrize("position", ["linear", "power", "reciprocal"])
+@pytest.mark.parametrize("loss", ["ap", "ndcg", "ndcg at 3", "precision"])
+def test_every_way_of_merging_two_classes_finds_the_best_order(loss, position, monkeypatch):
+    task = {
+        "ap": lambda: AP(position=position),
+        "ndcg": lambda: NDCG(position=position),
+        "ndcg at 3": lambda: NDCG(3, position=position),
+        "precision": lambda: Precision(2, position=position),
+    }[loss]()
+    monkeypatch.setattr(permutations_of_items, "SMALL", 0)
+    monkeypatch.setattr(searches, "CELLS", 3)  # a row at a time
+    rng = np.random.default_rng(5)
+    for trial in range(40):
+        m = int(rng.integers(2, 6))
+        t = rng.standard_normal(m) * 10 ** rng.uniform(-2, 1)
+        t, y = (np.round(t) if trial % 4 == 0 else t), (rng.random(m) < 0.5).astype(float)
+        best = max(objective(task, t, y, order) for order in orders(m))
+        for pairs_of_even in (-1, 1 << 30):
+            monkeypatch.setattr(permutations_of_items, "EVEN", pairs_of_even)
+            assert objective(task, t, y, task.augmented(y, t)) == pytest.approx(best, abs=1e-10)
+
+
+@pytest.mark.parametrize("task", [AP(), NDCG()], ids=["ap", "ndcg"])
+def test_merging_by_halves_is_as_good_as_by_rows_on_long_lists(task, monkeypatch):
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        m = int(rng.integers(60, 240))
+        t, y = rng.standard_normal(m) * 10 ** rng.uniform(-3, 2), (rng.random(m) < rng.random()).astype(float)
+        values = []
+        for pairs_of_even in (-1, 1 << 30):
+            monkeypatch.setattr(permutations_of_items, "EVEN", pairs_of_even)
+            values.append(objective(task, t, y, task.augmented(y, t)))
+        assert values[0] == pytest.approx(values[1], abs=1e-10)

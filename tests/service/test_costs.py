@@ -37,6 +37,12 @@ def test_an_event_above_a_limit_is_refused_and_not_appended(with_host, limit):
     with_host(body, **limit)
 
 
+def test_every_click_counts_where_each_is_a_judgement_of_its_own():
+    learner = build(LISTS | {"loss": "ap", "examination": [1, 0.5]})
+    parsed = reading.instance(learner.spec, listed(1_000))
+    assert costs.of(learner, parsed, clicks=1_000).seconds > 10 * costs.of(learner, parsed).seconds
+
+
 def test_a_prediction_above_a_limit_is_refused(with_host):
     async def body(host):
         await host.create("r", LISTS)

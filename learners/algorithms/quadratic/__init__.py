@@ -45,12 +45,13 @@ def _has_cutoff(form: Form) -> bool:
 def cost(spec: Spec, size: Size) -> Cost:
     """A row of a regression for each item, and where a loss looks at pairs of labels, a target for each pair."""
     rows, m = max(1, size.items), size.labels
-    square = min(size.known_features + size.features, spec.get("budget") or BUDGET) ** 2
+    width = min(size.known_features + size.features, spec.get("budget") or BUDGET)
+    square = width**2
     cells = max(1, size.features) * max(1, m, size.items)
     seconds = 1e-3 + 2e-5 * size.items + 2e-8 * cells + 4e-9 * rows * square
     memory = 64 * cells + 16 * square
     if not size.items and spec["loss"] in ("ap", "pairwise-disagreement"):
-        return Cost(seconds + 2.5e-6 * m * m, memory + 200 * m * m)
+        return Cost(seconds + (1e-6 + 2e-8 * width) * m * m, memory + (250 + 50 * width) * m * m)
     if spec["loss"] == "f-score":
         return Cost(seconds + 1e-7 * m * m, memory + 64 * m * m)
     return Cost(seconds + 3e-6 * m, memory)

@@ -122,4 +122,4 @@ class Quadratic(Model):
         self.family.restore(arrays)
 
     def nbytes(self) -> int:
-        return self.regression.nbytes()
+        return self.regression.nbytes() + self.family.nbytes()

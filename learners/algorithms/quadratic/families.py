@@ -82,6 +82,10 @@ class Family(ABC):
     def restore(self, arrays: Arrays) -> None:  # noqa: B027  (most keep nothing beside the labels)
         """Take it back."""
 
+    def nbytes(self) -> int:
+        """Memory in use."""
+        return 0
+
 
 def groups_of(blocks: Sequence[int], labels: int) -> Ints:
     """The block of each label as 0, 1, ... in order of joining; a label that no block names (-1) is a block of its

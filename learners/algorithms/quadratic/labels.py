@@ -8,6 +8,8 @@ its target is 0 there.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...errors import OptionError, pointer
@@ -16,15 +18,46 @@ from ...weights.base import Arrays
 from . import decoders
 from .decoders import Found
 from .families import Family, ranking_loss, steps_of
-from .targets import Columns, Growing, Key, disagreements, normalised_gains, pairs, relevant
+from .targets import ABSENT, disagreements, normalised_gains, pairs, relevant
 
 __all__ = ["PAIRED", "Labels"]
 
 PAIRED = 32
-_GAIN, _RELEVANT, _BOTH, _ORDERED, _ANY, _REST = range(6)
+_KINDS = 6
+_GAIN, _RELEVANT, _BOTH, _ORDERED, _ANY, _REST = range(_KINDS)
 _OF_LABEL = {"ndcg": _GAIN, "precision": _RELEVANT}
 # The kind of the pairs, and the constant of the risk.
 _OF_PAIR = {"ap": (_BOTH, _ANY), "pairwise-disagreement": (_ORDERED, _REST)}
+
+
+class Slots:
+    """The column of every label (`pairs` false), or of every pair j <= l, of one kind of target; -1 where it has none.
+
+    Pair (j, l) has slot l (l + 1) / 2 + j, so that labels that join add slots at the end.
+    """
+
+    def __init__(self, pairs: bool) -> None:
+        self.pairs = pairs
+        self.columns: Ints = np.zeros(0, dtype=np.intp)
+
+    def grow(self, labels: int) -> None:
+        count = labels * (labels + 1) // 2 if self.pairs else labels
+        if count > len(self.columns):
+            self.columns = np.append(self.columns, np.full(count - len(self.columns), -1))
+
+    def at(self, j: Ints, l: Ints) -> Ints:  # noqa: E741  (the paper's letter)
+        """The slots of labels j, or of the pairs j <= l."""
+        return l * (l + 1) // 2 + j if self.pairs else j
+
+    def joined(self) -> tuple[Ints, Ints, Ints]:
+        """The columns that have joined, with their labels j and l."""
+        slots = np.flatnonzero(self.columns >= 0)
+        if not self.pairs:
+            return self.columns[slots], slots, slots
+        labels = math.isqrt(2 * len(self.columns))
+        ends = np.arange(1, labels + 1)
+        ls = np.searchsorted(ends * (ends + 1) // 2, slots, side="right")
+        return self.columns[slots], slots - ls * (ls + 1) // 2, ls
 
 
 class Labels(Family):
@@ -36,58 +69,61 @@ class Labels(Family):
         self.cutoff = cutoff
         self.always = loss in _OF_PAIR
         self.labels = 0
-        self.table = Columns()
         self._clear()
 
     def _clear(self) -> None:
-        self.table.index.clear()
-        self._pairs = {kind: (Growing(), Growing(), Growing()) for kind in (_BOTH, _ORDERED)}
+        self.count = 0
+        self._slots = {kind: Slots(kind in (_BOTH, _ORDERED)) for kind in range(_KINDS)}
 
     def grow(self, labels: int) -> None:
         self.labels = labels
 
-    def mark(self) -> tuple[int, int, list[int]]:
-        return self.labels, len(self.table), [part.count for parts in self._pairs.values() for part in parts]
+    def mark(self) -> tuple[int, int]:
+        return self.labels, self.count
 
-    def rewind(self, mark: tuple[int, int, list[int]]) -> None:
-        self.labels, columns, counts = mark
-        self.table.forget(columns)
-        parts = [part for parts in self._pairs.values() for part in parts]
-        for part, count in zip(parts, counts, strict=True):
-            part.count = count
+    def rewind(self, mark: tuple[int, int]) -> None:
+        self.labels, self.count = mark
+        for slots in self._slots.values():
+            slots.columns[slots.columns >= self.count] = -1
 
     @property
     def paired(self) -> bool:
         return self.always or self.labels <= PAIRED
 
-    def _join(self, key: Key) -> int:
-        column = self.table.index.get(key)
-        if column is None:
-            column = self.table.index[key] = len(self.table)
-            if key[0] in self._pairs:
-                for part, value in zip(self._pairs[key[0]], (column, key[1], key[2]), strict=True):
-                    part.append(value)
-        return column
+    def _join(self, kind: int, j: Ints, l: Ints) -> Ints:  # noqa: E741
+        """The columns of these labels or pairs, none twice; those that have none join in this order."""
+        slots = self._slots[kind]
+        slots.grow(1 if kind in (_ANY, _REST) else self.labels)
+        at = slots.at(j, l)
+        columns: Ints = slots.columns[at]
+        fresh = np.flatnonzero(columns < 0)
+        columns[fresh] = np.arange(self.count, self.count + len(fresh))
+        slots.columns[at] = columns
+        self.count += len(fresh)
+        return columns
 
     def psi(self, y: Floats) -> tuple[Ints, Floats]:
-        found: list[tuple[Key, float]] = []
-        for kind, values in ((_GAIN, normalised_gains(y, self.cutoff)), (_RELEVANT, relevant(y))):
-            found += [((kind, j), float(values[j])) for j in np.flatnonzero(values).tolist()]
+        columns, values = [], []
+
+        def add(kind: int, j: Ints, l: Ints, found: Floats) -> None:  # noqa: E741
+            columns.append(self._join(kind, j, l))
+            values.append(found)
+
+        for kind, of_label in ((_GAIN, normalised_gains(y, self.cutoff)), (_RELEVANT, relevant(y))):
+            j = np.flatnonzero(of_label)
+            add(kind, j, j, of_label[j])
         if self.paired:
+            zero, one = np.zeros(1, dtype=np.intp), np.ones(1)
             chosen, value = pairs(y)
-            both = chosen.tolist()
-            found += [((_BOTH, j, k), value) for i, j in enumerate(both) for k in both[i:]]
-            if both:
-                found.append(((_ANY,), 1.0))
+            if len(chosen):
+                first, second = np.triu_indices(len(chosen))
+                add(_BOTH, chosen[first], chosen[second], np.full(len(first), value))
+                add(_ANY, zero, zero, one)
             js, ls, signs, rest = disagreements(y)
-            found += [
-                ((_ORDERED, j, k), sign)
-                for j, k, sign in zip(js.tolist(), ls.tolist(), signs.tolist(), strict=True)
-            ]
+            add(_ORDERED, js, ls, signs)
             if rest:
-                found.append(((_REST,), rest))
-        columns = np.array([self._join(key) for key, _ in found], dtype=np.intp)
-        return columns, np.array([[value for _, value in found]])
+                add(_REST, zero, zero, rest * one)
+        return np.concatenate(columns), np.concatenate(values)[None, :]
 
     def _of(self, loss: str) -> tuple[Ints, Ints, Ints]:
         if not self.paired:
@@ -95,13 +131,19 @@ class Labels(Family):
                 f"with more than {PAIRED} labels the targets of {loss} are kept only if it is the spec's loss",
                 pointer("loss"),
             )
-        columns, js, ls = self._pairs[_OF_PAIR[loss][0]]
-        return columns.array, js.array, ls.array
+        return self._slots[_OF_PAIR[loss][0]].joined()
 
     def columns(self, loss: str) -> Ints:
         if loss in _OF_LABEL:
-            return np.array([self.table.get((_OF_LABEL[loss], j)) for j in range(self.labels)], dtype=np.intp)
-        return np.append(self._of(loss)[0], self.table.get((_OF_PAIR[loss][1],)))
+            kind, wanted = _OF_LABEL[loss], self.labels
+            pairwise = np.zeros(0, dtype=np.intp)
+        else:
+            kind, wanted = _OF_PAIR[loss][1], 1
+            pairwise = self._of(loss)[0]
+        slots = self._slots[kind]
+        slots.grow(wanted)
+        own = slots.columns[:wanted]
+        return np.append(pairwise, np.where(own < 0, ABSENT, own))
 
     def _matrix(self, loss: str, g: Floats) -> Floats:
         _, js, ls = self._of(loss)
@@ -135,12 +177,34 @@ class Labels(Family):
         return ranking_loss(loss, sigma, y, self.cutoff)
 
     def arrays(self) -> Arrays:
-        return self.table.arrays()
+        """The kind and the labels of every column, in the order in which they joined."""
+        keys = np.zeros((self.count, 3), dtype=np.intp)
+        for kind, slots in self._slots.items():
+            columns, js, ls = slots.joined()
+            keys[columns] = np.column_stack((np.full(len(js), kind), js, ls))
+        return {"targets": keys}
 
     def restore(self, arrays: Arrays) -> None:
         self._clear()
-        for key in Columns.keys(arrays):
-            self._join(key)
+        keys = arrays["targets"]
+        if keys.ndim != 2 or keys.shape[1] != 3:
+            raise ValueError("the targets of the regression are no rows of three")
+        if keys.min(initial=0) < 0 or keys[:, 0].max(initial=0) >= _KINDS:
+            raise ValueError("a target of the regression is of no known kind")
+        self.count = len(keys)
+        for kind, slots in self._slots.items():
+            columns = np.flatnonzero(keys[:, 0] == kind)
+            js, ls = keys[columns, 1], keys[columns, 2]
+            limit = 1 if kind in (_ANY, _REST) else self.labels
+            if ls.max(initial=-1) >= limit or (js > ls).any() or (not slots.pairs and (js < ls).any()):
+                raise ValueError("a target of the regression has no such label")
+            slots.grow(limit)
+            slots.columns[slots.at(js, ls)] = columns
+            if np.count_nonzero(slots.columns >= 0) != len(columns):
+                raise ValueError("a target of the regression is there twice")
+
+    def nbytes(self) -> int:
+        return sum(slots.columns.nbytes for slots in self._slots.values())
 
 
 def _terms(loss: str, pairwise: Floats) -> tuple[Floats, Floats, Floats]:

@@ -11,11 +11,13 @@ to its best place until none moves.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from ...instances import Floats, Ints
 
-__all__ = ["EXACT", "exact", "held", "insertion", "moves", "objective", "search"]
+__all__ = ["EXACT", "Even", "Weighed", "exact", "held", "insertion", "objective", "search"]
 
 EXACT = 10
 # Turns of `insertion` through all items; a few are enough in practice.
@@ -78,42 +80,91 @@ def insertion(a: Floats, Q: Floats, f: Floats, start: Ints) -> tuple[Ints, float
 
     Items are taken in turn, each to its best place, in O(m) an item, until a whole turn moves none.
     """
-    order = start.copy()
-    m = len(order)
+    m = len(start)
     if m < 2:
-        return order, objective(order, a, Q, f), None
+        return start, objective(start, a, Q, f), None
     # A move must pay more than rounding can fake, else two orders of equal value could alternate.
     least = 1e-12 * float(np.abs(f).max()) * float(np.abs(Q).sum() + np.abs(a).sum())
-    gap, own = 0.0, held(order, a, Q)
+    search: Search = Even(Q, start) if f.min() == f.max() == 1.0 else Weighed(a, Q, f, start)
+    gap = 0.0
     for _ in range(TURNS):
         gap, still = np.inf, True
         for item in range(m):
-            p = int(np.flatnonzero(order == item)[0])
-            delta = moves(order, p, own, a, Q, f)
+            p = int(np.flatnonzero(search.order == item)[0])
+            delta = search.moves(p)
             q = int(delta.argmin())
             gap = min(gap, float(delta[q]))
             if delta[q] < -least:
-                others, without = np.delete(order, p), np.delete(own, p)
-                without[p:] -= Q[others[p:], item]
-                without[q:] += Q[others[q:], item]
-                own = np.insert(without, q, a[item] + Q[item, others[:q]].sum())
-                order, still = np.insert(others, q, item), False
+                search.move(p, q)
+                still = False
         if still:
             break
-    return order, objective(order, a, Q, f), max(0.0, gap)
+    return search.order, objective(search.order, a, Q, f), max(0.0, gap)
 
 
-def moves(order: Ints, p: int, own: Floats, a: Floats, Q: Floats, f: Floats) -> Floats:
-    """delta[q]: what it adds to the objective to move the item at place p to place q; inf at p. `own` is
-    held(order), O(m).
-    """
-    u, others = order[p], np.delete(order, p)
-    without = np.delete(own, p)
-    without[p:] -= Q[others[p:], u]
-    # With u at place q, the first q of the others stand above it, at their places, and the rest one place lower.
-    above = np.concatenate(([0.0], np.cumsum(f[:-1] * without)))
-    below = np.concatenate((np.cumsum((f[1:] * (without + Q[others, u]))[::-1])[::-1], [0.0]))
-    totals = above + below + f * (a[u] + np.concatenate(([0.0], np.cumsum(Q[u, others]))))
-    delta: Floats = totals - totals[p]
-    delta[p] = np.inf
-    return delta
+class Search(ABC):
+    """An order on its way to an optimum."""
+
+    order: Ints
+
+    @abstractmethod
+    def moves(self, p: int) -> Floats:
+        """delta[q]: what it adds to the objective to move the item at place p to place q; inf at p."""
+
+    @abstractmethod
+    def move(self, p: int, q: int) -> None:
+        """Move the item at place p to place q."""
+
+
+class Even(Search):
+    """f = 1: places count alike. To pass item l upwards, u adds W[l, u] = Q[l, u] - Q[u, l], whatever their places."""
+
+    def __init__(self, Q: Floats, start: Ints) -> None:
+        self.order = start.copy()
+        self.W = Q - Q.T
+
+    def moves(self, p: int) -> Floats:
+        passed = np.cumsum(self.W[self.order[p]].take(self.order))  # of all above, and itself, which is 0
+        delta: Floats = passed - passed[p]
+        delta[1 : p + 1] = delta[:p]  # upwards it passes the item at place q too
+        delta[0] = -passed[p]
+        delta[p] = np.inf
+        return delta
+
+    def move(self, p: int, q: int) -> None:
+        order, u = self.order, self.order[p]
+        if q < p:
+            order[q + 1 : p + 1] = order[q:p].copy()
+        else:
+            order[p:q] = order[p + 1 : q + 1].copy()
+        order[q] = u
+
+
+class Weighed(Search):
+    """Any f, in O(m) a move: `own` is held(order), brought up to date with every move."""
+
+    def __init__(self, a: Floats, Q: Floats, f: Floats, start: Ints) -> None:
+        self.order = start.copy()
+        self.a, self.Q, self.f = a, Q, f
+        self.own = held(start, a, Q)
+
+    def moves(self, p: int) -> Floats:
+        a, Q, f = self.a, self.Q, self.f
+        u, others = self.order[p], np.delete(self.order, p)
+        without = np.delete(self.own, p)
+        without[p:] -= Q[others[p:], u]
+        # With u at place q, the first q of the others stand above it, at their places, and the rest one place lower.
+        above = np.concatenate(([0.0], np.cumsum(f[:-1] * without)))
+        below = np.concatenate((np.cumsum((f[1:] * (without + Q[others, u]))[::-1])[::-1], [0.0]))
+        totals = above + below + f * (a[u] + np.concatenate(([0.0], np.cumsum(Q[u, others]))))
+        delta: Floats = totals - totals[p]
+        delta[p] = np.inf
+        return delta
+
+    def move(self, p: int, q: int) -> None:
+        Q, item = self.Q, self.order[p]
+        others, without = np.delete(self.order, p), np.delete(self.own, p)
+        without[p:] -= Q[others[p:], item]
+        without[q:] += Q[others[q:], item]
+        self.own = np.insert(without, q, self.a[item] + Q[item, others[:q]].sum())
+        self.order = np.insert(others, q, item)

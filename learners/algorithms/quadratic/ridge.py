@@ -67,8 +67,10 @@ class Primal:
         """
         F = self.resolvent.pad(F)
         more = times(values.T, F.T)
-        self._before = (self.B, columns, self.B[columns])
-        self.B[columns] += more
+        before = self.B[columns]
+        self._before = (self.B, columns, before)
+        more += before
+        self.B[columns] = more
         self.resolvent.add(F, rho)
 
     def weights(self, T: Floats, rho: float) -> Floats:
