@@ -1,14 +1,14 @@
-"""Names of learners, aliases and experiments, and the cursors of lists in order of name."""
+"""Names of learners, aliases and experiments, and the lengths of their lists."""
 
 from __future__ import annotations
 
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from .faults import Unprocessable
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 SHAPE = re.compile(NAME)
+LONGEST_NAME = 128
 LONGEST_PAGE = 1000
 
 
@@ -35,21 +35,3 @@ def check_limit(limit: int) -> None:
 def every_name(name: str) -> bool:
     """What a caller without prefixes may see."""
     return True
-
-
-def to_cursor(name: str) -> str:
-    """The cursor of the page after `name`."""
-    return urlsafe_b64encode(name.encode()).decode()
-
-
-def from_cursor(cursor: str | None) -> str:
-    """The name after which a page begins."""
-    if cursor is None:
-        return ""
-    try:
-        name = urlsafe_b64decode(cursor.encode()).decode()
-    except ValueError:
-        name = ""
-    if not is_name(name):
-        raise Unprocessable.at("/cursor", "is not a cursor of this list: take it from `next`")
-    return name

@@ -19,7 +19,7 @@ import orjson
 
 from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
 from feedrank.service.contract.messages import flag, only
-from feedrank.service.contract.naming import check_limit, every_name, from_cursor, to_cursor
+from feedrank.service.contract.naming import check_limit, every_name
 from feedrank.service.runtime import Host
 from feedrank.service.runtime.folding import Counts
 from feedrank.service.runtime.worker import Worker
@@ -153,7 +153,7 @@ class Experiments:
     ) -> JSON:
         """`{"experiments": [{"name", "arms", "method", "measure"}], "next"}`, those that the caller reaches."""
         check_limit(limit)
-        after = from_cursor(cursor)
+        after = await self.host.cursors.open("experiments", cursor)
         shown: list[JSON] = []
         while True:
             documents = await self._store.page(KIND, after, limit + 1)
@@ -161,7 +161,8 @@ class Experiments:
                 if not reaches(name):
                     continue
                 if len(shown) == limit:
-                    return {"experiments": shown, "next": to_cursor(shown[-1]["name"])}
+                    following = await self.host.cursors.seal("experiments", shown[-1]["name"])
+                    return {"experiments": shown, "next": following}
                 definition = orjson.loads(document.value)["definition"]
                 shown.append(
                     {"name": name, **{field: definition[field] for field in ("arms", "method", "measure")}}

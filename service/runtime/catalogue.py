@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import orjson
 
 from feedrank.service.contract.faults import Conflict, NotFound, StorageFull, StoreUnavailable
-from feedrank.service.contract.naming import check_name, every_name, from_cursor, is_name, to_cursor
+from feedrank.service.contract.naming import check_name, every_name, is_name
 from feedrank.service.store import Document, Stale, Store
 
 KIND = "name"
@@ -205,33 +205,32 @@ class Catalogue:
             return
 
     async def page(
-        self, cursor: str | None, limit: int, reaches: Callable[[str], bool] = every_name
+        self, after: str, limit: int, reaches: Callable[[str], bool] = every_name
     ) -> tuple[list[CatalogEntry], str | None]:
-        """Live learners by name that the caller reaches, and the cursor of the next page."""
-        return await self._page(cursor, limit, live, reaches)
+        """Live learners that the caller reaches, by name after `after`; the last one's name, if more follow."""
+        return await self._page(after, limit, live, reaches)
 
     async def aliases(
-        self, cursor: str | None, limit: int, reaches: Callable[[str], bool] = every_name
+        self, after: str, limit: int, reaches: Callable[[str], bool] = every_name
     ) -> tuple[list[Alias], str | None]:
-        """Aliases by name that the caller reaches, and the cursor of the next page."""
-        return await self._page(cursor, limit, alias, reaches)
+        """Aliases that the caller reaches, by name after `after`; the last one's name, if more follow."""
+        return await self._page(after, limit, alias, reaches)
 
     async def _page(
         self,
-        cursor: str | None,
+        after: str,
         limit: int,
         read: Callable[[str, dict[str, Any], int], T | None],
         reaches: Callable[[str], bool],
     ) -> tuple[list[T], str | None]:
-        # A cursor is the last name shown: it says nothing that the page does not.
-        after, last = from_cursor(cursor), ""
+        last = ""
         chosen: list[T] = []
         while True:
             documents = await self._store.page(KIND, after, limit + 1)
             for name, document in documents:
                 one = read(name, *parsed(document)) if reaches(name) else None
                 if one is not None and len(chosen) == limit:
-                    return chosen, to_cursor(last)
+                    return chosen, last
                 if one is not None:
                     chosen.append(one)
                     last = name

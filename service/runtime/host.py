@@ -24,6 +24,7 @@ from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Entry, Snapshot, Store, Trimmed, open_store
 
 from .catalogue import Catalogue
+from .cursors import Cursors
 from .folding import Counts
 from .learner_state import MOST_POINTS, LearnerState, affordable
 from .memory import Memory
@@ -44,6 +45,7 @@ class Host:
         self.store = store
         self.settings = settings
         self.notices = store.notices
+        self.cursors = Cursors(store)
         self._counts = Counts()
         self._catalogue = Catalogue(store, settings.max_learners)
         self._memory = Memory(store, self._catalogue, settings, self._counts)
@@ -111,7 +113,8 @@ class Host:
     ) -> JSON:
         """`{"learners": [{"name", "task", "algorithm", "version"}], "next"}` in order of name."""
         check_limit(limit)
-        page, following = await self._catalogue.page(cursor, limit, reaches)
+        after = await self.cursors.open("learners", cursor)
+        page, last = await self._catalogue.page(after, limit, reaches)
         positions = await self.store.positions([entry.log for entry in page])
         shown = [
             {
@@ -122,7 +125,7 @@ class Host:
             }
             for entry, position in zip(page, positions, strict=True)
         ]
-        return {"learners": shown, "next": following}
+        return {"learners": shown, "next": await self.cursors.seal("learners", last)}
 
     async def delete(self, name: str) -> None:
         """Remove a learner (or only the alias, if `name` is one) and all that belongs to it."""
@@ -140,8 +143,10 @@ class Host:
     ) -> JSON:
         """`{"aliases": [{"name", "learner"}], "next"}` in order of name."""
         check_limit(limit)
-        page, following = await self._catalogue.aliases(cursor, limit, reaches)
-        return {"aliases": [{"name": one.name, "learner": one.learner} for one in page], "next": following}
+        after = await self.cursors.open("aliases", cursor)
+        page, last = await self._catalogue.aliases(after, limit, reaches)
+        shown = [{"name": one.name, "learner": one.learner} for one in page]
+        return {"aliases": shown, "next": await self.cursors.seal("aliases", last)}
 
     # Reading
 

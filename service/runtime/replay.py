@@ -137,12 +137,10 @@ async def verify(store: Store, names: list[str] | None = None, progress: Progres
     """Check the log, every snapshot and its digest of the named learners, or of all."""
     catalogue = Catalogue(store, 0)
     entries: list[CatalogEntry] = []
-    cursor: str | None = None
-    while names is None:
-        page, cursor = await catalogue.page(cursor, PAGE)
+    after: str | None = ""
+    while names is None and after is not None:
+        page, after = await catalogue.page(after, PAGE)
         entries += page
-        if cursor is None:
-            break
     for name in names or ():
         entries.append(await catalogue.resolve(name))
     reports: list[Report] = []

@@ -107,7 +107,8 @@ def test_pages_and_cursors_say_nothing_of_names_beyond_the_prefix(guarded):
             shown += [one["name"] for one in page[kind]]
             cursor = page["next"]
             if cursor is not None:
-                assert urlsafe_b64decode(cursor).decode() == shown[-1]
+                said = urlsafe_b64decode(cursor)
+                assert not any(name.encode() in said for name in ("a-1", "a-x", "a-e", "b-1", "mail"))
         assert shown == seen
 
 

@@ -1,0 +1,82 @@
+"""Cursors of lists in order of name: sealed, so that they say nothing, and read by every replica.
+
+The key is made once and kept in the store. With k = HMAC(key, list), a name padded to its greatest length is sealed as
+
+    tag = HMAC(k, name) cut to 16 bytes,    cursor = tag | (name XOR SHAKE(k | tag)),
+
+so equal names give equal cursors, a changed byte is noticed, and the length tells nothing.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import sha256, shake_256
+
+from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.contract.naming import LONGEST_NAME
+from feedrank.service.store import Stale, Store
+
+KIND, NAME = "secret", "cursors"
+KEY, TAG = 32, 16
+
+
+class Cursors:
+    """The cursors of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._key: bytes | None = None
+
+    async def seal(self, of: str, name: str | None) -> str | None:
+        """The cursor of the page of the list `of` that comes after `name`; None if there is none."""
+        if name is None:
+            return None
+        key = _derived(await self._read() or await self._make(), of)
+        return urlsafe_b64encode(_sealed(key, name.encode())).decode()
+
+    async def open(self, of: str, cursor: str | None) -> str:
+        """The name after which a page of the list `of` begins; "" without a cursor."""
+        if cursor is None:
+            return ""
+        shared = await self._read()
+        try:
+            data = urlsafe_b64decode(cursor.encode())
+        except ValueError:
+            data = b""
+        if shared is not None and len(data) == TAG + LONGEST_NAME:
+            key = _derived(shared, of)
+            name = _xor(key, data[:TAG], data[TAG:]).rstrip(b"\0")
+            if hmac.compare_digest(_sealed(key, name), data):
+                return name.decode()
+        raise Unprocessable.at("/cursor", "is not a cursor of this list: take it from `next`")
+
+    async def _read(self) -> bytes | None:
+        if self._key is None:
+            document = await self._store.get(KIND, NAME)
+            self._key = None if document is None else document.value
+        return self._key
+
+    async def _make(self) -> bytes:
+        """A new key; that of another replica if it was first."""
+        key = secrets.token_bytes(KEY)
+        try:
+            await self._store.put(KIND, NAME, key, 0)
+        except Stale:
+            return await self._read() or await self._make()
+        self._key = key
+        return key
+
+
+def _derived(key: bytes, of: str) -> bytes:
+    return hmac.digest(key, of.encode(), sha256)
+
+
+def _sealed(key: bytes, name: bytes) -> bytes:
+    tag = hmac.digest(key, name, sha256)[:TAG]
+    return tag + _xor(key, tag, name.ljust(LONGEST_NAME, b"\0"))
+
+
+def _xor(key: bytes, tag: bytes, data: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(data, shake_256(key + tag).digest(len(data)), strict=True))
