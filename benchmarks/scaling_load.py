@@ -13,7 +13,7 @@ from zlib import crc32
 
 import httpx
 
-CONNECTIONS = 8
+CONNECTIONS = 8  # for each replica, so that each has as much to do as one alone
 WORDS, LENGTH, LABELS = 2_000, 30, 20
 
 
@@ -22,13 +22,13 @@ def body(chance: random.Random) -> bytes:
     return json.dumps({"features": words, "label": f"label-{chance.randrange(LABELS)}"}).encode()
 
 
-async def drive(plan: dict, number: int, bodies: list[bytes], until: float) -> int:
+async def drive(plan: dict, connections: int, number: int, bodies: list[bytes], until: float) -> int:
     """One connection to each replica; one learner alone goes to all of them in turn."""
     urls, names = plan["urls"], plan["names"]
     done = 0
     async with httpx.AsyncClient(timeout=60) as client:
         while time.monotonic() < until:
-            turn = number + done * CONNECTIONS
+            turn = number + done * connections
             name = names[turn % len(names)]
             place = turn if len(names) == 1 else crc32(name.encode())
             url = f"{urls[place % len(urls)]}/v1/learners/{name}/feedback"
@@ -43,7 +43,8 @@ async def play(plan: dict) -> None:
     bodies = [body(chance) for _ in range(997)]
     begun = time.monotonic()
     until = begun + plan["seconds"]
-    counts = await asyncio.gather(*(drive(plan, i, bodies, until) for i in range(CONNECTIONS)))
+    connections = CONNECTIONS * len(plan["urls"])
+    counts = await asyncio.gather(*(drive(plan, connections, i, bodies, until) for i in range(connections)))
     took = time.monotonic() - begun
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps({"rounds": sum(counts), "seconds": took, "processor": used.ru_utime + used.ru_stime}))

@@ -95,6 +95,7 @@ class Memory:
     def _register(self, entry: CatalogEntry) -> LoadedLearner:
         learner = LoadedLearner(entry, self._store, Worker(self.executor), self._settings, self._counts)
         self._learners[entry.log] = learner
+        self._store.watch(entry.log)
         return learner
 
     def _weigh(self, learner: LoadedLearner) -> None:
@@ -117,6 +118,7 @@ class Memory:
         learner = self._learners.pop(key, None)
         if learner is not None:
             self.bytes -= learner.counted
+            self._store.unwatch(key)
 
     def gone(self, learner: LoadedLearner) -> None:
         """Its log was dropped: read anew what its name stands for."""
@@ -135,6 +137,8 @@ class Memory:
         async for kind, name, version in self._store.changes():
             if kind == "log":
                 self._heard(name, version)
+            elif kind == "watched":
+                self.spawn(self._catch_up(name))
             elif kind == "document":
                 what, _, which = name.partition("/")
                 if what == KIND:
@@ -169,6 +173,16 @@ class Memory:
             log.warning("%s could not follow its log: %s", learner.title, error)
         finally:
             learner.following = False
+
+    async def _catch_up(self, key: str) -> None:
+        """Hear of what was written to a log before it was watched."""
+        try:
+            (position,) = await self._store.positions([key])
+        except ServiceError as error:
+            log.warning("the log %s could not be looked at: %s", key, error)
+            return
+        if position.version:
+            self._heard(key, position.version)
 
     async def _look_again(self) -> None:
         """Look at every log: messages may have been missed, and it may have another history now."""

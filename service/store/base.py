@@ -279,8 +279,17 @@ class Store(Protocol):
         """What is damaged among all that is stored for a log, down to each byte; nothing if it is sound."""
         ...
 
+    def watch(self, log: str) -> None:
+        """Have `changes` tell of this log too: ("watched", log, 0) says from when on, unless ("lost", "", 0) does."""
+        ...
+
+    def unwatch(self, log: str) -> None:
+        """Have `changes` no longer tell of this log."""
+        ...
+
     def changes(self) -> AsyncIterator[tuple[str, str, int]]:
-        """What other processes write: ("log", log, version), ("document", kind/name, 0), ("snapshot", log, version).
+        """What is written: ("document", kind/name, 0), and of logs that are watched ("log", log, version), 0 if it was
+        dropped, and ("snapshot", log, version). Of several that come together only the newest of a log is told.
 
         ("lost", "", 0) says that some may have been missed, now and whenever listening starts again. A store of one
         process gives nothing and ends.

@@ -5,7 +5,8 @@ The part in braces decides the slot in Redis Cluster: all keys of a log share on
     feedrank:format                 the layout's version, in the database's own slot
     feedrank:check                  what a check writes
     feedrank:due                    sorted set: logs with records that fall due, by a time no later than the earliest
-    feedrank:changes                channel: "log LOG VERSION", "snapshot LOG VERSION", "document KIND/NAME 0"
+    feedrank:changes                channel: "document KIND/NAME 0"
+    feedrank:{LOG}:changes          channel: "log LOG VERSION", "snapshot LOG VERSION"
 
     feedrank:{LOG}:meta             hash   version, chain; floor, root (the chain before it); at, retracted, forgotten,
     closed
@@ -42,6 +43,11 @@ KINDS = "feedrank:{documents:*}:values"
 def log(name: str, part: str) -> str:
     """One of the keys of a log."""
     return f"feedrank:{{{name}}}:{part}"
+
+
+def changes(name: str) -> str:
+    """The channel of a log."""
+    return log(name, "changes")
 
 
 def name_of(key: str) -> str:

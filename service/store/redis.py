@@ -64,6 +64,12 @@ class RedisStore:
                     f"Redis has maxmemory-policy {policy} and may evict data: set noeviction"
                 )
 
+    def watch(self, log: str) -> None:
+        self._listener.watch(log)
+
+    def unwatch(self, log: str) -> None:
+        self._listener.unwatch(log)
+
     def changes(self) -> AsyncIterator[tuple[str, str, int]]:
         return self._listener.changes()
 
@@ -78,7 +84,7 @@ class RedisStore:
         parts = ("meta", "log", "ids", "order", "retracted", "snapshots", "records", "expiry", "due")
         arguments: list[Argument] = [
             log,
-            keys.CHANGES,
+            keys.changes(log),
             repr(time.time()),
             keys.log(log, "part:"),
             genesis(log),
@@ -162,7 +168,13 @@ class RedisStore:
             await self._pipes.alone(name, "SET", name, seal(data[start : start + PART]), "PX", UNREGISTERED)
             number += 1
         names = [keys.log(log, part) for part in ("meta", "log", "snapshots", "outcomes", "ids", "order")]
-        arguments: list[Argument] = [log, keys.CHANGES, snapshot.version, snapshot.digest, snapshot.chain]
+        arguments: list[Argument] = [
+            log,
+            keys.changes(log),
+            snapshot.version,
+            snapshot.digest,
+            snapshot.chain,
+        ]
         arguments += [upload, number, keep, floor, forget, keys.log(log, "part:"), genesis(log)]
         arguments.append(genesis(log, snapshot.version, snapshot.digest))
         for version, outcome in outcomes.items():
@@ -195,7 +207,7 @@ class RedisStore:
 
     async def _drop(self, log: str, seconds: int) -> None:
         names = [keys.log(log, part) for part in keys.PARTS]
-        await self._script(DROP, names, [log, keys.CHANGES, keys.log(log, "part:"), seconds])
+        await self._script(DROP, names, [log, keys.changes(log), keys.log(log, "part:"), seconds])
 
     async def discard(self, kind: str, name: str, revision: int, log: str) -> None:
         current = await self.get(kind, name)

@@ -72,6 +72,12 @@ class SqliteStore:
         size = min(max(least, 2 * self._largest), most)
         await self._write(lambda db: trial(db, size), heavy=True)
 
+    def watch(self, log: str) -> None:
+        """Only this process writes: there is nothing to hear."""
+
+    def unwatch(self, log: str) -> None:
+        """As `watch`."""
+
     async def changes(self) -> AsyncIterator[tuple[str, str, int]]:
         return
         yield

@@ -64,6 +64,11 @@ class SlowStore:
 
         return delayed
 
+    def watch(self, log):
+        """Everything is heard of."""
+
+    unwatch = watch
+
     async def changes(self):
         queue = asyncio.Queue()
         self._bus.queues.append(queue)

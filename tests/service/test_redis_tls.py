@@ -113,6 +113,8 @@ async def check(url, log):
     try:
         changes = store.changes()
         assert await anext(changes) == ("lost", "", 0)
+        store.watch(log)
+        assert await anext(changes) == ("watched", log, 0)
         await store.append(log, [Draft(b"x" * 100_000), Draft(b"y")])
         assert [len(entry.body) for entry in await store.read(log, 0, 10)] == [100_000, 1]
         assert (await anext(changes))[1] == log
