@@ -14,18 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from .elementary import Floats
+from .elementary import Floats, total
 
 MET = 1.0 - 1e-12  # a margin that lacks this little of gamma lacks nothing but rounding
 
 
 def pour(up: list[float], down: list[float], most: float, gap: float) -> tuple[float, float]:
-    """The two levels after S was poured: the least S that makes them `gap` apart, or `most`. `down` is negated.
+    """The two levels after S was poured: the least S that makes them `gap` apart, or `most`. `down` is negated, and ascends.
 
     With H labels of sum P under water the level is (S + P) / H, and the next one joins at S = H level - P.
     """
     up.sort()
-    down.sort()
     P, H, Q, K = up[0], 1.0, down[0], 1.0
     i = j = 1
     while True:
@@ -53,45 +52,58 @@ def ascend(
     """
     mask = isinstance(relevant, np.ndarray)
     inside: Any = relevant.nonzero()[0].tolist() if mask else [relevant]
-    others = t.copy()
-    others[inside] = -math.inf
     if not inside or len(inside) == len(t):
         return False, None, 0.0, 0.0
+    others = t.copy()
+    others[inside] = -math.inf
     s = int(others.argmax())
-    scores = t[inside].tolist()
-    r = inside[scores.index(min(scores))]
-    low, high = float(t[r]), float(t[s])
+    scores = t[inside].tolist() if mask else [float(t[relevant])]
+    low = min(scores)
+    r, high = inside[scores.index(low)], float(t[s])
     mistake = low <= high
     if not square > 0.0 or (not mistake if update == 1 else low - high >= MET * gamma):
         return mistake, None, 0.0, 0.0
     g = np.zeros(len(t))
     if update == 3:
-        below, above = high + gamma, low - gamma
-        ups = [(r, score / square) for r, score in zip(inside, scores, strict=True) if score <= below]
-        near = (others >= above).nonzero()[0]
-        downs = list(zip(near.tolist(), (others[near] / square).tolist(), strict=True))
-        if not ups or not downs:  # scores that are not finite
+        if not _fill(others, inside, scores, square, C, gamma, (low - gamma, high + gamma), g):
             return mistake, None, 0.0, 0.0
-        top, bottom = pour([level for _, level in ups], [-level for _, level in downs], C, gamma / square)
-        moved = [(r, -(top - level)) for r, level in ups if top - level > 0.0]
-        moved += [(s, -(bottom - level)) for s, level in downs if bottom - level < 0.0]
-        moved.sort()
     else:
         tau = C
         if update == 2:
             tau = (gamma - (low - high)) / (2.0 * square)
             tau = 0.0 if tau < 0.0 else C if tau > C else tau
-        moved = sorted(((r, -tau), (s, tau)))
-    total = linear = quadratic = 0.0
-    ours = set(inside)
-    for label, part in moved:
-        g[label] = part
-        if part != 0.0:
-            if label in ours:
-                total -= part
-            linear -= part * float(t[label])
-            quadratic += part * part
-    return mistake, g, total, linear + 0.5 * square * quadratic
+        g[r], g[s] = -tau, tau
+    moved = g.nonzero()[0]
+    parts = g[moved]
+    amount = 0.0
+    for part in g[inside].tolist():
+        amount -= part
+    return mistake, g, amount, 0.5 * square * total(parts * parts) - total(parts * t[moved])
+
+
+def _fill(
+    others: Floats,
+    inside: list[int],
+    scores: list[float],
+    square: float,
+    C: float,
+    gamma: float,
+    reach: tuple[float, float],
+    g: Floats,
+) -> bool:
+    """Update III into g; False where scores are not finite. `reach`: where labels that take part end, below and above."""
+    ups = [(r, score / square) for r, score in zip(inside, scores, strict=True) if score <= reach[1]]
+    near = (others >= reach[0]).nonzero()[0]
+    if not ups or not len(near):
+        return False
+    levels = others[near] / square
+    top, bottom = pour([level for _, level in ups], np.sort(-levels).tolist(), C, gamma / square)
+    pressed = levels - bottom
+    g[near] = np.where(pressed > 0.0, pressed, 0.0)
+    for r, level in ups:
+        if top - level > 0.0:
+            g[r] = -(top - level)
+    return True
 
 
 def best(t: Floats, count: int) -> tuple[list[int], list[float]]:

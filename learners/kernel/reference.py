@@ -8,6 +8,7 @@ Sums run from the first to the last, so that a plain loop gives the same bits: o
 over one row by `np.add.accumulate`. No product is left to BLAS, no logarithm to a vector library.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import filterfalse
@@ -176,9 +177,9 @@ class Table:
         """x of the features: rows ascending, so that no result depends on the order in which they were written."""
         rows, values, unknown, rest = self._look_up(features)
         if self.idf:
-            now = self._logs(self.events)
+            now = float(self._logs(self.events))
             values = values * (1.0 + (now - self._logs(self._counts.take(rows))))
-            rest = rest * (1.0 + (now - 0.0))
+            rest = rest * (1.0 + (now - 0.0)) if len(rest) else rest
         if self.unit:
             values, rest = _unit(values, rest)
         if self.bias:
@@ -271,11 +272,11 @@ class Table:
 
 def _unit(values: Floats, rest: Floats) -> tuple[Floats, Floats]:
     every = np.concatenate((values, rest)) if len(rest) else values
-    top = np.abs(every).max(initial=0.0)
+    top = max(float(every.max()), -float(every.min())) if len(every) else 0.0
     if not top > 0.0:
         return values, rest
     every = every / top
-    every = every / np.sqrt(total(every * every))
+    every /= math.sqrt(total(every * every))
     return every[: len(values)], every[len(values) :]
 
 
@@ -323,27 +324,19 @@ class Weights:
 
     def scores(self, x: Vector) -> Floats:
         """t = W' x."""
-        block = self._theta.take(x.rows, axis=0) * x.values[:, None]
+        block = self._theta.take(x.rows, axis=0)
+        if self.single:
+            block = block.astype(np.float64)
+        block *= x.values[:, None]
         return row_total(block)[: self.labels] + 0.0  # a sum that starts from 0 is never -0
 
     def step(self, x: Vector, g: Floats, eta: float) -> None:
         """W <- W - eta x g', in the rows of x and the columns in which g is not 0."""
         columns = g.nonzero()[0]
-        width = self._theta.shape[1]
         flat = self._theta.reshape(-1)
-        if self.single:
-            places = (x.rows * width)[:, None] + columns
-            moved = flat[places] - np.multiply.outer(x.values, eta * g[columns])
-            flat[places] = np.minimum(np.maximum(moved, -HIGHEST), HIGHEST)
-        elif len(columns) <= 4:
-            # A flat index a label is the cheapest way to touch few columns of scattered rows.
-            starts = x.rows * width
-            moved = [(at := starts + c, flat[at] - (eta * g[c]) * x.values) for c in columns]
-            for at, values in moved:  # when all of them are there: the step is taken, or not
-                flat[at] = values
-        else:
-            places = (x.rows * width)[:, None] + columns
-            flat[places] -= np.multiply.outer(x.values, eta * g[columns])
+        places = (x.rows * self._theta.shape[1])[:, None] + columns
+        moved = flat[places] - np.multiply.outer(x.values, eta * g[columns])
+        flat[places] = np.minimum(np.maximum(moved, -HIGHEST), HIGHEST) if self.single else moved
 
     def nbytes(self) -> int:
         """Bytes of the weights in use."""
