@@ -22,8 +22,9 @@ def of(
     learner: Learner, parsed: FeatureVector | ItemList, labels: Iterable[str] = (), clicks: int = 0
 ) -> Cost:
     """One event on this instance whose truth names these labels or has so many clicks; a prediction costs no more."""
-    items = len(parsed.ids) if isinstance(parsed, ItemList) else 0
-    return of_size(learner, items, len(parsed.names), labels, clicks)
+    if isinstance(parsed, ItemList):
+        return of_size(learner, len(parsed.ids), len(parsed.names), labels, clicks)
+    return of_size(learner, 0, len(parsed), labels, clicks)
 
 
 def of_size(learner: Learner, items: int, features: int, labels: Iterable[str] = (), clicks: int = 0) -> Cost:
