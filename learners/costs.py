@@ -16,6 +16,7 @@ __all__ = ["Cost", "of", "of_labels", "of_size"]
 
 # What the judgement of one click takes: something, and something an item.
 CLICK, CLICKED_ITEM = 1e-4, 1.5e-7
+KEPT = 512  # estimates that a learner keeps: events are much alike, and each is asked about several times
 
 
 def of(
@@ -29,15 +30,16 @@ def of(
 
 def of_size(learner: Learner, items: int, features: int, labels: Iterable[str] = (), clicks: int = 0) -> Cost:
     """The same of an instance that is not read yet."""
-    fresh = 0 if learner.form.items else sum(name not in learner.labels for name in labels)
-    size = Size(
-        len(learner.labels) + fresh,
-        items,
-        features,
-        len(learner.features),
-        learner.model.examples(),
-    )
-    cost = registry.algorithm(learner.spec["algorithm"]).cost(learner.spec, size)
+    joined = learner.labels.index
+    fresh = 0 if learner.form.items else sum([name not in joined for name in labels])
+    size = (len(joined) + fresh, items, features, len(learner.features), learner.model.examples())
+    cost = learner.costs.get(size)
+    if cost is None:
+        if len(learner.costs) >= KEPT:
+            learner.costs.clear()
+        cost = learner.costs[size] = registry.algorithm(learner.spec["algorithm"]).cost(
+            learner.spec, Size(*size)
+        )
     if learner.spec.get("examination") is None:
         return cost
     # With propensities every click is a judgement of its own.

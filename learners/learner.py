@@ -55,6 +55,7 @@ class Learner:
         self.transform = Transform(spec)
         self.features = self.transform.table()
         self.labels = Names()
+        self.costs: dict[tuple[int, ...], registry.Cost] = {}  # see costs.py
         self._last: Last | None = None
         self._counted: X | None = None
         self._costs: dict[str, float] | None = spec.get("weights", spec.get("reject_costs"))

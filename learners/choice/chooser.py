@@ -63,6 +63,7 @@ class ChoiceLearner(Learner):
         self.transform = Transform({"normalize": "none", "bias": False})
         self.labels = Names()
         self.features = Table()
+        self.costs = {}
         self.grow()
 
     def grow(self, fresh: int = 0) -> None:

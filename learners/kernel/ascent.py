@@ -20,7 +20,7 @@ MET = 1.0 - 1e-12  # a margin that lacks this little of gamma lacks nothing but 
 
 
 def pour(up: list[float], down: list[float], most: float, gap: float) -> tuple[float, float]:
-    """The two levels after S was poured: the least S that makes them `gap` apart, or `most`. `down` is negated, and ascends.
+    """The two levels after S was poured: the least S that makes them `gap` apart, or `most`. `down` is negated and ascends.
 
     With H labels of sum P under water the level is (S + P) / H, and the next one joins at S = H level - P.
     """

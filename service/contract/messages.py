@@ -10,8 +10,7 @@ A field that a body may not hold is refused with a pointer to it. An entry of a 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b, blake2s
 from hmac import compare_digest
@@ -46,17 +45,27 @@ DEFERRED = "deferred:"  # begins the id of a choice that is kept aside: nothing 
 # Requests
 
 
-@contextmanager
-def with_pointer(prefix: str = "") -> Iterator[None]:
+class ErrorScope:
     """Errors of the core, and our own, with the pointer that leads to them from the whole body."""
-    try:
-        yield
-    except InputError as error:
-        raise Unprocessable.at(prefix + error.pointer, error.detail) from None
-    except Unprocessable as error:
-        if not prefix:
-            raise
-        raise error.under(prefix) from None
+
+    __slots__ = ("_prefix",)
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InputError):
+            raise Unprocessable.at(self._prefix + error.pointer, error.detail) from None
+        if self._prefix and isinstance(error, Unprocessable):
+            raise error.under(self._prefix) from None
+
+
+def with_pointer(prefix: str = "") -> ErrorScope:
+    """`with with_pointer("/events/3"): ...`"""
+    return ErrorScope(prefix)
 
 
 def only(request: Any, fields: frozenset[str]) -> Mapping[str, Any]:
