@@ -224,6 +224,9 @@ def _read_columns(items: Mapping[str, Any]) -> ItemList:
         raise InstanceError("a column is duplicated", pointer("items", "columns"))
     if len(rows) != len(ids):
         raise InstanceError(f"there are {len(ids)} ids and {len(rows)} rows", pointer("items", "rows"))
+    plain = kernel.matrix(rows, len(names))
+    if plain is not None:
+        return ItemList(ids, names, plain)
     for i, row in enumerate(rows):
         if not isinstance(row, list | tuple) or len(row) != len(names):
             raise InstanceError(f"must be a list of {len(names)} numbers", pointer("items", "rows", i))

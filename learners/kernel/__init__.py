@@ -2,6 +2,7 @@
 
     NAME       "native" where the compiled kernel was built, else "numpy"; FEEDRANK_KERNEL forces one of them
     read       plain Python objects -> Features         loads    raw JSON -> objects with Features in them
+    matrix     lists of numbers -> an array
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     Rounds     a whole round, in two calls              ascend   a direction of dual ascent
     best       the highest scores
@@ -18,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 4
+SEAM = 5
 
 
 def _choice() -> str:
@@ -44,7 +45,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .ascent import ascend, best
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .products import add_outer, sweep, times
-    from .reference import Features, LookedUp, Table, Weights, loads, read
+    from .reference import Features, LookedUp, Table, Weights, loads, matrix, read
     from .rounds import Rounds
     from .trust import pool_round
     from .welford import recount, scale, tally
@@ -63,6 +64,7 @@ else:
         loads,
         log,
         log_of,
+        matrix,
         pool_round,
         read,
         recount,
@@ -93,6 +95,7 @@ __all__ = [
     "loads",
     "log",
     "log_of",
+    "matrix",
     "pool_round",
     "read",
     "recount",

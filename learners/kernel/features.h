@@ -209,6 +209,34 @@ static PyObject *features_of(PyObject *module, PyObject *object) {
     Py_RETURN_NONE;
 }
 
+/* matrix(rows, width): lists of `width` numbers each as an array, or None where one of them is unusual. */
+static PyObject *matrix_of(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *rows;
+    Py_ssize_t width;
+    Py_buffer buffer;
+    if (!PyArg_ParseTuple(arguments, "On", &rows, &width)) return NULL;
+    if (!Py_IS_TYPE(rows, &PyList_Type)) Py_RETURN_NONE;
+    Py_ssize_t count = PyList_Size(rows);
+    PyObject *matrix = PyObject_CallFunction(empty_array, "((nn))", count, width);
+    if (!matrix || PyObject_GetBuffer(matrix, &buffer, PyBUF_WRITABLE)) {
+        Py_XDECREF(matrix);
+        return NULL;
+    }
+    double *numbers = buffer.buf;
+    int unusual = 0;
+    for (Py_ssize_t i = 0; i < count && !unusual; i++) {
+        PyObject *row = PyList_GetItem(rows, i);
+        unusual = !row || !Py_IS_TYPE(row, &PyList_Type) || PyList_Size(row) != width;
+        for (Py_ssize_t j = 0; j < width && !unusual; j++) unusual = plain_number(PyList_GetItem(row, j), numbers++);
+    }
+    PyBuffer_Release(&buffer);
+    if (!unusual) return matrix;
+    Py_DECREF(matrix);
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
+
 static Py_ssize_t features_length(PyObject *self) { return ((Features *)self)->count; }
 
 static PyObject *features_names(PyObject *self, void *closure) {

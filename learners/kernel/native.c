@@ -32,7 +32,7 @@
 #include "trust.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 4
+#define SEAM 5
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -72,6 +72,7 @@ static PyObject *apply_cos(PyObject *module, PyObject *array) { return (void)mod
 
 static PyMethodDef methods[] = {
     {"read", features_of, METH_O, "The features of plain Python objects, or None where they are unusual."},
+    {"matrix", matrix_of, METH_VARARGS, "Lists of numbers as a matrix, or None where they are unusual."},
     {"loads", loads, METH_O, "JSON with features read, or None where it is unusual."},
     {"ascend", ascend, METH_VARARGS, "One round of dual ascent in score space."},
     {"best", best, METH_VARARGS, "The highest scores."},

@@ -66,6 +66,11 @@ def read(features: Any) -> Features | None:
     return None
 
 
+def matrix(rows: Any, width: int) -> Floats | None:
+    """Lists of `width` numbers as an array; None leaves them to `instances.read_items`."""
+    return None
+
+
 def loads(line: bytes) -> Any:
     """JSON with the members "features" read; None leaves it to another reader."""
     return None

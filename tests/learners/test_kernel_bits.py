@@ -387,3 +387,34 @@ def test_a_snapshot_of_names_that_does_not_fit_is_refused():
             with pytest.raises(ValueError):
                 other.restore(*parts, 0)
             assert len(other) == 0
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [[]],
+        [[1, 2.5], [-0.0, 1e100]],
+        [[True, 1.0]],
+        [[1.0], [1.0, 2.0]],
+        [[math.nan, 0.0]],
+        [[10**400, 0]],
+        [[math.inf, 1.0]],
+        [["1", 2]],
+        [(1.0, 2.0)],
+        ([1.0, 2.0],),
+        None,
+        [None],
+    ],
+)
+def test_a_matrix_of_plain_numbers_is_read_at_once_and_all_else_left_alone(rows):
+    width = 0 if rows in ([], [[]]) else 2
+    plain = isinstance(rows, list) and all(
+        type(row) is list and len(row) == width and {int, float}.issuperset(map(type, row)) for row in rows
+    )
+    plain = plain and all(abs(number) <= 1e100 for row in rows for number in row)
+    matrix = native.matrix(rows, width)
+    if plain:
+        assert bits(matrix) == bits(np.array(rows, dtype=np.float64).reshape(len(rows), width))
+    else:
+        assert matrix is None
