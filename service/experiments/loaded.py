@@ -20,7 +20,7 @@ from feedrank.learners.errors import SnapshotError
 from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime.folding import Counts, Recipe
 from feedrank.service.runtime.follower import Follower
-from feedrank.service.runtime.worker import Worker
+from feedrank.service.runtime.memory import Worker
 from feedrank.service.store import Entry, Store, Trimmed
 
 from .measures import Measure

@@ -22,7 +22,7 @@ from feedrank.service.contract.messages import flag, only
 from feedrank.service.contract.naming import check_limit, every_name
 from feedrank.service.runtime import Host
 from feedrank.service.runtime.folding import Counts
-from feedrank.service.runtime.worker import Worker
+from feedrank.service.runtime.memory import Worker
 from feedrank.service.store import Document, Due, Stale
 
 from . import plan as plans

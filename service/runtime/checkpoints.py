@@ -14,8 +14,7 @@ from feedrank.service.contract.faults import StoreUnavailable
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Closed, Diverged, Snapshot, Store, Trimmed
 
-from .folding import JSON, Counts, FoldState
-from .worker import Worker
+from .folding import JSON, Counts, FoldState, Runner
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +48,7 @@ class Saveable(Protocol):
     saved: int
     known: int
     order: asyncio.Lock
-    worker: Worker
+    worker: Runner
     unsettled: dict[int, int]
     outcomes: dict[int, JSON]
 

@@ -1,14 +1,19 @@
-"""What a log folds to: the parts that a follower needs to know of a state and of its events."""
+"""What a log folds to: the parts that a follower needs to know of a state, of its events and of what runs them."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from feedrank.service.store import Entry
 
+T = TypeVar("T")
+log = logging.getLogger(__name__)
 JSON = dict[str, Any]
+AGAIN = 0.5  # seconds after which a task that goes on is cancelled once more
 SMALL = 64  # events that are cheaper to apply again than to save
 NOTHING: JSON = {"loss": 0.0, "mistake": False, "updated": False, "served_loss": None}
 
@@ -45,6 +50,14 @@ class FoldState(Protocol):
 
     def dump(self) -> tuple[str, bytes]:
         """Digest and bytes."""
+        ...
+
+
+class Runner(Protocol):
+    """Where the work of one state runs, one piece at a time: see `memory.Worker`."""
+
+    async def run(self, kind: str, size: int, work: Callable[[], T], expected: float = 0.0) -> T:
+        """The result of `work`; `kind` names what is alike in cost, `size` what it grows with, `expected` its seconds."""
         ...
 
 
@@ -85,3 +98,12 @@ class Counts:
     duplicates: int = 0
     mistakes: int = 0
     loss_total: float = 0.0
+
+
+async def stopped(task: asyncio.Task[None]) -> None:
+    """Cancel a task until it has ended: code that waits for a socket may lose one cancellation (redis-py does, seldom)."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=AGAIN)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("something in the background failed", exc_info=error)

@@ -28,9 +28,8 @@ from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Damaged, Diverged, Position, Store, Trimmed
 
 from .checkpoints import Saver
-from .folding import JSON, NOTHING, SMALL, Counts, E, Pending, Recipe, S
+from .folding import JSON, NOTHING, SMALL, Counts, E, Pending, Recipe, Runner, S
 from .rebuilding import Rebuilder, first_outcome
-from .worker import Worker
 
 log = logging.getLogger(__name__)
 PAGE = 256  # entries read at once
@@ -48,7 +47,7 @@ class Follower(Generic[S, E]):
         title: str,
         recipe: Recipe[S, E],
         store: Store,
-        worker: Worker,
+        worker: Runner,
         settings: Settings,
         counts: Counts,
         *,

@@ -26,8 +26,8 @@ from feedrank.service.store import Entry, Snapshot, Store, Trimmed, open_store
 from .catalogue import Catalogue
 from .cursors import Cursors
 from .folding import Counts
-from .learner_state import MOST_POINTS, LearnerState, affordable
-from .memory import Memory
+from .learner_state import MOST_POINTS, LearnerState, Series
+from .memory import Memory, affordable
 from .predictor import Predictor
 from .retractor import Retractor
 from .sweeper import Sweeper

@@ -13,8 +13,9 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
@@ -29,12 +30,12 @@ from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Store
 
 from .catalogue import CatalogEntry
-from .folding import JSON, NOTHING, Counts, Recipe
+from .folding import JSON, NOTHING, Counts, Recipe, Runner
 from .follower import Follower
-from .series import Series
-from .worker import Worker
 
 log = logging.getLogger(__name__)
+Value = TypeVar("Value")
+Point = tuple[int, Value]
 MAGIC, FORMAT = b"FEEDFOLD", 2
 START = struct.Struct("<8sII")
 MOST_POINTS = 512
@@ -43,20 +44,41 @@ ROUGH = 16_384  # bytes of names and weights below which what is around them wou
 GROWN = 1.25  # from so much more than were counted on, bytes are counted again instead of guessed
 
 
-def affordable(cost: costs.Cost, settings: Settings) -> None:
-    """Refuse what would take too long, or too much memory, by the estimate of the core."""
-    if cost.seconds > settings.max_event_seconds:
-        raise Unprocessable.at(
-            "",
-            f"this would take {cost.seconds:.3g} s of a processor, above the limit of "
-            f"{settings.max_event_seconds:g} s (max_event_seconds): send fewer items, labels or features",
-        )
-    if cost.bytes > settings.max_event_bytes:
-        raise Unprocessable.at(
-            "",
-            f"this would take {cost.bytes} bytes of memory, above the limit of "
-            f"{settings.max_event_bytes} (max_event_bytes): send fewer items, labels or features",
-        )
+@dataclass(slots=True)
+class Series(Generic[Value]):
+    """A long series kept short: points of (place, value), the places multiples of `stride`.
+
+    When there are more than `most`, every other one goes and the stride doubles. As part of the fold it is the same on
+    every replica, and it outlives the log that it came from.
+    """
+
+    most: int
+    stride: int = 1
+    points: list[Point[Value]] = field(default_factory=list)
+
+    def keeps(self, place: int) -> bool:
+        """Whether a value at this place would be kept."""
+        return place % self.stride == 0
+
+    def add(self, place: int, value: Value) -> None:
+        """The value at the next place."""
+        if not self.keeps(place):
+            return
+        self.points.append((place, value))
+        if len(self.points) > self.most:
+            self.stride *= 2
+            self.points = [point for point in self.points if point[0] % self.stride == 0]
+
+    def until(self, place: int, value: Value, most: int | None = None) -> list[Point[Value]]:
+        """At most `most` points, the present one in the place of the last: no distance is shorter than the stride.
+
+        They are counted from the end, so that the newest is always there.
+        """
+        if not self.points:
+            return []
+        points = [*self.points[:-1], (place, value)]
+        step = 1 if most is None else -(-len(points) // most)
+        return points[(len(points) - 1) % step :: step]
 
 
 class CurvePoint(NamedTuple):
@@ -254,7 +276,7 @@ class LoadedLearner(Follower[LearnerState, Event]):
     """A learner that is kept up with its log. `users` counts the requests that have it; `counted` its share of memory."""
 
     def __init__(
-        self, entry: CatalogEntry, store: Store, worker: Worker, settings: Settings, counts: Counts
+        self, entry: CatalogEntry, store: Store, worker: Runner, settings: Settings, counts: Counts
     ) -> None:
         super().__init__(
             entry.log, f"learner {entry.name!r}", recipe(entry.spec), store, worker, settings, counts

@@ -1,26 +1,35 @@
-"""The learners in memory: loaded on first use, kept up with what other processes write, the least recently used let go."""
+"""The learners in memory: loaded on first use, kept up with what other processes write, the least recently used let go;
+and the processor's time that each gets.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
-from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, TypeVar
 
-from feedrank.service.contract.faults import NotFound, ServiceError
+from feedrank.learners import costs
+from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessable
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Diverged, Store
 
 from .catalogue import KIND, CatalogEntry, Catalogue
-from .folding import Counts
+from .folding import Counts, stopped
 from .learner_state import LoadedLearner
-from .worker import Worker, stopped
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 OVERHEAD = 16_384  # bytes of an empty learner with all that stands around it
 THREADS = 4
+SHORT = 0.002  # seconds that the loop may be held
+FIRST = 2e-7  # seconds for each feature, before anything was measured
+SURE = 5  # an estimate of so many times `SHORT` is believed against what smaller pieces took
+DOUBTS = 8  # pieces of work timed by the processor after one that took long by the clock
+TURN = 0.002  # seconds of short work after which others get their turn
 
 
 class Use:
@@ -221,3 +230,98 @@ class Memory:
                     log.error("something in the background failed", exc_info=result)
         self._learners.clear()
         self.executor.shutdown()
+
+
+def affordable(cost: costs.Cost, settings: Settings) -> None:
+    """Refuse what would take too long, or too much memory, by the estimate of the core."""
+    if cost.seconds > settings.max_event_seconds:
+        raise Unprocessable.at(
+            "",
+            f"this would take {cost.seconds:.3g} s of a processor, above the limit of "
+            f"{settings.max_event_seconds:g} s (max_event_seconds): send fewer items, labels or features",
+        )
+    if cost.bytes > settings.max_event_bytes:
+        raise Unprocessable.at(
+            "",
+            f"this would take {cost.bytes} bytes of memory, above the limit of "
+            f"{settings.max_event_bytes} (max_event_bytes): send fewer items, labels or features",
+        )
+
+
+class Worker:
+    """Runs the work of one learner, one piece at a time, so that nobody reads weights while they change.
+
+    On the event loop if it is short, since a thread costs more, else in a thread. How long it will take is learned
+    from the time it took, in proportion to the size of the instance; the first of its kind, and what the core
+    expects to be long whatever was measured before, by the estimate of the core. What is short by the clock is
+    short; what is not may have waited for other threads and processes: then the processor's time decides, which can
+    cost more to ask for than a short piece of work takes.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._lock = asyncio.Lock()
+        self._rates: dict[str, float] = {}
+        self._held = 0.0
+        self._doubts = 0
+
+    async def run(self, kind: str, size: int, work: Callable[[], T], expected: float = 0.0) -> T:
+        """The result of `work`; `kind` names what is alike in cost, `size` what it grows with.
+
+        `expected` is an estimate of its seconds, on the safe side: it decides alone until something was measured.
+        """
+        rate = self._rates.get(kind, FIRST)
+        if rate * size > SHORT or expected > (SURE if kind in self._rates else 1) * SHORT:
+            async with self._lock:
+                running = asyncio.get_running_loop().run_in_executor(self._executor, timed, work)
+                result, took = await finished(running)
+                self._learn(kind, size, rate, took)
+                return result
+        if self._held > TURN:
+            self._held = 0.0
+            await asyncio.sleep(0)
+        if self._lock.locked():
+            async with self._lock:
+                return self._now(kind, size, rate, work)
+        return self._now(kind, size, rate, work)
+
+    def _now(self, kind: str, size: int, rate: float, work: Callable[[], T]) -> T:
+        if self._doubts:
+            self._doubts -= 1
+            result, took = timed(work)
+        else:
+            start = time.perf_counter()
+            result = work()
+            took = time.perf_counter() - start
+            if took > SHORT:  # long, or the machine was busy: the next ones are timed by the processor
+                self._doubts = DOUBTS
+                self._held += took
+                return result
+        self._held += took
+        self._learn(kind, size, rate, took)
+        return result
+
+    def _learn(self, kind: str, size: int, rate: float, took: float) -> None:
+        # One that took unusually long (arrays that grew) must not send the next ones to threads;
+        # work that is always long gets there after three.
+        self._rates[kind] = 0.8 * rate + 0.2 * min(took / max(size, 1), 30 * rate)
+
+
+def timed(work: Callable[[], T]) -> tuple[T, float]:
+    """The result, and the seconds of processor time of this thread that it took."""
+    start = time.thread_time()
+    result = work()
+    return result, time.thread_time() - start
+
+
+async def finished(running: asyncio.Future[T]) -> T:
+    """The result; who is cancelled meanwhile still waits: a thread cannot be stopped, and the lock must outlive it."""
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return running.result()

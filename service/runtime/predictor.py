@@ -41,11 +41,11 @@ from feedrank.service.contract.messages import (
 )
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Clash, Record, Store
-from feedrank.service.store.batcher import Batcher
+from feedrank.service.store.shared import Batcher
 
 from .folding import Counts
-from .learner_state import LoadedLearner, affordable
-from .memory import Memory
+from .learner_state import LoadedLearner
+from .memory import Memory, affordable
 
 
 class Remembered(NamedTuple):

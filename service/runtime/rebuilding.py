@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from feedrank.service.contract.faults import ServiceError
 from feedrank.service.store import StoreSignal, Trimmed
 
-from .folding import JSON, SMALL, E, S
-from .worker import stopped
+from .folding import JSON, SMALL, E, S, stopped
 
 if TYPE_CHECKING:
     from .follower import Follower

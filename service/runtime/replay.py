@@ -19,7 +19,7 @@ from .catalogue import CatalogEntry, Catalogue
 from .folding import NOTHING, Counts, Recipe
 from .follower import PAGE, Follower
 from .learner_state import LearnerState, recipe
-from .worker import Worker
+from .memory import Worker
 
 Progress = Callable[[int, int], None]
 LearnerFollower = Follower[LearnerState, Event]

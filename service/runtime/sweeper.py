@@ -35,9 +35,9 @@ from feedrank.service.contract.messages import (
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Draft, Due, Missing, Stale, Store, StoreSignal
 
+from .folding import stopped
 from .learner_state import LoadedLearner
 from .memory import Memory
-from .worker import stopped
 from .writer import Writer
 
 log = logging.getLogger(__name__)

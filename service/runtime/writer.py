@@ -45,11 +45,11 @@ from feedrank.service.contract.messages import (
 )
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Clash, Closed, Diverged, Draft, Missing, Placed, Stale, Store
-from feedrank.service.store.batcher import Batcher
+from feedrank.service.store.shared import Batcher
 
 from .folding import Counts, Pending
-from .learner_state import LoadedLearner, affordable
-from .memory import Memory
+from .learner_state import LoadedLearner
+from .memory import Memory, affordable
 from .predictor import Predictor, Records
 
 TURN = 64  # events of a batch that are read at a time

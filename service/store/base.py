@@ -5,7 +5,7 @@
     record     a value beside a log that waits to be taken by an entry, may fall due, and expires if it is not taken
     document   a small named value with a revision, changed by compare and set
 
-Each entry has a chain, the checksum of itself and of all entries before it (see checksums.py): two processes that have the
+Each entry has a chain, the checksum of itself and of all entries before it (see shared.py): two processes that have the
 same (version, chain) have seen the same history. A log is made by its first entry. A dropped log stays closed (in
 Redis, for thirty days): nothing can be appended to it by a process that has not heard of the drop. When a writing
 method returns, what it wrote survives a kill of this process. The signals of a store are in signals.py.

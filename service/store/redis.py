@@ -28,11 +28,11 @@ from .base import (
     Stale,
     Trimmed,
 )
-from .checksums import checksum, genesis, seal, unseal
 from .redis_listen import Listener
 from .redis_pipes import Argument, Pipes, Script
 from .redis_read import document, examine, find, load_snapshot, read, read_part
 from .redis_records import is_live, pack, unpack
+from .shared import checksum, genesis, seal, unseal
 
 APPEND, SAVE, OUTCOMES, DROP, REMEMBER, AMEND, DUE, PUT = SCRIPTS = tuple(
     map(Script, ("append", "save", "outcomes", "drop", "remember", "amend", "due", "put"))

@@ -17,8 +17,8 @@ from redis.exceptions import MovedError, NoScriptError
 
 from feedrank.service.contract.faults import StoreUnavailable
 
-from .batcher import Batcher
 from .redis_nodes import FAILURES, Nodes
+from .shared import Batcher
 
 Argument = str | bytes | int | float
 MOST = 256  # commands in one pipeline

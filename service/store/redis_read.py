@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from . import keys
 from .base import Damaged, Diverged, Document, Entry, Trimmed
-from .checksums import check_entries, genesis, id_check, unseal
 from .redis_pipes import Pipes
 from .redis_records import is_live, unpack
+from .shared import check_entries, genesis, id_check, unseal
 
 PAGE = 500
 STATE = ("version", "floor", "root", "chain", "retracted", "closed")

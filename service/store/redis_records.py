@@ -11,7 +11,7 @@ import struct
 import time
 
 from .base import Record
-from .checksums import LENGTH, seal, unseal
+from .shared import LENGTH, seal, unseal
 
 HEAD = struct.Struct("<dIB")
 

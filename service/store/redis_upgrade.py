@@ -12,8 +12,8 @@ from typing import Any
 from feedrank.service.contract.faults import StoreUnavailable
 
 from . import keys
-from .checksums import checksum, genesis, id_check, link, seal
 from .redis_pipes import Argument, Pipes
+from .shared import checksum, genesis, id_check, link, seal
 
 PAGE = 500
 LOCKED = 60  # seconds that the right to upgrade is kept without a sign of life

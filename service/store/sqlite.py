@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from feedrank.service.contract.faults import StoreUnavailable
 
 from . import sqlite_file
+from . import sqlite_rows as rows
 from . import sqlite_snapshots as snapshots
-from .base import Document, Draft, Due, Entry, Head, Placed, Position, Record, Snapshot
-from .checksums import unseal
-from .group_commit import GroupCommit
+from .base import Document, Draft, Due, Entry, Head, Placed, Position, Record, Snapshot, StoreSignal
+from .shared import Batcher, unseal
 from .sqlite_examine import examine
-from .sqlite_log import append, find, head, read
-from .sqlite_values import amend, count, document, due_records, load_record, put, remember, remove
+from .sqlite_file import consistent, is_full, unanswered
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
-HEAVY = 256 * 1024  # bytes from which a write leaves the event loop
+Operation = Callable[[sqlite3.Connection], Any]
+MOST = 1024  # operations in one transaction
+BYTES = 8 * 2**20  # written by one transaction, unless it is of a single operation
 TRIAL = 256 * 1024, 16 * 2**20  # least and most bytes that a check writes
 PURGE_EVERY = 60.0
 
@@ -70,7 +73,7 @@ class SqliteStore:
     async def check(self) -> None:
         least, most = TRIAL
         size = min(max(least, 2 * self._largest), most)
-        await self._write(lambda db: trial(db, size), heavy=True)
+        await self._write(lambda db: snapshots.trial(db, size), heavy=True)
 
     def watch(self, log: str) -> None:
         """Only this process writes: there is nothing to hear."""
@@ -90,27 +93,27 @@ class SqliteStore:
         size = sum(len(draft.body) for draft in drafts)
         self._largest = max(self._largest, size)
         return await self._write(
-            lambda db: append(db, log, drafts, expected, time.time()),
-            heavy=size > HEAVY or len(drafts) > 100,
+            lambda db: rows.append(db, log, drafts, expected, time.time()),
+            heavy=size > snapshots.HEAVY or len(drafts) > 100,
             size=size,
         )
 
     async def read(self, log: str, after: int, limit: int, chain: str | None = None) -> list[Entry]:
-        return await self._ranged(lambda db: read(db, log, after, limit, chain))
+        return await self._ranged(lambda db: rows.read(db, log, after, limit, chain))
 
     async def find(self, log: str, id: str) -> tuple[int, str] | None:
         row = self._pointed("SELECT id FROM logs WHERE name = ?", log)
-        return None if row is None else find(self._point, row[0], id)
+        return None if row is None else rows.find(self._point, row[0], id)
 
     async def head(self, log: str) -> Head:
         try:
-            return consistent(self._point, lambda db: head(db, log))
+            return consistent(self._point, lambda db: rows.head(db, log))
         except sqlite3.Error as error:
             raise unanswered(error) from None
 
     async def positions(self, logs: Sequence[str]) -> list[Position]:
-        rows = [self._pointed("SELECT version, chain FROM logs WHERE name = ?", log) for log in logs]
-        return [Position(*row) if row and row[0] else Position(0, "") for row in rows]
+        heads = [self._pointed("SELECT version, chain FROM logs WHERE name = ?", log) for log in logs]
+        return [Position(*row) if row and row[0] else Position(0, "") for row in heads]
 
     async def outcome(self, log: str, version: int) -> bytes | None:
         row = self._pointed(
@@ -135,28 +138,8 @@ class SqliteStore:
         floor: int,
         forget: int = 0,
     ) -> str:
-        upload, digest = await self._write(lambda db: snapshots.begin(db, log, snapshot))
-        if digest not in ("", snapshot.digest):
-            return digest
-        data, number = memoryview(snapshot.data), 0
-        try:
-            if upload:
-                for start in range(0, len(data), snapshots.PART):
-                    part = data[start : start + snapshots.PART]
-                    await self._write(
-                        partial(snapshots.write_part, upload=upload, number=number, data=part),
-                        heavy=len(part) > HEAVY,
-                        size=len(part),
-                    )
-                    number += 1
-            return await self._write(
-                lambda db: snapshots.save(db, log, snapshot, outcomes, (upload, number), keep, floor, forget),
-                heavy=len(outcomes) > 100,
-            )
-        except BaseException:
-            if number:
-                await self._write(lambda db: snapshots.abandon(db, upload))
-            raise
+        retention = snapshots.Retention(keep, floor, forget)
+        return await snapshots.upload(self._write, log, snapshot, outcomes, retention)
 
     async def snapshot(self, log: str, version: int) -> Snapshot | None:
         row = await self._ranged(lambda db: snapshots.find_snapshot(db, log, version))
@@ -167,14 +150,7 @@ class SqliteStore:
         return Snapshot(version, digest, b"".join(parts), chain) if len(parts) == count_ else None
 
     async def parts(self, log: str, version: int) -> AsyncIterator[bytes]:
-        row = await self._ranged(lambda db: snapshots.find_snapshot(db, log, version))
-        _, _, upload, count_ = row or ("", "", 0, 0)
-        for number in range(count_):
-            part = await self._ranged(
-                partial(snapshots.read_part, upload=upload, number=number, version=version)
-            )
-            if part is None:
-                return
+        async for part in snapshots.parts(self._ranged, log, version):
             yield part
 
     async def drop(self, log: str) -> None:
@@ -182,7 +158,7 @@ class SqliteStore:
 
     async def discard(self, kind: str, name: str, revision: int, log: str) -> None:
         def both(db: sqlite3.Connection) -> None:
-            remove(db, kind, name, revision)
+            rows.remove(db, kind, name, revision)
             snapshots.drop(db, log)
 
         await self._write(both, heavy=True)
@@ -191,7 +167,9 @@ class SqliteStore:
 
     async def remember(self, log: str, records: Mapping[str, bytes | Record], ttl: float) -> dict[str, bytes]:
         now = time.time()
-        first = await self._write(lambda db: remember(db, log, records, now, ttl), heavy=len(records) > 100)
+        first = await self._write(
+            lambda db: rows.remember(db, log, records, now, ttl), heavy=len(records) > 100
+        )
         if now - self._purged > PURGE_EVERY:
             self._purged = now
             await self._write(
@@ -201,40 +179,32 @@ class SqliteStore:
 
     async def recall(self, log: str, key: str) -> bytes | None:
         try:
-            return load_record(self._point, log, key, time.time())
+            return rows.load_record(self._point, log, key, time.time())
         except sqlite3.Error as error:
             raise unanswered(error) from None
 
     async def amend(
         self, log: str, key: str, value: bytes, expected: bytes, due: float | None = None
     ) -> None:
-        await self._write(lambda db: amend(db, log, key, value, expected, due, time.time()))
+        await self._write(lambda db: rows.amend(db, log, key, value, expected, due, time.time()))
 
     async def due(self, now: float, limit: int) -> list[Due]:
-        return await self._ranged(lambda db: due_records(db, now, time.time(), limit))
+        return await self._ranged(lambda db: rows.due_records(db, now, time.time(), limit))
 
     # Documents
 
     async def get(self, kind: str, name: str) -> Document | None:
         row = self._pointed("SELECT value, revision FROM documents WHERE kind = ? AND name = ?", kind, name)
-        return None if row is None else document(kind, name, *row)
+        return None if row is None else rows.document(kind, name, *row)
 
     async def put(self, kind: str, name: str, value: bytes, revision: int) -> int:
-        return await self._write(lambda db: put(db, kind, name, value, revision), size=len(value))
+        return await self._write(lambda db: rows.put(db, kind, name, value, revision), size=len(value))
 
     async def remove(self, kind: str, name: str, revision: int) -> None:
-        await self._write(lambda db: remove(db, kind, name, revision))
+        await self._write(lambda db: rows.remove(db, kind, name, revision))
 
     async def page(self, kind: str, after: str, limit: int, prefix: str = "") -> list[tuple[str, Document]]:
-        def rows(db: sqlite3.Connection) -> list[tuple[str, Document]]:
-            page = db.execute(
-                "SELECT name, value, revision FROM documents WHERE kind = ? AND name > ? AND name >= ? AND name < ?"
-                " ORDER BY name LIMIT ?",
-                (kind, after, prefix, prefix + "\U0010ffff", limit),
-            )
-            return [(name, document(kind, name, value, revision)) for name, value, revision in page]
-
-        return await self._ranged(rows)
+        return await self._ranged(lambda db: rows.documents(db, kind, after, limit, prefix))
 
     async def count(self, kind: str) -> int:
         row = self._pointed("SELECT value FROM counters WHERE name = ?", f"documents:{kind}")
@@ -268,22 +238,116 @@ class SqliteStore:
             raise unanswered(error) from None
 
 
-def consistent(db: sqlite3.Connection, query: Callable[[sqlite3.Connection], T]) -> T:
-    """A query of several statements that all see one moment: else what is committed between them looks like damage."""
-    db.execute("BEGIN")
-    try:
-        return query(db)
-    finally:
-        db.execute("ROLLBACK")
+class Write(NamedTuple):
+    """One operation, whether it leaves the loop, and how many bytes it writes, roughly."""
+
+    operation: Operation
+    heavy: bool
+    size: int
 
 
-def unanswered(error: sqlite3.Error) -> StoreUnavailable:
-    return StoreUnavailable(f"SQLite did not answer ({error}): try again later")
+class GroupCommit:
+    """The one writer of a SQLite file: everything that waits goes into one transaction, and one sync of the disk serves it.
 
+    Small operations run on the event loop itself (microseconds each, on pages in memory) and only COMMIT, which waits for
+    the disk, runs in the writer's thread: a thread that shares the interpreter with a busy loop would wait for it at every
+    statement. Operations marked heavy take the whole transaction into the thread. An operation checks first and writes
+    then, so a refusal leaves nothing behind.
 
-def trial(db: sqlite3.Connection, size: int) -> None:
-    """Write so many bytes for good, in the place of those of the trial before: what is rolled back meets no full disk."""
-    row = db.execute("SELECT max(id) FROM trial").fetchone()
-    db.execute("INSERT INTO trial (data) VALUES (randomblob(?))", (size,))
-    db.execute("DELETE FROM trial WHERE id = ?", (row[0],))
-    count(db, "check", 1)
+    `verify` raises StoreUnavailable if the file is no longer the one that is open: what was committed is then not
+    acknowledged.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        reconnect: Callable[[], sqlite3.Connection],
+        verify: Callable[[], None],
+    ) -> None:
+        self._connection, self._reconnect, self._verify = connection, reconnect, verify
+        self._thread = ThreadPoolExecutor(1, "feedrank-writer")
+        self._closing = False
+        self._failing = self._wrote = False
+        self._batcher: Batcher[Write, Any] = Batcher(
+            self._transact, MOST, weigh=lambda write: write.size, weight=BYTES
+        )
+
+    async def run(
+        self, operation: Callable[[sqlite3.Connection], T], *, heavy: bool = False, size: int = 0
+    ) -> T:
+        """The operation's result once it is on the disk. StoreSignal passes; what SQLite says is StoreUnavailable."""
+        if self._closing:
+            raise StoreUnavailable("the store is closing")
+        result: T = await self._batcher.run("", Write(operation, heavy, size))
+        return result
+
+    async def close(self) -> None:
+        """Finish what waits, then close the connection."""
+        self._closing = True
+        await self._batcher.close()
+        self._thread.shutdown()
+        self._connection.close()
+
+    async def _transact(self, _: str, batch: Sequence[Write]) -> list[Any]:
+        """All in one transaction; if that fails, each in its own, so that one cannot take the others with it."""
+        loop = asyncio.get_running_loop()
+        try:
+            if any(write.heavy for write in batch):
+                results = await loop.run_in_executor(self._thread, self._whole, batch)
+            else:
+                results = self._stage(batch)
+                await loop.run_in_executor(self._thread, self._commit)
+        except Exception as error:
+            await loop.run_in_executor(self._thread, self._recover)
+            if len(batch) == 1 or isinstance(error, StoreUnavailable):
+                return [self._failed(error)] * len(batch)
+        else:
+            if self._failing and self._wrote:
+                self._failing = False
+                log.warning("SQLite takes writes again")
+            return results
+        return [(await self._transact("", [one]))[0] for one in batch]
+
+    def _whole(self, batch: Sequence[Write]) -> list[Any]:
+        results = self._stage(batch)
+        self._commit()
+        return results
+
+    def _commit(self) -> None:
+        self._connection.execute("COMMIT")
+        self._verify()
+
+    def _stage(self, batch: Sequence[Write]) -> list[Any]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        before = self._connection.total_changes
+        results: list[Any] = []
+        for write in batch:
+            try:
+                results.append(write.operation(self._connection))
+            except StoreSignal as signal:
+                results.append(signal)
+        self._wrote = self._connection.total_changes != before
+        return results
+
+    def _recover(self) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._connection.close()
+            with contextlib.suppress(sqlite3.Error):  # the next write comes here again
+                self._connection = self._reconnect()
+
+    def _failed(self, error: Exception) -> Exception:
+        """What SQLite says, as what the caller can do; other exceptions are defects and pass as they are."""
+        if isinstance(error, StoreUnavailable):
+            reason, reply = error.detail, error
+        elif isinstance(error, sqlite3.Error):
+            reason = "the disk is full" if is_full(error) else str(error)
+            reply = StoreUnavailable(f"SQLite did not take it ({reason}): try again later")
+        else:
+            return error
+        if not self._failing:  # said once, and not for every request until it works again
+            self._failing = True
+            log.error("SQLite did not take a write: %s", reason)
+        return reply

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 
 from .base import Damaged, Trimmed
-from .checksums import id_check, unseal
-from .sqlite_log import chain_at, key, load_log, read
+from .shared import id_check, unseal
+from .sqlite_rows import chain_at, key, load_log, read
 from .sqlite_snapshots import find_snapshot, read_part
 
 PAGE = 500

@@ -6,7 +6,9 @@ import contextlib
 import os
 import sqlite3
 import struct
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from feedrank.files import create_private, lock_file
@@ -14,6 +16,7 @@ from feedrank.service.contract.faults import StoreRefused, StoreUnavailable
 
 from .sqlite_schema import APPLICATION, SCHEMA, migrate
 
+T = TypeVar("T")
 MAGIC = b"SQLite format 3\0"
 
 
@@ -196,3 +199,16 @@ def reason(path: Path, error: sqlite3.DatabaseError) -> str:
 def is_full(error: sqlite3.Error) -> bool:
     """Whether the disk has no room left: for the database and its log, or for the index of the log in shared memory."""
     return getattr(error, "sqlite_errorname", "") in {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
+
+
+def unanswered(error: sqlite3.Error) -> StoreUnavailable:
+    return StoreUnavailable(f"SQLite did not answer ({error}): try again later")
+
+
+def consistent(db: sqlite3.Connection, query: Callable[[sqlite3.Connection], T]) -> T:
+    """A query of several statements that all see one moment: else what is committed between them looks like damage."""
+    db.execute("BEGIN")
+    try:
+        return query(db)
+    finally:
+        db.execute("ROLLBACK")

@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
 
 from .base import Closed, Position, Snapshot
-from .checksums import genesis, seal, unseal
-from .sqlite_log import Log, chain_at, compare, create_log, drop_snapshots, key, load_log
-from .sqlite_values import count
+from .shared import genesis, seal, unseal
+from .sqlite_rows import Log, chain_at, compare, count, create_log, drop_snapshots, key, load_log
 
-PART = (
-    4 * 2**20
-)  # bytes; one transaction of the writer, so that what else is to be written need not wait for the whole
+T = TypeVar("T")
+HEAVY = 256 * 1024  # bytes from which a write leaves the event loop
+PART = 4 * 2**20  # bytes; a transaction each, so that what else is to be written need not wait for the whole
 FORGET = 5_000  # versions whose ids and outcomes are forgotten at a save, so that none takes long
+
+
+class Retention(NamedTuple):
+    """How many snapshots stay, the first entry that stays, and the version up to which ids and outcomes are forgotten."""
+
+    keep: int
+    floor: int
+    forget: int
+
+
+class Write(Protocol):
+    """Runs an operation in the writer's transaction."""
+
+    async def __call__(
+        self, operation: Callable[[sqlite3.Connection], T], *, heavy: bool = False, size: int = 0
+    ) -> T: ...
+
+
+class Query(Protocol):
+    """Runs a query in the reader's thread."""
+
+    async def __call__(self, query: Callable[[sqlite3.Connection], T]) -> T: ...
 
 
 def begin(db: sqlite3.Connection, name: str, snapshot: Snapshot) -> tuple[int, str]:
@@ -53,9 +76,7 @@ def save(
     snapshot: Snapshot,
     outcomes: Mapping[int, bytes],
     upload: tuple[int, int],
-    keep: int,
-    floor: int,
-    forget: int,
+    retention: Retention,
 ) -> str:
     """Outcomes and the snapshot of an upload (its number and parts), in one transaction with what retention lets go."""
     log = check(db, name, snapshot)
@@ -66,7 +87,7 @@ def save(
         abandon(db, upload[0])
         return str(digest)
     write_outcomes(db, log, outcomes)
-    forget_ids(db, log, forget)
+    forget_ids(db, log, retention.forget)
     if digest is not None or snapshot.version < log.retracted:
         abandon(db, upload[0])
         if snapshot.version < log.retracted:
@@ -79,7 +100,7 @@ def save(
             "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?)",
             (key(log.id, snapshot.version), snapshot.digest, chain or "", *upload),
         )
-    prune(db, log, keep, floor)
+    prune(db, log, retention.keep, retention.floor)
     return snapshot.digest
 
 
@@ -165,3 +186,50 @@ def read_part(db: sqlite3.Connection, upload: int, number: int, version: int) ->
     """One part; None if the snapshot was dropped meanwhile."""
     row = db.execute("SELECT data FROM parts WHERE key = ?", ((upload << 20) + number,)).fetchone()
     return None if row is None else unseal(row[0], f"the snapshot at version {version}")
+
+
+async def upload(
+    write: Write, name: str, snapshot: Snapshot, outcomes: Mapping[int, bytes], retention: Retention
+) -> str:
+    """Save part by part; what does not come to its end leaves nothing behind."""
+    number, digest = await write(lambda db: begin(db, name, snapshot))
+    if digest not in ("", snapshot.digest):
+        return digest
+    data, parts = memoryview(snapshot.data), 0
+    try:
+        if number:
+            for start in range(0, len(data), PART):
+                part = data[start : start + PART]
+                await write(
+                    partial(write_part, upload=number, number=parts, data=part),
+                    heavy=len(part) > HEAVY,
+                    size=len(part),
+                )
+                parts += 1
+        return await write(
+            lambda db: save(db, name, snapshot, outcomes, (number, parts), retention),
+            heavy=len(outcomes) > 100,
+        )
+    except BaseException:
+        if parts:
+            await write(lambda db: abandon(db, number))
+        raise
+
+
+async def parts(query: Query, name: str, version: int) -> AsyncIterator[bytes]:
+    """The data of a snapshot, part by part, as far as it is there."""
+    row = await query(lambda db: find_snapshot(db, name, version))
+    _, _, upload, total = row or ("", "", 0, 0)
+    for number in range(total):
+        part = await query(partial(read_part, upload=upload, number=number, version=version))
+        if part is None:
+            return
+        yield part
+
+
+def trial(db: sqlite3.Connection, size: int) -> None:
+    """Write so many bytes for good, in the place of those of the trial before: what is rolled back meets no full disk."""
+    row = db.execute("SELECT max(id) FROM trial").fetchone()
+    db.execute("INSERT INTO trial (data) VALUES (randomblob(?))", (size,))
+    db.execute("DELETE FROM trial WHERE id = ?", (row[0],))
+    count(db, "check", 1)

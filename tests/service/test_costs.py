@@ -8,7 +8,7 @@ import pytest
 
 from feedrank.learners import build, costs, reading
 from feedrank.service.contract.faults import NotFound, Unprocessable
-from feedrank.service.runtime.worker import Worker
+from feedrank.service.runtime.memory import Worker
 
 PAIRS = {"task": "label-ranking", "algorithm": "quadratic-surrogate", "loss": "pairwise-disagreement"}
 LISTS = {"task": "subset-ranking", "algorithm": "predtron"}

@@ -13,8 +13,7 @@ from feedrank.service.contract import faults as errors
 from feedrank.service.contract.messages import Event
 from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime import Host, checkpoints
-from feedrank.service.runtime.learner_state import MOST_POINTS, LearnerState
-from feedrank.service.runtime.series import Series
+from feedrank.service.runtime.learner_state import MOST_POINTS, LearnerState, Series
 from feedrank.service.store import Draft, Snapshot
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from feedrank.service.runtime.worker import SHORT, Worker, stopped
+from feedrank.service.runtime.folding import stopped
+from feedrank.service.runtime.memory import SHORT, Worker
 
 
 @pytest.fixture

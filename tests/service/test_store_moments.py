@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from feedrank.service.store import Closed, Draft, Snapshot, Trimmed, open_store
-from feedrank.service.store import sqlite_log as logs
+from feedrank.service.store import sqlite_rows as logs
 from feedrank.service.store import sqlite_snapshots as snapshots
 
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from feedrank.service.contract.settings import Settings
-from feedrank.service.http.door import Door, ForeignRequest, host_name
+from feedrank.service.http.edge import Door, ForeignRequest, host_name
 
 
 @pytest.mark.parametrize(
