@@ -90,12 +90,12 @@ def decisions(family: Sets, loss: str, theta: np.ndarray) -> np.ndarray:
     if loss == "hamming":
         return 2 * theta[:, 1:] > theta[:, :1]
     if loss == "f-score":
-        return np.array([family.found(loss, row[None]).sigma for row in theta])
+        return np.array([family.decode(loss, row[None]).sigma for row in theta])
     w = theta[:, m + 1 :]
     best = w.argmax(axis=1)
     value = family.member[best].copy()
     for i in np.flatnonzero(w[np.arange(len(w)), best] <= 0):
-        value[i] = family.found(loss, theta[i][None]).sigma
+        value[i] = family.decode(loss, theta[i][None]).sigma
     return value
 
 

@@ -51,7 +51,7 @@ from .mail.running import deliver as deliver_message
 from .mail.running import run as run_accounts
 from .mail.running import sort as sort_inbox
 from .mail.running import trained, watch_one
-from .mail.sources import Found, find
+from .mail.sources import MessageRef, find
 from .mail.training import follow_log, sender_of
 from .mail.training import train as learn
 from .mail.undo import undo as put_back
@@ -100,7 +100,7 @@ def train(
                 _train(client, record, listed)
 
 
-def _counted(messages: Iterator[Found]) -> Iterator[Found]:
+def _counted(messages: Iterator[MessageRef]) -> Iterator[MessageRef]:
     with log.status("reading") as status:
         for number, one in enumerate(messages, 1):
             if number % 100 == 0:
@@ -108,7 +108,7 @@ def _counted(messages: Iterator[Found]) -> Iterator[Found]:
             yield one
 
 
-def _train(client: Client, record: MailState, messages: list[Found]) -> None:
+def _train(client: Client, record: MailState, messages: list[MessageRef]) -> None:
     columns = (TextColumn("learning"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=log) as progress:
         task = progress.add_task("learning", total=len(messages))

@@ -76,7 +76,7 @@ class Pump:
         self._publish, self._batch, self._sleep = publish, batch, sleep
 
     def run(self, until: Callable[[], bool] = lambda: False, *, drain: bool = False) -> Counts:
-        """Go on until told to stop, or with `drain` until nothing is left."""
+        """Go on until stopped, or with `drain` until nothing is left."""
         while not until():
             if not self.step() and drain:
                 break

@@ -16,7 +16,7 @@ from imapclient.exceptions import IMAPClientAbortError
 from .bookkeeping import MailState, feedback_id
 from .mailboxes import MAX_BYTES, ODD, boxes, headers, message
 from .message import date_of, key
-from .sources import Found
+from .sources import MessageRef
 
 __all__ = ["ImapSource"]
 
@@ -38,9 +38,11 @@ class ImapSource:
         self._place: dict[str, dict[int, int]] = {}
         self._selected = ""
 
-    def find(self, exclude: Sequence[str] = (), inbox: str = "INBOX", archive: bool = False) -> list[Found]:
+    def find(
+        self, exclude: Sequence[str] = (), inbox: str = "INBOX", archive: bool = False
+    ) -> list[MessageRef]:
         """The messages of every folder that holds choices."""
-        new: list[Found] = []
+        new: list[MessageRef] = []
         for box in boxes(self._imap, inbox, exclude, archive, self._report):
             try:
                 self._select(box.name)
@@ -55,7 +57,7 @@ class ImapSource:
                 identity, date = key(fields), date_of(fields) or _OLDEST
                 if not self._state.is_learned(feedback_id(identity, self._state.label_of(box.label))):
                     dated.append((date, identity, uid))
-                    new.append(Found(box.label, identity, date, partial(self._load, box.name, uid)))
+                    new.append(MessageRef(box.label, identity, date, partial(self._load, box.name, uid)))
             self._order[box.name] = order = [uid for _, _, uid in sorted(dated)]
             self._place[box.name] = {uid: place for place, uid in enumerate(order)}
         return new

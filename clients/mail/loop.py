@@ -76,10 +76,10 @@ def _wait(imap: IMAPClient, state: MailState, inbox: str, poll: float, ended: th
         ended.wait(poll)
         return
     selected = imap.select_folder(inbox, readonly=True)
-    known = state.folders().get(inbox)
-    if known and (selected.get(b"EXISTS"), selected.get(b"UIDNEXT", known.uidnext)) != (
-        known.messages,
-        known.uidnext,
+    folder = state.folders().get(inbox)
+    if folder and (selected.get(b"EXISTS"), selected.get(b"UIDNEXT", folder.uidnext)) != (
+        folder.messages,
+        folder.uidnext,
     ):
         # It came between the look and now, and IDLE would not tell of it. Not at once: a server may count oddly for ever.
         ended.wait(min(poll, SLICE))

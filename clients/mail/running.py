@@ -60,7 +60,7 @@ def watch_one(
     show: Report,
     stop: threading.Event | None = None,
 ) -> None:
-    """Watch an account until `stop` is set; `show` is told the address of its page."""
+    """Watch an account until `stop` is set; `show` gets the address of its page."""
     settings = watched.settings
     with ExitStack() as stack:
         stored = stack.enter_context(MailState(path, watched.account.name, watched.learner, service))

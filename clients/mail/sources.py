@@ -17,7 +17,7 @@ from pathlib import Path
 from .folder_names import label_of, modified_utf7
 from .message import date_of, is_whole, key, read_headers
 
-__all__ = ["Found", "SourceError", "find", "in_file", "in_order"]
+__all__ = ["MessageRef", "SourceError", "find", "in_file", "in_order"]
 
 HEAD = 1 << 14
 """Bytes read at first for the headers, which is all that is needed to put messages in order; more if they are longer."""
@@ -34,7 +34,7 @@ class SourceError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MessageRef:
     """A message of a source that has not been read yet."""
 
     folder: str
@@ -43,12 +43,12 @@ class Found:
     load: Callable[[], bytes]
 
 
-def in_order(found: Iterable[Found]) -> list[Found]:
+def in_order(messages: Iterable[MessageRef]) -> list[MessageRef]:
     """By date, then by id: the same order from every source."""
-    return sorted(found, key=lambda one: (one.date, one.key, one.folder))
+    return sorted(messages, key=lambda one: (one.date, one.key, one.folder))
 
 
-def find(path: str | Path) -> Iterator[Found]:
+def find(path: str | Path) -> Iterator[MessageRef]:
     """The messages below `path`, whatever kind of mailbox it is."""
     root = Path(path)
     if root.is_file():
@@ -69,7 +69,7 @@ def _directories(root: Path) -> list[Path]:
     return sorted(entry for entry in root.iterdir() if entry.is_dir())
 
 
-def _maildirs(root: Path) -> Iterator[Found]:
+def _maildirs(root: Path) -> Iterator[MessageRef]:
     """Maildir++ (`.Work.Travel` beside `cur`) and Maildirs in plain directories (LAYOUT=fs)."""
     for place, directories, _ in os.walk(root):
         directories.sort()
@@ -86,7 +86,7 @@ def _maildirs(root: Path) -> Iterator[Found]:
                     yield in_file(entry.path, folder)
 
 
-def _tree(root: Path) -> Iterator[Found]:
+def _tree(root: Path) -> Iterator[MessageRef]:
     """One message a file, or one mbox a file; the directory is the folder, `Work.sbd` that of what is below Work."""
     for place, directories, files in os.walk(root):
         directories.sort()
@@ -111,13 +111,13 @@ def _is_message(path: Path) -> bool:
         return not _HEADERS.isdisjoint(read_headers(file.read(HEAD)))
 
 
-def in_file(path: str, folder: str) -> Found:
+def in_file(path: str, folder: str) -> MessageRef:
     """The message in a file."""
     with open(path, "rb") as file:
         head = file.read(HEAD)
         if not is_whole(head):
             head += file.read(MAX_BYTES - HEAD)
-    return _found(folder, head, partial(_read, path))
+    return _reference(folder, head, partial(_read, path))
 
 
 def _read(path: str, start: int = 0, size: int = MAX_BYTES) -> bytes:
@@ -126,7 +126,7 @@ def _read(path: str, start: int = 0, size: int = MAX_BYTES) -> bytes:
         return file.read(min(size, MAX_BYTES))
 
 
-def _mbox(path: Path, folder: str) -> Iterator[Found]:
+def _mbox(path: Path, folder: str) -> Iterator[MessageRef]:
     if not path.stat().st_size:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -135,9 +135,9 @@ def _mbox(path: Path, folder: str) -> Iterator[Found]:
             head = data[start : min(end, start + HEAD)]
             if not is_whole(head):
                 head = data[start : min(end, start + MAX_BYTES)]
-            yield _found(folder, head, partial(_read, str(path), start, end - start))
+            yield _reference(folder, head, partial(_read, str(path), start, end - start))
 
 
-def _found(folder: str, head: bytes, load: Callable[[], bytes]) -> Found:
+def _reference(folder: str, head: bytes, load: Callable[[], bytes]) -> MessageRef:
     headers = read_headers(head)
-    return Found(folder, key(headers), date_of(headers) or _OLDEST, load)
+    return MessageRef(folder, key(headers), date_of(headers) or _OLDEST, load)

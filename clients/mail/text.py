@@ -23,10 +23,10 @@ _WROTE = ("wrote", "writes", "schrieb", "écrit", "escribió", "scrisse")
 
 def words(text: str) -> list[str]:
     """The words of a text in order, in lower case; pairs of characters where a script has no spaces."""
-    found = _WORD.findall(text.lower())
+    tokens = _WORD.findall(text.lower())
     if text.isascii():
-        return [word for word in found if len(word) <= MAX_WORD]
-    return [part for word in found for part in _split(word)]
+        return [word for word in tokens if len(word) <= MAX_WORD]
+    return [part for word in tokens for part in _split(word)]
 
 
 def _split(word: str) -> list[str]:

@@ -11,7 +11,7 @@ from ..replies import Outcome, Prediction
 from .bookkeeping import MailState, feedback_id
 from .extract import SPEC, features
 from .promise import SENDER, Judgement, certainty
-from .sources import Found, in_order
+from .sources import MessageRef, in_order
 
 __all__ = ["Curve", "follow_log", "train"]
 
@@ -74,21 +74,23 @@ def follow_log(client: Client, state: MailState) -> bool:
 def train(
     client: Client,
     state: MailState,
-    found: Sequence[Found],
+    messages: Sequence[MessageRef],
     learned: Callable[[int], None] = lambda count: None,
     report: Callable[[str], None] = lambda line: None,
 ) -> Curve:
-    """Learn all of `found` that was not learned before; `learned` is told after every batch how many more are done.
+    """Learn all `messages` that were not learned before; `learned` is called after every batch with how many more are done.
 
     The last rounds are also predicted, so that filing has a record to start from.
     """
     follow_log(client, state)
     client.create(state.learner, SPEC)
-    follow_renames(client, state, found, report)
+    follow_renames(client, state, messages, report)
     curve = Curve()
-    labels = {folder: state.label_of(folder) for folder in {one.folder for one in found}}
-    new = [one for one in in_order(found) if not state.is_learned(feedback_id(one.key, labels[one.folder]))]
-    learned(len(found) - len(new))
+    labels = {folder: state.label_of(folder) for folder in {one.folder for one in messages}}
+    new = [
+        one for one in in_order(messages) if not state.is_learned(feedback_id(one.key, labels[one.folder]))
+    ]
+    learned(len(messages) - len(new))
     early, late = new[:-PREDICTED], new[-PREDICTED:]
     senders: dict[str, list[str]] = {}
     for batch, predicts in ((early, False), (late, True)):
@@ -105,16 +107,16 @@ def train(
 
 
 def follow_renames(
-    client: Client, state: MailState, found: Sequence[Found], report: Callable[[str], None]
+    client: Client, state: MailState, messages: Sequence[MessageRef], report: Callable[[str], None]
 ) -> None:
     """A new folder, most of whose messages were learned under the label of one that is gone, is that one."""
-    names = {one.folder for one in found}
+    names = {one.folder for one in messages}
     labels = set(client.learner(state.learner).labels)
     gone = labels - {state.label_of(name) for name in names}
     for name in sorted(names - labels):
         if not gone or state.label_of(name) in labels:
             continue
-        keys = [one.key for one in found if one.folder == name]
+        keys = [one.key for one in messages if one.folder == name]
         for label in sorted(gone):
             if 2 * sum(state.is_learned(feedback_id(key, label)) for key in keys) > len(keys):
                 state.relabel(name, label)
@@ -177,11 +179,13 @@ def _predicted(
     _mark(state, events, version)
 
 
-def _batches(found: Iterable[Found], labels: dict[str, str]) -> Iterator[tuple[list[dict[str, Any]], int]]:
+def _batches(
+    messages: Iterable[MessageRef], labels: dict[str, str]
+) -> Iterator[tuple[list[dict[str, Any]], int]]:
     """Events, as many together as make a body of about a megabyte, and of how many messages: some are unreadable."""
     batch: list[dict[str, Any]] = []
     size = seen = 0
-    for one in found:
+    for one in messages:
         raw = one.load()
         seen += 1
         if raw:

@@ -29,7 +29,7 @@ __all__ = ["Watcher"]
 
 
 class Watcher:
-    """Looks at an account through `imap`; `report` is told, in a line, of everything done."""
+    """Looks at an account through `imap`; `report` gets a line for everything done."""
 
     def __init__(
         self,
@@ -84,10 +84,10 @@ class Watcher:
 
     def _follow(self, listed: Sequence[Box]) -> None:
         """A folder that is gone lives on in a new one that holds its messages; else it is forgotten."""
-        known = self._state.folders()
+        folders = self._state.folders()
         names = {box.name for box in listed} | {self._settings.inbox}
-        fresh = [box for box in listed if box.name not in known]
-        for old in [folder for name, folder in known.items() if name not in names]:
+        fresh = [box for box in listed if box.name not in folders]
+        for old in [folder for name, folder in folders.items() if name not in names]:
             heir = next((box for box in fresh if self._same(old, box.name)), None)
             if heir is None:
                 self._state.forget_folder(old.name)
@@ -118,15 +118,15 @@ class Watcher:
         if before == current:
             return
         self._imap.select_folder(name, readonly=True)
-        known, uids = self._state.uids(name), self._imap.search()
+        keys, uids = self._state.uids(name), self._imap.search()
         stayed: set[str] = set()
         if before and before.uidvalidity != now.uidvalidity:
             # The UIDs mean other messages now; these are still known by their Message-IDs.
-            stayed = set(known.values())
-            self._state.leave(name, known)
-            known = {}
-        self._state.leave(name, known.keys() - set(uids))
-        for uid, identity in self._keys([uid for uid in uids if uid not in known]):
+            stayed = set(keys.values())
+            self._state.leave(name, keys)
+            keys = {}
+        self._state.leave(name, keys.keys() - set(uids))
+        for uid, identity in self._keys([uid for uid in uids if uid not in keys]):
             if identity not in stayed:
                 yield uid, identity, before is None
             self._state.place(name, uid, identity)
@@ -139,8 +139,8 @@ class Watcher:
     # ---- learning
 
     def _folder(self, box: Box) -> None:
-        known = self._state.folders().get(box.name)
-        label = known.label if known else self._free(box)
+        folder = self._state.folders().get(box.name)
+        label = folder.label if folder else self._free(box)
         now = status(self._imap, box.name)
         for uid, identity, first in self._changes(box.name, label, now):
             ours = [

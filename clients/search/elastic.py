@@ -46,12 +46,12 @@ def results(reply: Mapping[str, Any], *, id: str | None = None) -> list[Result]:
     """
     try:
         hits = reply["hits"]["hits"]
-        found = []
+        parsed = []
         for place, hit in enumerate(hits):
             source = dict(hit.get("_source") or {})
             source |= {name: _first(values) for name, values in (hit.get("fields") or {}).items()}
             score = hit.get("_score")
-            found.append(
+            parsed.append(
                 Result(
                     str(hit["_id"] if id is None else source[id]),
                     float(len(hits) - place if score is None else score),
@@ -61,7 +61,7 @@ def results(reply: Mapping[str, Any], *, id: str | None = None) -> list[Result]:
     except (KeyError, TypeError, AttributeError) as error:
         reason = reply.get("error") if isinstance(reply, Mapping) else None
         raise ReplyError(f"this is not the reply of a search: {reason or error!r}") from error
-    return found
+    return parsed
 
 
 def _first(values: Any) -> Any:

@@ -16,10 +16,10 @@ def match(query: str, *, every: bool = False, prefix: bool = True) -> str:
 
     Words are quoted, so nothing typed is read as an operator. Empty if there is no word.
     """
-    found = [f'"{word}"' for word in words(query)]
-    if found and prefix:
-        found[-1] += "*"
-    return (" AND " if every else " OR ").join(found)
+    terms = [f'"{word}"' for word in words(query)]
+    if terms and prefix:
+        terms[-1] += "*"
+    return (" AND " if every else " OR ").join(terms)
 
 
 def search(
@@ -38,13 +38,13 @@ def search(
         return []
     name = _quoted(table)
     rank = f"bm25({', '.join([name, *(str(float(weight)) for weight in weights)])})"
-    found = connection.execute(
+    cursor = connection.execute(
         f"SELECT {_quoted(id)}, {rank}, * FROM {name} WHERE {name} MATCH ? ORDER BY 2 LIMIT ?",  # noqa: S608
         (wanted, limit),
     )
-    names = [column[0] for column in found.description][2:]
+    names = [column[0] for column in cursor.description][2:]
     # FTS5 gives better rows smaller numbers, all of them negative.
-    return [Result(str(row[0]), -row[1], dict(zip(names, row[2:], strict=True))) for row in found]
+    return [Result(str(row[0]), -row[1], dict(zip(names, row[2:], strict=True))) for row in cursor]
 
 
 def _quoted(name: str) -> str:

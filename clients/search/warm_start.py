@@ -73,11 +73,13 @@ def lessons(
             queries.append(source)
         else:
             skipped.add("lines of no known kind")
-    known = fields or {}
+    documents = fields or {}
     for visit in ubi.visits(events, queries).values():
         shown = visit.page(page)
-        results = [Result(id, float(len(shown) - place), known.get(id, {})) for place, id in enumerate(shown)]
-        if not known:
+        results = [
+            Result(id, float(len(shown) - place), documents.get(id, {})) for place, id in enumerate(shown)
+        ]
+        if not documents:
             skipped.add("UBI pages without documents: name their fields with --documents")
             continue
         yield from _lesson(f"ubi:{visit.query_id}", visit.query, results, visit.clicked, features, skipped)

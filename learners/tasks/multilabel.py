@@ -69,7 +69,7 @@ class Multilabel(Task):
         bs = np.arange(into.size)
         if kind != "correct":
             bs, into = bs[::-1], into[::-1]
-        best, found = -math.inf, None
+        best, counts = -math.inf, None
         step = max(1, _CELLS // into.size)
         starts = range(0, out.size, step)
         for start in starts if kind == "correct" else reversed(starts):
@@ -84,12 +84,12 @@ class Multilabel(Task):
                 value[np.broadcast_to((loss > 0.0) == (kind == "correct"), value.shape)] = -math.inf
             row, column = divmod(int(value.argmax()), value.shape[1])
             if value[row, column] > best:
-                best, found = float(value[row, column]), (int(bs[column]), int(cs[row, 0]))
-        if found is None:
+                best, counts = float(value[row, column]), (int(bs[column]), int(cs[row, 0]))
+        if counts is None:
             return None
         sigma = y.copy()
-        sigma[irrelevant[: found[0]]] = True
-        sigma[relevant[: found[1]]] = False
+        sigma[irrelevant[: counts[0]]] = True
+        sigma[relevant[: counts[1]]] = False
         return sigma
 
 

@@ -43,14 +43,14 @@ def aa(
     """Count the false verdicts between equal arms; leaves with status 1 if there are more than the confidence allows."""
     try:
         values = None if name is None else asyncio.run(_values(store, name))
-        found = aa_check(runs, events, confidence, weight, mean, seed, values)
+        report = aa_check(runs, events, confidence, weight, mean, seed, values)
     except ServiceError as error:
         raise fail(error) from None
     print(
-        f"{found['false_verdicts']} of {runs} A/A experiments ever gave a verdict: {found['rate']:.2%}, "
-        f"allowed {found['allowed']:.2%}"
+        f"{report['false_verdicts']} of {runs} A/A experiments ever gave a verdict: {report['rate']:.2%}, "
+        f"allowed {report['allowed']:.2%}"
     )
-    if not found["passed"]:
+    if not report["passed"]:
         raise typer.Exit(1)
 
 

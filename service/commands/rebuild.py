@@ -40,10 +40,10 @@ def _replay(
 ) -> None:
     """Rebuild a learner from its log, as it was or as another algorithm would have learned it."""
 
-    async def body(held: Store) -> Replay:
+    async def body(source: Store) -> Replay:
         other = None if spec is None else orjson.loads(spec.read_bytes())
         with bar("events") as progress:
-            return await run_replay(held, learner, spec=other, until=until, progress=progress)
+            return await run_replay(source, learner, spec=other, until=until, progress=progress)
 
     show(run(store, body))
 
@@ -55,9 +55,9 @@ def _verify(
 ) -> None:
     """Check that every log can be read, and that every snapshot is what its log folds to."""
 
-    async def body(held: Store) -> list[Report]:
+    async def body(source: Store) -> list[Report]:
         with bar("learners") as progress:
-            return await run_verify(held, learners or None, progress=progress)
+            return await run_verify(source, learners or None, progress=progress)
 
     reports = run(store, body)
     for report in reports:
@@ -74,11 +74,11 @@ def run(url: str | None, body: Callable[[Store], Awaitable[T]]) -> T:
     """Open the store, run, close; what cannot be done is one line."""
 
     async def main() -> T:
-        held = await open_store(Settings.from_env(store=url).store, read_only=True)
+        source = await open_store(Settings.from_env(store=url).store, read_only=True)
         try:
-            return await body(held)
+            return await body(source)
         finally:
-            await held.close()
+            await source.close()
 
     try:
         return asyncio.run(main())
@@ -96,10 +96,10 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
-def show(told: Replay) -> None:
+def show(result: Replay) -> None:
     """The learning curve of both, at the same rounds."""
-    print(f"{told.name}: versions {told.first} to {told.last}")
-    folds = {"its own": told.own} | ({"the other": told.other} if told.other is not None else {})
+    print(f"{result.name}: versions {result.first} to {result.last}")
+    folds = {"its own": result.own} | ({"the other": result.other} if result.other is not None else {})
     table = Table("rounds", *(f"{name}: {what}" for name in folds for what in ("mean loss", "window")))
     curves = [points(fold) for fold in folds.values()]
     rounds = sorted(set.union(*(set(curve) for curve in curves)))
@@ -117,8 +117,8 @@ def show(told: Replay) -> None:
         print(
             f"{name} ({algorithm}): {done['rounds']} rounds, {done['mistakes']} mistakes, mean loss {done['mean_loss']}"
         )
-    if told.refused:
-        print(f"{told.refused} events do not fit the other spec and were left out")
+    if result.refused:
+        print(f"{result.refused} events do not fit the other spec and were left out")
 
 
 def points(fold: LearnerState) -> dict[int, dict[str, Any]]:

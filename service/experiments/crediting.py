@@ -34,7 +34,7 @@ from feedrank.service.contract.messages import (
     with_pointer,
 )
 from feedrank.service.runtime import Host
-from feedrank.service.store import Clash, Closed, Draft, Missing, Placed, Stale, Trimmed
+from feedrank.service.store import Clash, Closed, Draft, Missing, Placement, Stale, Trimmed
 
 from . import records
 from .loaded import LoadedExperiment
@@ -127,17 +127,17 @@ class Crediting:
     async def _commit(self, live: LoadedExperiment, pairs: Sequence[Pair]) -> list[JSON]:
         live.appending += 1
         try:
-            placed = await self._append_or_late(live, pairs)
+            placements = await self._append_or_late(live, pairs)
             events: list[tuple[int, JSON]] = []
-            for (event, _), place in zip(pairs, placed, strict=True):
-                # A repeat is told what the log holds, not what it brought.
+            for (event, _), place in zip(pairs, placements, strict=True):
+                # A repeat gets what the log has, not what it brought.
                 first = event if event and place.fresh else await live.event(place.version)
                 events.append((place.version, first or await self._outcome(live, place.version)))
             taught = await self._teaching.teach(live, events)
-            await live.advance(max(place.version for place in placed))
+            await live.advance(max(place.version for place in placements))
         finally:
             live.appending -= 1
-        for place in placed:
+        for place in placements:
             live.doubtful.pop(place.version, None)
         try:
             await self._teaching.heal(live)
@@ -146,14 +146,14 @@ class Crediting:
             log.warning("%s could not be kept up: %s", live.title, error)
         return [
             {"version": place.version, **records.reply(live, event, arms), "duplicate": not place.fresh}
-            for place, (_, event), arms in zip(placed, events, taught, strict=True)
+            for place, (_, event), arms in zip(placements, events, taught, strict=True)
         ]
 
     async def _outcome(self, live: LoadedExperiment, version: int) -> JSON:
         await live.advance(version)
         return await live.outcome(version)
 
-    async def _append_or_late(self, live: LoadedExperiment, pairs: Sequence[Pair]) -> list[Placed]:
+    async def _append_or_late(self, live: LoadedExperiment, pairs: Sequence[Pair]) -> list[Placement]:
         """Append; a single answer to a round that was counted as unanswered is appended as a late one."""
         try:
             return await self.append(live, [draft for _, draft in pairs])
@@ -175,7 +175,7 @@ class Crediting:
         late = {"kind": "feedback", "truth": body["truth"], "record": {**first["record"], "counted": False}}
         return Draft(encode(late), (f"l:{draft.take}", *ids), draft.digest)
 
-    async def append(self, live: LoadedExperiment, drafts: Sequence[Draft]) -> list[Placed]:
+    async def append(self, live: LoadedExperiment, drafts: Sequence[Draft]) -> list[Placement]:
         """Append to the log; what the store says, as what it means for the caller.
 
         The first entry also says how many rounds the arms have served here meanwhile.
@@ -187,7 +187,7 @@ class Crediting:
             first = drafts[0]
             drafts = [Draft(body, first.ids, first.digest, first.take, first.expects), *drafts[1:]]
         try:
-            placed = await self._store.append(live.log, drafts)
+            placements = await self._store.append(live.log, drafts)
         except BaseException as error:
             live.served = (
                 [a + b for a, b in zip(live.served, served, strict=True)] if any(served) else live.served
@@ -201,9 +201,9 @@ class Crediting:
                 case Closed():
                     raise NotFound(f"there is no {live.title}") from None
             raise
-        if any(served) and not placed[0].fresh:
+        if any(served) and not placements[0].fresh:
             live.served = [a + b for a, b in zip(live.served, served, strict=True)]
-        return placed
+        return placements
 
     # Clicks, and rounds whose time to answer is over
 
@@ -268,8 +268,8 @@ class Crediting:
 
     async def note(self, live: LoadedExperiment, event: JSON) -> None:
         """Append an event without an id, and fold it."""
-        (placed,) = await self.append(live, [Draft(encode(event))])
-        await live.advance(placed.version)
+        (placement,) = await self.append(live, [Draft(encode(event))])
+        await live.advance(placement.version)
 
     # Retracting
 

@@ -123,10 +123,12 @@ class ChoiceTrial:
         """pi(a) of every name."""
         names: list[str] = event["names"]
         if self.policy == "logged":
-            known = event["probabilities"]
+            probabilities = event["probabilities"]
             # Of the items that were not chosen nothing is known, and nothing is asked.
             return (
-                list(known) if known else [event["probability"] * (name == event["chosen"]) for name in names]
+                list(probabilities)
+                if probabilities
+                else [event["probability"] * (name == event["chosen"]) for name in names]
             )
         if self.policy == "uniform":
             return [1 / len(names)] * len(names)

@@ -90,14 +90,14 @@ def _difference(
 ) -> dict[str, Any]:
     """One pair, at the level shown; at one that decides, where that one does not."""
     i, j = arms
-    found = next((each for each in own if each.level == shown), None)
-    if sign and (found is None or not found.sign):
-        found = next(each for each in own if each.sign)
+    bound = next((each for each in own if each.level == shown), None)
+    if sign and (bound is None or not bound.sign):
+        bound = next(each for each in own if each.sign)
     base = {"arms": [plan.arms[i], plan.arms[j]], "better": plan.arms[i if sign > 0 else j] if sign else None}
-    if found is None:
+    if bound is None:
         return {**base, "means": [None, None], "difference": None, "lower": -1.0, "upper": 1.0,
                 "units": 0, "rounds": 0, "rounds_per_unit": 1 << shown}  # fmt: skip
-    level = levels.levels[found.level]
+    level = levels.levels[bound.level]
     means = level.means()
     one, other = means[i], means[j]
     difference = None if one is None or other is None else one - other
@@ -106,11 +106,11 @@ def _difference(
         "means": [one, other],
         "difference": difference,
         # The centre of the interval weighs the first units a little differently: wider is always valid.
-        "lower": found.lower if difference is None else min(found.lower, difference),
-        "upper": found.upper if difference is None else max(found.upper, difference),
+        "lower": bound.lower if difference is None else min(bound.lower, difference),
+        "upper": bound.upper if difference is None else max(bound.upper, difference),
         "units": level.n,
-        "rounds": level.n << found.level,
-        "rounds_per_unit": 1 << found.level,
+        "rounds": level.n << bound.level,
+        "rounds_per_unit": 1 << bound.level,
     }
 
 

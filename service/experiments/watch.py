@@ -59,15 +59,15 @@ def signs(deviations: Floats, guesses: Floats, c: float, alpha: float) -> NDArra
     `deviations` are X - g and `guesses` g. The capital of either side reaches 2 / alpha just where its bound passes 0.
     """
     goal = np.log(2 / alpha)
-    found = np.zeros(deviations.shape, dtype=np.int8)
+    result = np.zeros(deviations.shape, dtype=np.int8)
     together = max(1, _TOGETHER // (deviations.shape[1] * len(BETS)))
     for start in range(0, len(deviations), together):
         some = slice(start, start + together)
         for side in (1, -1):
             logs = np.cumsum(np.log1p(side * deviations[some, :, None] / c * BETS), axis=1)
             reached = log_mixture(logs, side * np.cumsum(guesses[some], axis=1), c) >= goal
-            found[some] += side * reached.astype(np.int8)
-    return found
+            result[some] += side * reached.astype(np.int8)
+    return result
 
 
 def split_verdicts(

@@ -164,18 +164,18 @@ class Edge:
         times.observe(seconds)
         level = logging.ERROR if status >= 500 else logging.INFO if status >= 400 else logging.DEBUG
         if log.isEnabledFor(level):
-            told = {
+            fields = {
                 "operation": operation,
                 "method": scope["method"],
                 "path": scope["path"],
                 "status": status,
                 "milliseconds": round(seconds * 1000, 3),
             }
-            log.log(level, "request", extra=told)
+            log.log(level, "request", extra=fields)
 
 
 def _page(message: Message) -> list[tuple[bytes, bytes]]:
-    """What browsers must be told about a page; a page may bring a policy of its own."""
+    """Headers that a page needs in a browser; a page may bring a policy of its own."""
     for name, value in message.get("headers", ()):
         if name == b"content-type":
             if not value.startswith(b"text/html"):
@@ -271,7 +271,7 @@ class Door:
                     origin = value
                 else:
                     site = value
-        if not self._known(host):
+        if not self._is_ours(host):
             raise ForeignRequest(
                 f"the host {host.decode('latin-1')[:200]!r} is not one of this service: "
                 + (
@@ -288,14 +288,14 @@ class Door:
                 "a browser sent this from another site; name its origin in FEEDRANK_CORS_ORIGINS, or use keys"
             )
 
-    def _known(self, host: bytes) -> bool:
-        known = self._seen.get(host)
-        if known is None:
+    def _is_ours(self, host: bytes) -> bool:
+        ours = self._seen.get(host)
+        if ours is None:
             name = host_name(host.decode("latin-1"))
-            known = (not self._hosts or name in self._hosts) if self._keys else is_loopback(name)
+            ours = (not self._hosts or name in self._hosts) if self._keys else is_loopback(name)
             if len(self._seen) < 1024:
-                self._seen[host] = known
-        return known
+                self._seen[host] = ours
+        return ours
 
 
 def host_name(host: str) -> str:

@@ -50,7 +50,7 @@ class Refused(ServiceError):
 
 
 def describe(error: Exception) -> ServiceError:
-    """The service error that stands for any exception; what nobody foresaw is logged and told without details."""
+    """The service error that stands for any exception; what nobody foresaw is logged and answered without details."""
     match error:
         case Unprocessable(errors=[]):
             # The contract promises places with every 422; without one, the whole body is the place.
@@ -75,15 +75,15 @@ def describe(error: Exception) -> ServiceError:
             return ServiceError("the fault is ours; the log has it under the request id of this reply")
 
 
-def _invalid(found: Any) -> Unprocessable:
+def _invalid(places: Any) -> Unprocessable:
     """Pydantic's findings on path and query parameters; the pointer names the parameter."""
-    errors = [{"pointer": pointer(*place["loc"][1:]), "detail": str(place["msg"])} for place in found]
+    errors = [{"pointer": pointer(*place["loc"][1:]), "detail": str(place["msg"])} for place in places]
     return Unprocessable(f"{errors[0]['pointer']}: {errors[0]['detail']}", errors=errors)
 
 
 def respond(error: Exception) -> Response:
     """The reply for an exception."""
-    known = describe(error)
-    headers: Mapping[str, str] = known.headers
-    body = orjson.dumps(known.problem(), option=orjson.OPT_APPEND_NEWLINE)
-    return Response(body, status_code=known.status, headers=headers, media_type=MEDIA_TYPE)
+    fault = describe(error)
+    headers: Mapping[str, str] = fault.headers
+    body = orjson.dumps(fault.problem(), option=orjson.OPT_APPEND_NEWLINE)
+    return Response(body, status_code=fault.status, headers=headers, media_type=MEDIA_TYPE)

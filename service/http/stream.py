@@ -168,8 +168,8 @@ class StreamReply(Response):
                 replies.append(error)
         answers = iter(await self._ask(calls))
         out = bytearray()
-        for known in replies:
-            answer = next(answers) if known is None else known
+        for refusal in replies:
+            answer = next(answers) if refusal is None else refusal
             out += orjson.dumps(describe(answer).problem() if isinstance(answer, ServiceError) else answer)
             out += b"\n"
         return bytes(out)

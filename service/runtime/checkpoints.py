@@ -46,7 +46,7 @@ class Saveable(Protocol):
     title: str
     chain: str
     saved: int
-    known: int
+    newest: int
     order: asyncio.Lock
     worker: Runner
     unsettled: dict[int, int]
@@ -99,7 +99,7 @@ class Saver:
         if digest != snapshot.digest:
             async with follower.order:
                 await follower.diverged(why)
-                await follower.forward(follower.known)
+                await follower.forward(follower.newest)
             return
         self._counts.snapshots += 1
         follower.saved = max(follower.saved, version)

@@ -39,7 +39,7 @@ DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeErr
 
 
 class Follower(Generic[S, E]):
-    """The state of one log. `known` is the newest version of the log that was heard of."""
+    """The state of one log. `newest` is the highest version of the log that was heard of."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Follower(Generic[S, E]):
         self.saver = Saver(store, settings, counts)
         self.state, self.chain = recipe.fresh(), ""
         self.loaded = self.following = False
-        self.known = self.saved = self.appending = 0
+        self.newest = self.saved = self.appending = 0
         self.pending: dict[int, Pending[E]] = {}  # by version
         self.outcomes: dict[int, JSON] = {}
         # Retractions that the state does not honour yet -> what they retract.
@@ -95,7 +95,7 @@ class Follower(Generic[S, E]):
         head = await self._store.head(self.log)
         if head.closed:
             raise NotFound(f"there is no {self.title}")
-        self.known = max(self.known, head.version)
+        self.newest = max(self.newest, head.version)
         self.pending.clear()
         self.unsettled = {}
         self.settled.clear()
@@ -150,19 +150,19 @@ class Follower(Generic[S, E]):
 
     async def forward(self, to: int) -> None:
         """The same for one who has `order`."""
-        self.known = max(self.known, to)
+        self.newest = max(self.newest, to)
         loading = not self.loaded
         if loading:
             await self._load()
-        # Whoever loads was registered before it read how far the log goes: what it heard meanwhile is in `known`.
-        while self.version < (self.known if loading else to):
+        # Whoever loads was registered before it read how far the log goes: what it heard meanwhile is in `newest`.
+        while self.version < (self.newest if loading else to):
             try:
                 await self._step(self.version + 1)
             except Trimmed:
                 await self._skip_ahead()
             except Diverged as error:
                 await self.diverged(error)
-                to = min(to, self.known)
+                to = min(to, self.newest)
             except Damaged as error:
                 self._counts.faults[self.log] = f"the log of {self.title} is damaged: {error}"
                 raise StoreUnavailable(self._counts.faults[self.log]) from None
@@ -196,12 +196,12 @@ class Follower(Generic[S, E]):
         self._counts.divergences += 1
         log.error("%s dropped its state: %s", self.title, why)
         self.drop()
-        self.known = 0
+        self.newest = 0
         await self._load()
-        if self.known < before:
+        if self.newest < before:
             self._counts.faults[self.log] = (
-                f"the log of {self.title} went back from version {before} to {self.known}: was the store restored, flushed "
-                "or failed over? Start again to accept it"
+                f"the log of {self.title} went back from version {before} to {self.newest}: was the store restored, "
+                "flushed or failed over? Start again to accept it"
             )
             log.error(self._counts.faults[self.log])
 
@@ -212,7 +212,7 @@ class Follower(Generic[S, E]):
     async def _read(self) -> None:
         entries = await self._store.read(self.log, self.version, PAGE, self.chain or None)
         if not entries:
-            raise await self.lacking(f"the log of {self.title} ends before version {self.known}")
+            raise await self.lacking(f"the log of {self.title} ends before version {self.newest}")
         if entries[0].version != self.version + 1:
             raise StoreUnavailable(
                 f"the log of {self.title} jumps from version {self.version} to {entries[0].version}"

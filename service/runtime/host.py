@@ -26,7 +26,7 @@ from feedrank.service.store import Entry, Snapshot, Store, Trimmed, open_store
 from .catalogue import Catalogue
 from .cursors import Cursors
 from .folding import Counts
-from .learner_state import MOST_POINTS, LearnerState, Series
+from .learner_state import MOST_POINTS, LearnerState
 from .memory import Memory, affordable
 from .predictor import Predictor
 from .retractor import Retractor

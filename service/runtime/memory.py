@@ -25,7 +25,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 OVERHEAD = 16_384  # bytes of an empty learner with all that stands around it
 THREADS = 4
-SHORT = 0.002  # seconds that the loop may be held
+SHORT = 0.002  # seconds that the loop may be kept busy
 FIRST = 2e-7  # seconds for each feature, before anything was measured
 SURE = 5  # an estimate of so many times `SHORT` is believed against what smaller pieces took
 DOUBTS = 8  # pieces of work timed by the processor after one that took long by the clock
@@ -69,7 +69,7 @@ class Memory:
     @property
     def lag(self) -> int:
         """Events that are known to be in logs and not yet applied here."""
-        return sum(learner.known - learner.version for learner in self._learners.values())
+        return sum(learner.newest - learner.version for learner in self._learners.values())
 
     def use(self, name: str) -> Use:
         """`async with memory.use(name) as learner`: the learner of a name or alias, in memory while it is used."""
@@ -162,21 +162,21 @@ class Memory:
             return
         if version == 0:
             self.gone(learner)
-        elif version > learner.known:
-            learner.known = version
+        elif version > learner.newest:
+            learner.newest = version
             self.keep_up(learner)
 
     def keep_up(self, learner: LoadedLearner) -> None:
         """Follow what was heard of, unless somebody is about to: who appends applies all before it by itself."""
-        behind = learner.version < learner.known
+        behind = learner.version < learner.newest
         if behind and learner.loaded and not learner.appending and not learner.following:
             self.spawn(self._follow(learner))
 
     async def _follow(self, learner: LoadedLearner) -> None:
         learner.following = True
         try:
-            while learner.version < learner.known:
-                await learner.advance(learner.known)
+            while learner.version < learner.newest:
+                await learner.advance(learner.newest)
         except ServiceError as error:
             self._counts.store_errors += 1
             log.warning("%s could not follow its log: %s", learner.title, error)
@@ -217,7 +217,7 @@ class Memory:
             await self._store.read(learner.log, learner.version, 1, learner.chain or None)
         except Diverged as error:
             await learner.diverged(error)
-            await learner.forward(learner.known)
+            await learner.forward(learner.newest)
 
     async def close(self) -> None:
         """Save what is in memory and wait for all that runs."""
@@ -262,7 +262,7 @@ class Worker:
         self._executor = executor
         self._lock = asyncio.Lock()
         self._rates: dict[str, float] = {}
-        self._held = 0.0
+        self._busy = 0.0
         self._doubts = 0
 
     async def run(self, kind: str, size: int, work: Callable[[], T], expected: float = 0.0) -> T:
@@ -277,8 +277,8 @@ class Worker:
                 result, took = await finished(running)
                 self._learn(kind, size, rate, took)
                 return result
-        if self._held > TURN:
-            self._held = 0.0
+        if self._busy > TURN:
+            self._busy = 0.0
             await asyncio.sleep(0)
         if self._lock.locked():
             async with self._lock:
@@ -295,9 +295,9 @@ class Worker:
             took = time.perf_counter() - start
             if took > SHORT:  # long, or the machine was busy: the next ones are timed by the processor
                 self._doubts = DOUBTS
-                self._held += took
+                self._busy += took
                 return result
-        self._held += took
+        self._busy += took
         self._learn(kind, size, rate, took)
         return result
 

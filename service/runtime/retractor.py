@@ -11,7 +11,7 @@ import orjson
 
 from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
 from feedrank.service.contract.messages import JSON, RETRACT, Event, id_of, only
-from feedrank.service.store import Closed, Draft, Placed, Store, Trimmed
+from feedrank.service.store import Closed, Draft, Placement, Store, Trimmed
 
 from .learner_state import LoadedLearner
 from .memory import Memory
@@ -30,18 +30,18 @@ class Retractor:
         `state` is `done`, or `pending` while the learner is being folded again in the background.
         """
         only(request, RETRACT)
-        given = {field: value for field in sorted(RETRACT) if (value := id_of(request, field)) is not None}
-        if len(given) != 1:
+        ids = {field: value for field in sorted(RETRACT) if (value := id_of(request, field)) is not None}
+        if len(ids) != 1:
             raise Unprocessable.at("", "give one id: feedback_id or prediction_id")
-        ((field, id),) = given.items()
+        ((field, id),) = ids.items()
         async with self._memory.use(name) as learner:
             entry = await self._store.find(learner.log, f"{field[0]}:{id}")
             if entry is None:
                 raise NotFound(f"{learner.title} has no event with this {field}")
             event = Event(
                 retracts=entry[0],
-                feedback_id=given.get("feedback_id"),
-                prediction_id=given.get("prediction_id"),
+                feedback_id=ids.get("feedback_id"),
+                prediction_id=ids.get("prediction_id"),
             )
             return await asyncio.shield(asyncio.create_task(self._retract(learner, event)))
 
@@ -50,7 +50,7 @@ class Retractor:
         learner.appending += 1
         try:
             async with learner.order:
-                await self._keep_outcomes(learner, learner.known)
+                await self._keep_outcomes(learner, learner.newest)
                 place = await self._append(learner, event)
                 if place.fresh:  # what came in between was applied with the event as well
                     await self._keep_outcomes(learner, place.version - 1)
@@ -74,7 +74,7 @@ class Retractor:
             with suppress(Closed):  # the append will say so
                 await self._store.keep_outcomes(learner.log, outcomes)
 
-    async def _append(self, learner: LoadedLearner, event: Event) -> Placed:
+    async def _append(self, learner: LoadedLearner, event: Event) -> Placement:
         """Name the snapshot to fold from; one that was let go meanwhile is chosen anew."""
         tried = -1
         while True:

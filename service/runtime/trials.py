@@ -130,9 +130,9 @@ def sampled(base: Mapping[str, Any], count: int, seed: int) -> Iterator[JSON]:
     full = learners.build(base).spec
     table = parameters(registry.algorithm(full["algorithm"]))
     fields = [name for name in full if name in table and name not in ("labels", "wait", "tokenizer")]
-    given = 0
+    drawn = 0
     for _ in range(100 * count):
-        if given == count:
+        if drawn == count:
             return
         spec = {"task": full["task"], "algorithm": full["algorithm"]}
         spec |= {name: full[name] for name in ("labels",) if full.get(name)}
@@ -141,7 +141,7 @@ def sampled(base: Mapping[str, Any], count: int, seed: int) -> Iterator[JSON]:
             if value is not None:
                 spec[name] = value
         if _problem(spec) is None:
-            given += 1
+            drawn += 1
             yield spec
 
 

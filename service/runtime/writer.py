@@ -44,7 +44,7 @@ from feedrank.service.contract.messages import (
     with_pointer,
 )
 from feedrank.service.contract.settings import Settings
-from feedrank.service.store import Clash, Closed, Diverged, Draft, Missing, Placed, Stale, Store
+from feedrank.service.store import Clash, Closed, Diverged, Draft, Missing, Placement, Stale, Store
 from feedrank.service.store.shared import Batcher
 
 from .folding import Counts, Pending
@@ -61,12 +61,12 @@ Reply = JSON | ServiceError
 
 @dataclass(slots=True)
 class Step:
-    """One thing to do: a prediction, or events that are written all or none. `placed` is where they are in the log."""
+    """One thing to do: a prediction, or events that are written all or none. `placements` is where they are in the log."""
 
     predict: JSON | None = None
     events: Sequence[Event] = ()
     drafts: Sequence[Draft] = ()
-    placed: Sequence[Placed] = ()
+    placements: Sequence[Placement] = ()
     error: ServiceError | None = None
 
 
@@ -273,7 +273,7 @@ class Writer:
             return
         try:
             learner.check_growth([event for step in steps for event in step.events])
-            placed = iter(await self.append(learner, [draft for step in steps for draft in step.drafts]))
+            placements = iter(await self.append(learner, [draft for step in steps for draft in step.drafts]))
         except (Conflict, NotFound, Gone, StorageFull, Unprocessable) as refused:
             if len(steps) == 1:
                 steps[0].error = refused
@@ -285,13 +285,13 @@ class Writer:
                 step.error = error
         else:
             for step in steps:
-                step.placed = [next(placed) for _ in step.drafts]
-                for event, place in zip(step.events, step.placed, strict=True):
+                step.placements = [next(placements) for _ in step.drafts]
+                for event, place in zip(step.events, step.placements, strict=True):
                     if place.fresh and place.version > learner.version:
                         event.at = place.at
                         learner.pending[place.version] = Pending(event, 0, place.chain, place.previous)
 
-    async def append(self, learner: LoadedLearner, drafts: Sequence[Draft]) -> list[Placed]:
+    async def append(self, learner: LoadedLearner, drafts: Sequence[Draft]) -> list[Placement]:
         """Append to the log; what the store says, as what it means for the caller. Needs the learner's `order`."""
         which = "event {}: " if len(drafts) > 1 else ""
         try:
@@ -299,7 +299,7 @@ class Writer:
                 return await self._store.append(learner.log, drafts, learner.position)
             except Diverged as error:
                 await learner.diverged(error)
-                await learner.forward(learner.known)
+                await learner.forward(learner.newest)
                 return await self._store.append(learner.log, drafts, learner.position)
         except Clash as clash:
             raise Conflict(f"{which.format(clash.index)}its id was seen before with another truth") from None
@@ -321,15 +321,15 @@ class Writer:
         try:
             if step.predict is not None:
                 return [await self._predictor.one(learner, step.predict, records, "")]
-            await learner.forward(max(place.version for place in step.placed))
+            await learner.forward(max(place.version for place in step.placements))
             return [
                 await self._reply(learner, event, place)
-                for event, place in zip(step.events, step.placed, strict=True)
+                for event, place in zip(step.events, step.placements, strict=True)
             ]
         except ServiceError as error:
             return error
 
-    async def _reply(self, learner: LoadedLearner, event: Event, place: Placed) -> JSON:
+    async def _reply(self, learner: LoadedLearner, event: Event, place: Placement) -> JSON:
         outcome = event.outcome or await learner.outcome(place.version)
         reply = {"version": place.version, **outcome, "duplicate": not place.fresh}
         if not place.fresh:

@@ -30,7 +30,7 @@ __all__ = [
     "Entry",
     "Head",
     "Missing",
-    "Placed",
+    "Placement",
     "Position",
     "Record",
     "Snapshot",
@@ -68,7 +68,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Placement:
     """Where a draft is in the log. If it was there before, it is not `fresh` and its chains and its time are empty.
 
     `previous` is the chain of the entry before: whoever applies its own entry without reading it compares it with its
@@ -161,7 +161,7 @@ class Store(Protocol):
 
     async def append(
         self, log: str, drafts: Sequence[Draft], expected: Position | None = None
-    ) -> list[Placed]:
+    ) -> list[Placement]:
         """Append all drafts in order, or none: Clash, Missing, Stale, Trimmed (a retraction out of reach), Closed.
 
         With `expected`, the writer's own position, nothing is appended to another history: Diverged.

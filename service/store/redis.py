@@ -21,7 +21,7 @@ from .base import (
     Entry,
     Head,
     Missing,
-    Placed,
+    Placement,
     Position,
     Record,
     Snapshot,
@@ -80,7 +80,7 @@ class RedisStore:
 
     async def append(
         self, log: str, drafts: Sequence[Draft], expected: Position | None = None
-    ) -> list[Placed]:
+    ) -> list[Placement]:
         parts = ("meta", "log", "ids", "order", "retracted", "snapshots", "records", "expiry", "due")
         arguments: list[Argument] = [
             log,
@@ -326,17 +326,17 @@ class RedisStore:
         return await examine(self._pipes, log)
 
 
-def placements(what: str, rest: Sequence[str]) -> list[Placed]:
+def placements(what: str, rest: Sequence[str]) -> list[Placement]:
     """What the script says of an append."""
     match what:
         case "placed":
             previous, at, result = rest[0], float(rest[1]), []
             for version, fresh, chain in zip(rest[2::3], rest[3::3], rest[4::3], strict=True):
                 if fresh == "1":
-                    result.append(Placed(int(version), True, chain, previous, at))
+                    result.append(Placement(int(version), True, chain, previous, at))
                     previous = chain
                 else:
-                    result.append(Placed(int(version), False))
+                    result.append(Placement(int(version), False))
             return result
         case "clash":
             raise Clash(int(rest[0]))

@@ -18,7 +18,7 @@ from feedrank.service.contract.faults import StoreUnavailable
 from . import sqlite_file
 from . import sqlite_rows as rows
 from . import sqlite_snapshots as snapshots
-from .base import Document, Draft, Due, Entry, Head, Placed, Position, Record, Snapshot, StoreSignal
+from .base import Document, Draft, Due, Entry, Head, Placement, Position, Record, Snapshot, StoreSignal
 from .shared import Batcher, unseal
 from .sqlite_examine import examine
 from .sqlite_file import consistent, is_full, unanswered
@@ -89,7 +89,7 @@ class SqliteStore:
 
     async def append(
         self, log: str, drafts: Sequence[Draft], expected: Position | None = None
-    ) -> list[Placed]:
+    ) -> list[Placement]:
         size = sum(len(draft.body) for draft in drafts)
         self._largest = max(self._largest, size)
         return await self._write(

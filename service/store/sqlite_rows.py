@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .base import Document, Draft, Due, Entry, Head, Placed, Position, Record
+from .base import Document, Draft, Due, Entry, Head, Placement, Position, Record
 from .shared import check_entries, checksum, genesis, id_check, link, seal, unseal
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
 
@@ -81,7 +81,7 @@ def compare(db: sqlite3.Connection, name: str, log: Log, position: Position) -> 
 
 def append(
     db: sqlite3.Connection, name: str, drafts: Sequence[Draft], expected: Position | None, now: float
-) -> list[Placed]:
+) -> list[Placement]:
     """All drafts, each once, or none."""
     log = load_log(db, name)
     if log.closed:
@@ -91,12 +91,12 @@ def append(
     at = max(now, log.at)
     last, chain = log.version, log.chain
     new: dict[str, tuple[int, str]] = {}
-    placements: list[Placed] = []
+    placements: list[Placement] = []
     taken: dict[int, bytes] = {}
     for index, draft in enumerate(drafts):
         seen = earlier(db, log.id, draft, new, index)
         if seen:
-            placements.append(Placed(seen, False))
+            placements.append(Placement(seen, False))
             continue
         record = None
         if draft.take is not None:
@@ -111,7 +111,7 @@ def append(
         last += 1
         taken_sum = None if record is None else checksum(record)
         following = link(chain, last, at, checksum(draft.body), taken_sum, draft.retracts)
-        placements.append(Placed(last, True, following, chain, at))
+        placements.append(Placement(last, True, following, chain, at))
         chain = following
         new.update(dict.fromkeys(draft.ids, (last, draft.digest)))
     if last == log.version:
@@ -149,7 +149,7 @@ def earlier(
 
 
 def write(
-    db: sqlite3.Connection, log: int, place: Placed, at: float, draft: Draft, taken: bytes | None
+    db: sqlite3.Connection, log: int, place: Placement, at: float, draft: Draft, taken: bytes | None
 ) -> None:
     db.execute(
         "INSERT INTO entries (key, at, body, taken, retracts, chain) VALUES (?, ?, ?, ?, ?, ?)",

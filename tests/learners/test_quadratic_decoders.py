@@ -135,7 +135,7 @@ def test_decision_and_margin_are_those_of_a_search_of_all_decisions(name, seed, 
         return
     _, decisions, _, L, key = PROBLEMS[name]
     family, loss, ys, alphas, theta = drawn(name, m, np.random.default_rng(seed), events)
-    found = family.found(loss, theta)
+    found = family.decode(loss, theta)
     risks = {}
     for z in decisions(m):
         value = sum(a * L(z, y) for a, y in zip(alphas, ys, strict=True))
@@ -161,7 +161,7 @@ def test_decision_and_margin_are_those_of_a_search_of_all_decisions(name, seed, 
 def test_a_label_scores_the_gap_between_sets_with_and_without_it(name, seed, m, events):
     _, decisions, _, L, _ = PROBLEMS[name]
     family, loss, ys, alphas, theta = drawn(name, m, np.random.default_rng(seed), events)
-    found = family.found(loss, theta)
+    found = family.decode(loss, theta)
     risks = [(z, sum(a * L(z, y) for a, y in zip(alphas, ys, strict=True))) for z in decisions(m)]
     for j in range(m):
         gap = min(v for z, v in risks if not z[j]) - min(v for z, v in risks if z[j])
@@ -181,13 +181,13 @@ def test_items_are_sorted_as_the_search_finds(seed, m):
     )
     theta = sum(a * family.psi(y)[1] for a, y in zip(alphas, ys, strict=True))
     for loss, L in (("ndcg", lambda z, y: ndcg(z, y, K)), ("precision", precision)):
-        found = family.found(loss, theta[:, family.columns(loss)])
+        found = family.decode(loss, theta[:, family.columns(loss)])
         risks = [sum(a * L(z, y) for a, y in zip(alphas, ys, strict=True)) for z in permutations(m)]
         assert sum(a * L(found.sigma, y) for a, y in zip(alphas, ys, strict=True)) == pytest.approx(
             min(risks), abs=1e-9
         )
     for loss, L in (("ap", ap), ("pairwise-disagreement", disagreement)):
-        found = family.found(loss, family.psi(ys[0])[1][:, family.columns(loss)])
+        found = family.decode(loss, family.psi(ys[0])[1][:, family.columns(loss)])
         assert L(found.sigma, ys[0]) == pytest.approx(0.0, abs=1e-12)
     wins = family.psi(ys[0])[1][:, 3]
     assert np.allclose(wins.sum(), 0.0)
@@ -270,7 +270,7 @@ def test_past_the_cap_on_sets_all_but_the_sets_stay_exact(monkeypatch):
             assert family.set_columns.count <= 4
             _, decisions, _, L, _ = PROBLEMS[name]
             risks = [sum(a * L(z, y) for a, y in zip(alphas, ys, strict=True)) for z in decisions(4)]
-            found = family.found(loss, theta)
+            found = family.decode(loss, theta)
             assert sum(a * L(found.sigma, y) for a, y in zip(alphas, ys, strict=True)) == pytest.approx(
                 min(risks)
             )

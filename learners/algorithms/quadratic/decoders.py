@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from ...instances import Floats, Ints
 from ...kernel import times
 from ...tasks.task import lead
-from .orders import held, search
+from .orders import contributions, search
 
 __all__ = [
-    "Found",
+    "Solution",
     "average_precision",
     "block_zero_one",
     "f_score",
@@ -40,7 +40,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(slots=True)
-class Found:
+class Solution:
     """A decision; a score for each label or item; the margin, None where there is no other decision; the objective
     of a search.
     """
@@ -51,47 +51,47 @@ class Found:
     objective: float | None = None
 
 
-def weighted_zero_one(g: Floats, costs: Floats) -> Found:
+def weighted_zero_one(g: Floats, costs: Floats) -> Solution:
     """risk(z) = sum_y cost_y g_y - cost_z g_z, with g_y the estimate of P(y | x): the largest cost_z g_z."""
     scores = costs * g
-    return Found(int(scores.argmax()) if len(g) else -1, scores, lead(scores))
+    return Solution(int(scores.argmax()) if len(g) else -1, scores, lead(scores))
 
 
-def block_zero_one(g: Floats, groups: Ints) -> Found:
+def block_zero_one(g: Floats, groups: Ints) -> Solution:
     """risk = sum g - (sum of g over the block): the block with the largest sum, and the likeliest label in it.
 
     Labels of one block are the same decision to this loss, so the margin is the gap to another block. A label
     scores its block's sum, less what it lacks to the best of the block.
     """
     if not len(g):
-        return Found(-1, g, None)
+        return Solution(-1, g, None)
     sums = np.bincount(groups, weights=g).astype(np.float64)
     leaders = np.full(len(sums), -math.inf)
     np.maximum.at(leaders, groups, g)
     scores = sums[groups] + g - leaders[groups]
-    return Found(int(scores.argmax()), scores, lead(sums))
+    return Solution(int(scores.argmax()), scores, lead(sums))
 
 
-def hamming(g: Floats, one: float) -> Found:
+def hamming(g: Floats, one: float) -> Solution:
     """Mean Hamming: score_j = (2 g_j - g_1) / m, the sign of the regression on 2 y_j - 1; `one` = g_1 is that on
     1.
     """
     scores = (2.0 * g - one) / max(1, len(g))
-    return Found(scores > 0.0, scores, float(np.abs(scores).min()) if len(g) else None)
+    return Solution(scores > 0.0, scores, float(np.abs(scores).min()) if len(g) else None)
 
 
-def precision_set(g: Floats, k: int) -> Found:
+def precision_set(g: Floats, k: int) -> Solution:
     """Prec@k over the sets of k labels: the k largest g_j; the best swap of one label gives scores and margin."""
     order = np.argsort(-g, kind="stable")
     sigma = np.zeros(len(g), dtype=bool)
     sigma[order[:k]] = True
     if len(g) <= k:
-        return Found(sigma, g / k, None)
+        return Solution(sigma, g / k, None)
     last, first = g[order[k - 1]], g[order[k]]
-    return Found(sigma, (g - np.where(sigma, first, last)) / k, float(last - first) / k)
+    return Solution(sigma, (g - np.where(sigma, first, last)) / k, float(last - first) / k)
 
 
-def f_score(P: Floats, empty: float) -> Found:
+def f_score(P: Floats, empty: float) -> Solution:
     """F-score: P[j, s - 1] estimates P(j in y, |y| = s | x), `empty` P(y = 0 | x). The best set of size k is the
     top k of P W.
 
@@ -99,13 +99,13 @@ def f_score(P: Floats, empty: float) -> Found:
     """
     m = len(P)
     if not m:
-        return Found(np.zeros(0, dtype=bool), np.zeros(0), None, None)
+        return Solution(np.zeros(0, dtype=bool), np.zeros(0), None, None)
     into, without, totals, order = _f_marginals(P)
     k = int(np.concatenate(([empty], totals)).argmax())
     sigma = np.zeros(m, dtype=bool)
     sigma[order[:k, k - 1]] = True
     scores = into.max(axis=1) - np.maximum(without.max(axis=1), empty)
-    return Found(sigma, scores, float(np.abs(scores).min()))
+    return Solution(sigma, scores, float(np.abs(scores).min()))
 
 
 def f_gains(P: Floats) -> Floats:
@@ -137,18 +137,18 @@ def f_sets(P: Floats, empty: float) -> tuple[Mask, Mask]:
     """For each label j the best set with j and the best one without j, as rows of two masks."""
     m = len(P)
     into, without, _, order = _f_marginals(P)
-    found = np.zeros((2, m, m), dtype=bool)
+    sets = np.zeros((2, m, m), dtype=bool)
     for j in range(m):
         k = int(into[j].argmax()) + 1
         others = order[:, k - 1][order[:, k - 1] != j]
-        found[0, j, np.append(others[: k - 1], j)] = True
+        sets[0, j, np.append(others[: k - 1], j)] = True
         if without[j].max() > empty:
             k = int(without[j].argmax()) + 1
-            found[1, j, order[:, k - 1][order[:, k - 1] != j][:k]] = True
-    return found[0], found[1]
+            sets[1, j, order[:, k - 1][order[:, k - 1] != j][:k]] = True
+    return sets[0], sets[1]
 
 
-def seen_sets(w: Floats, member: Mask, h: Floats) -> Found:
+def seen_sets(w: Floats, member: Mask, h: Floats) -> Solution:
     """0-1 over sets: risk(z) = g_1 - w_z, where w_z estimates P(y = z | x) for the sets seen (rows of `member`), 0
     for all others.
 
@@ -164,7 +164,7 @@ def seen_sets(w: Floats, member: Mask, h: Floats) -> Found:
         taken = {member[i].tobytes() for i in np.flatnonzero(w < 0.0)}
         sigma = _nearest(h, taken)
     scores = best_in - best_out
-    return Found(sigma, scores, float(np.abs(scores).min()) if m else None)
+    return Solution(sigma, scores, float(np.abs(scores).min()) if m else None)
 
 
 def _unseen(seen: int, m: int) -> bool:
@@ -176,7 +176,7 @@ def seen_marginals(w: Floats, member: Mask) -> tuple[Floats, Floats]:
     m = member.shape[1]
     order = np.argsort(-w, kind="stable")
     ranked = member[order]
-    found = []
+    marginals = []
     for chosen in (ranked, ~ranked):
         best, free = np.full(m, -math.inf), np.ones(m, dtype=bool)
         if len(w):
@@ -184,8 +184,8 @@ def seen_marginals(w: Floats, member: Mask) -> tuple[Floats, Floats]:
             best = np.where(chosen[first, np.arange(m)], w[order[first]], -math.inf)
         if m < 63:
             free = np.count_nonzero(chosen, axis=0) < 1 << max(0, m - 1)
-        found.append(np.where(free, np.maximum(best, 0.0), best))
-    return found[0], found[1]
+        marginals.append(np.where(free, np.maximum(best, 0.0), best))
+    return marginals[0], marginals[1]
 
 
 def _nearest(h: Floats, taken: set[bytes]) -> Mask:
@@ -210,7 +210,7 @@ def _nearest(h: Floats, taken: set[bytes]) -> Mask:
                 heapq.heappush(heap, (cost - costs[last] + costs[last + 1], (*flips[:-1], last + 1)))
 
 
-def sorted_order(v: Floats, steps: Floats) -> Found:
+def sorted_order(v: Floats, steps: Floats) -> Solution:
     """risk = - sum_j v_j D_{place of j}: by falling v. `steps`[p] = D_p - D_{p+1} >= 0; places of equal D are one
     decision.
 
@@ -220,13 +220,13 @@ def sorted_order(v: Floats, steps: Floats) -> Found:
     order = np.argsort(-v, kind="stable")
     gaps = (v[order[:-1]] - v[order[1:]]) * steps[: max(0, len(v) - 1)]
     gaps = gaps[steps[: len(gaps)] > 0.0]
-    return Found(order, v, float(gaps.min()) if len(gaps) else None)
+    return Solution(order, v, float(gaps.min()) if len(gaps) else None)
 
 
-def pairwise_disagreement(D: Floats, constant: float) -> Found:
+def pairwise_disagreement(D: Floats, constant: float) -> Solution:
     """risk = constant + sum_{j < l} D[j, l] 1[l above j]: minimum feedback arc set on the upper triangle D."""
     a, Q, f = disagreement_terms(D)
-    return _found(a, Q, f, Q.sum(axis=1) - Q.sum(axis=0), constant)
+    return _best_order(a, Q, f, Q.sum(axis=1) - Q.sum(axis=0), constant)
 
 
 def disagreement_terms(D: Floats) -> tuple[Floats, Floats, Floats]:
@@ -234,12 +234,12 @@ def disagreement_terms(D: Floats) -> tuple[Floats, Floats, Floats]:
     return np.zeros(len(D)), np.triu(D, 1), np.ones(len(D))
 
 
-def average_precision(A: Floats, constant: float) -> Found:
+def average_precision(A: Floats, constant: float) -> Solution:
     """risk = constant - sum_p (1/p) (A[j, j] + sum_{l above j} A[j, l]) for j at place p; A symmetric: a quadratic
     assignment.
     """
     a, Q, f = ap_terms(A)
-    return _found(a, Q, f, a + Q.sum(axis=1), constant)
+    return _best_order(a, Q, f, a + Q.sum(axis=1), constant)
 
 
 def ap_terms(A: Floats) -> tuple[Floats, Floats, Floats]:
@@ -248,10 +248,10 @@ def ap_terms(A: Floats) -> tuple[Floats, Floats, Floats]:
     return a, A - np.diag(a), -1.0 / np.arange(1, len(A) + 1)
 
 
-def _found(a: Floats, Q: Floats, f: Floats, start: Floats, constant: float) -> Found:
+def _best_order(a: Floats, Q: Floats, f: Floats, start: Floats, constant: float) -> Solution:
     """The search from the order of falling `start`."""
     order, value, gap = search(a, Q, f, np.argsort(-start, kind="stable"))
-    return Found(order, swap_scores(order, a, Q, f), gap, constant + value)
+    return Solution(order, swap_scores(order, a, Q, f), gap, constant + value)
 
 
 def swap_scores(order: Ints, a: Floats, Q: Floats, f: Floats) -> Floats:
@@ -266,6 +266,6 @@ def swap_scores(order: Ints, a: Floats, Q: Floats, f: Floats) -> Floats:
 def swaps(order: Ints, a: Floats, Q: Floats, f: Floats) -> Floats:
     """What it costs to swap each two neighbours: at least 0 at an optimum."""
     u, v, p = order[:-1], order[1:], np.arange(max(0, len(order) - 1))
-    own = held(order, a, Q)
+    own = contributions(order, a, Q)
     lifted = own[1:] - Q[v, u]  # of the lower neighbour, without the upper one above it
     return (f[p] - f[p + 1]) * (lifted - own[:-1]) + f[p + 1] * (Q[u, v] - Q[v, u])

@@ -20,7 +20,7 @@ __all__ = ["Quadratic"]
 
 @dataclass(slots=True)
 class Decoded(Decision):
-    """A decision with its margin, found on the way."""
+    """A decision with its margin, computed on the way."""
 
     margin: float | None = None
 
@@ -56,8 +56,8 @@ class Quadratic(Model):
 
     def decide(self, x: X, loss: str | None = None) -> Decoded:
         asked = self._asked(loss)
-        found = self.family.found(asked, self.regression.predict(x, self.family.columns(asked)))
-        return Decoded(found.sigma, found.scores, objective=found.objective, margin=found.margin)
+        solution = self.family.decode(asked, self.regression.predict(x, self.family.columns(asked)))
+        return Decoded(solution.sigma, solution.scores, objective=solution.objective, margin=solution.margin)
 
     def margin(self, x: X, decision: Decision, loss: str | None = None) -> float | None:
         """gamma(x) of Eq. (18), of the estimated risk."""

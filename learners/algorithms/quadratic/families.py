@@ -22,7 +22,7 @@ from ...instances import Floats, Ints
 from ...losses import rankings as losses
 from ...weights.base import Arrays
 from . import decoders
-from .decoders import Found
+from .decoders import Solution
 from .targets import normalised_gains, relevant
 
 __all__ = ["Classes", "Family", "Items", "ranking_loss"]
@@ -56,7 +56,7 @@ class Family(ABC):
         """The columns that decoding needs."""
 
     @abstractmethod
-    def found(self, loss: str, theta: Floats) -> Found:
+    def decode(self, loss: str, theta: Floats) -> Solution:
         """The decision, from g(x) in those columns: (rows, columns)."""
 
     @abstractmethod
@@ -92,11 +92,11 @@ def groups_of(blocks: Sequence[int], labels: int) -> Ints:
     own.
     """
     numbers: dict[int, int] = {}
-    found = np.empty(labels, dtype=np.intp)
+    groups = np.empty(labels, dtype=np.intp)
     for j in range(labels):
         block = blocks[j] if j < len(blocks) else -1
-        found[j] = numbers.setdefault(block if block >= 0 else -1 - j, len(numbers))
-    return found
+        groups[j] = numbers.setdefault(block if block >= 0 else -1 - j, len(numbers))
+    return groups
 
 
 class Classes(Family):
@@ -138,7 +138,7 @@ class Classes(Family):
     def columns(self, loss: str) -> Ints:
         return np.arange(self.labels)
 
-    def found(self, loss: str, theta: Floats) -> Found:
+    def decode(self, loss: str, theta: Floats) -> Solution:
         if loss == "block-zero-one":
             return decoders.block_zero_one(theta[0], groups_of(self.blocks, self.labels))
         return decoders.weighted_zero_one(theta[0], self._costs(loss))
@@ -228,10 +228,10 @@ class Items(Family):
     def columns(self, loss: str) -> Ints:
         return np.array([self.served.index(loss)])
 
-    def found(self, loss: str, theta: Floats) -> Found:
+    def decode(self, loss: str, theta: Floats) -> Solution:
         v = theta[:, 0]
         if loss == "precision" and self.cutoff is None:
-            return Found(np.argsort(-v, kind="stable"), v, None)
+            return Solution(np.argsort(-v, kind="stable"), v, None)
         return decoders.sorted_order(v, steps_of(loss, len(v), self.cutoff))
 
     def functionals(self, loss: str, theta: Floats) -> Floats:

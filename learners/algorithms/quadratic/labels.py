@@ -16,7 +16,7 @@ from ...errors import OptionError, pointer
 from ...instances import Floats, Ints
 from ...weights.base import Arrays
 from . import decoders
-from .decoders import Found
+from .decoders import Solution
 from .families import Family, ranking_loss, steps_of
 from .targets import ABSENT, disagreements, normalised_gains, pairs, relevant
 
@@ -105,9 +105,9 @@ class Labels(Family):
     def psi(self, y: Floats) -> tuple[Ints, Floats]:
         columns, values = [], []
 
-        def add(kind: int, j: Ints, l: Ints, found: Floats) -> None:  # noqa: E741
+        def add(kind: int, j: Ints, l: Ints, entries: Floats) -> None:  # noqa: E741
             columns.append(self._join(kind, j, l))
-            values.append(found)
+            values.append(entries)
 
         for kind, of_label in ((_GAIN, normalised_gains(y, self.cutoff)), (_RELEVANT, relevant(y))):
             j = np.flatnonzero(of_label)
@@ -151,21 +151,21 @@ class Labels(Family):
         pairwise[js, ls] = g[: len(js)]
         return pairwise + np.triu(pairwise, 1).T if loss == "ap" else pairwise
 
-    def found(self, loss: str, theta: Floats) -> Found:
+    def decode(self, loss: str, theta: Floats) -> Solution:
         g = theta[0]
         if loss == "ap":
             return decoders.average_precision(self._matrix(loss, g), float(g[-1]))
         if loss == "pairwise-disagreement":
             return decoders.pairwise_disagreement(self._matrix(loss, g), float(g[-1]))
         if loss == "precision" and self.cutoff is None:
-            return Found(np.argsort(-g, kind="stable"), g, None)
+            return Solution(np.argsort(-g, kind="stable"), g, None)
         return decoders.sorted_order(g, steps_of(loss, len(g), self.cutoff))
 
     def functionals(self, loss: str, theta: Floats) -> Floats:
         if loss in _OF_LABEL:
             return np.eye(self.labels)
         # Scores are linear in the pairs once the order is fixed: read the coefficients off, one pair at a time.
-        order = self.found(loss, theta).sigma
+        order = self.decode(loss, theta).sigma
         T = np.zeros((self.labels, theta.shape[1]))
         for c in range(theta.shape[1] - 1):
             unit = np.zeros(theta.shape[1])

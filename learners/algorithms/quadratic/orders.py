@@ -17,7 +17,7 @@ import numpy as np
 
 from ...instances import Floats, Ints
 
-__all__ = ["EXACT", "Even", "Weighed", "exact", "held", "insertion", "objective", "search"]
+__all__ = ["EXACT", "Even", "Weighed", "contributions", "exact", "insertion", "objective", "search"]
 
 EXACT = 10
 # Turns of `insertion` through all items; a few are enough in practice.
@@ -26,17 +26,17 @@ TURNS = 20
 
 def objective(order: Ints, a: Floats, Q: Floats, f: Floats) -> float:
     """The sum above."""
-    return float((f * held(order, a, Q)).sum())
+    return float((f * contributions(order, a, Q)).sum())
 
 
-def held(order: Ints, a: Floats, Q: Floats) -> Floats:
+def contributions(order: Ints, a: Floats, Q: Floats) -> Floats:
     """a[sigma_p] + sum_{q < p} Q[sigma_p, sigma_q] for each place p."""
     own: Floats = a[order] + np.tril(Q[np.ix_(order, order)], -1).sum(axis=1)
     return own
 
 
 def search(a: Floats, Q: Floats, f: Floats, start: Ints) -> tuple[Ints, float, float | None]:
-    """The order found, its objective, and the gap to the next best order (beyond EXACT: to the best neighbour)."""
+    """The best order, its objective, and the gap to the next best order (beyond EXACT: to the best neighbour)."""
     return exact(a, Q, f) if len(a) <= EXACT else insertion(a, Q, f, start)
 
 
@@ -141,12 +141,12 @@ class Even(Search):
 
 
 class Weighed(Search):
-    """Any f, in O(m) a move: `own` is held(order), brought up to date with every move."""
+    """Any f, in O(m) a move: `own` is contributions(order), brought up to date with every move."""
 
     def __init__(self, a: Floats, Q: Floats, f: Floats, start: Ints) -> None:
         self.order = start.copy()
         self.a, self.Q, self.f = a, Q, f
-        self.own = held(start, a, Q)
+        self.own = contributions(start, a, Q)
 
     def moves(self, p: int) -> Floats:
         a, Q, f = self.a, self.Q, self.f

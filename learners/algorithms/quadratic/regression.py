@@ -298,10 +298,10 @@ class Regression:
 
     def nbytes(self) -> int:
         resolvent = self._resolvent()
-        held = resolvent.M.nbytes + resolvent.P.nbytes + self.support.rows.nbytes() + self.psi.nbytes()
+        size = resolvent.M.nbytes + resolvent.P.nbytes + self.support.rows.nbytes() + self.psi.nbytes()
         if self.primal is not None:
-            held += 8 * self.primal.targets * resolvent.padded
-        return held + (0 if self.basis is None else self.basis.nbytes)
+            size += 8 * self.primal.targets * resolvent.padded
+        return size + (0 if self.basis is None else self.basis.nbytes)
 
 
 def _square(F: Floats) -> Floats:

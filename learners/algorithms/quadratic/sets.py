@@ -17,7 +17,7 @@ from ...instances import Floats, Ints
 from ...kernel import times
 from ...weights.base import Arrays
 from . import decoders
-from .decoders import Found, Mask
+from .decoders import Mask, Solution
 from .families import Family, groups_of, needed
 from .targets import ABSENT, Columns, Growing, Key
 
@@ -118,7 +118,7 @@ class Sets(Family):
             return np.concatenate(([0], marginals))
         return np.concatenate(([0], marginals, self.set_columns.array))
 
-    def found(self, loss: str, theta: Floats) -> Found:
+    def decode(self, loss: str, theta: Floats) -> Solution:
         g = theta[0]
         if loss == "f-score":
             return decoders.f_score(*self._sizes_of(g))
@@ -158,22 +158,22 @@ class Sets(Family):
         rank[order] = np.arange(len(order))
         return groups, touched[first[order]], rank[owner.ravel()]
 
-    def _block(self, h: Floats, w: Floats) -> Found:
+    def _block(self, h: Floats, w: Floats) -> Solution:
         """Two sets are in one block if they meet the same groups of labels; of the best block, the set best by
         Hamming.
         """
         groups, touched, owner = self._touched()
         leaders = np.full(touched.shape[1], -np.inf)
         np.maximum.at(leaders, groups, h)
-        found = decoders.seen_sets(_sums(owner, w, len(touched)), touched, leaders)
-        inside = found.sigma[groups]
+        solution = decoders.seen_sets(_sums(owner, w, len(touched)), touched, leaders)
+        inside = solution.sigma[groups]
         leading = np.zeros(self.labels, dtype=bool)
-        for b in np.flatnonzero(found.sigma).tolist():
+        for b in np.flatnonzero(solution.sigma).tolist():
             members = np.flatnonzero(groups == b)
             leading[members[h[members].argmax()]] = True
         sigma = inside & ((h > 0.0) | leading)
         # A label in takes its group's score, one left out of a group that is touched its own, which is not above 0.
-        return Found(sigma, np.where(inside & ~sigma, h, found.scores[groups]), found.margin)
+        return Solution(sigma, np.where(inside & ~sigma, h, solution.scores[groups]), solution.margin)
 
     def functionals(self, loss: str, theta: Floats) -> Floats:
         g, m = theta[0], self.labels
@@ -200,7 +200,7 @@ class Sets(Family):
         per_block = _differences(_sums(owner, w, len(touched)), touched)
         T = np.zeros((m, len(g)))
         T[:, m + 1 :] = per_block[groups][:, owner]
-        sigma = self.found(loss, theta).sigma
+        sigma = self.decode(loss, theta).sigma
         met = np.zeros(touched.shape[1], dtype=bool)
         met[groups[sigma]] = True
         own = met[groups] & ~sigma

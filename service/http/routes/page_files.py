@@ -28,10 +28,10 @@ FILES = {
 
 def served(name: str) -> Response:
     """The file of this name."""
-    found = FILES.get(name)
-    if found is None:
+    file = FILES.get(name)
+    if file is None:
         raise NotFound(f"the page has no file {name!r}")
-    data, kind = found
+    data, kind = file
     return Response(
         data, headers={"Content-Type": f"{kind}; charset=utf-8", "Content-Security-Policy": POLICY}
     )

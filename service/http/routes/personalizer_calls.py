@@ -111,10 +111,10 @@ async def _rank(request: Request, name: str) -> Response:
 
 def flat(features: Any) -> dict[str, float]:
     """Nested features by their path: a number as it is, text and the members of a list as `path=value`."""
-    found: dict[str, float] = {}
+    sums: dict[str, float] = {}
     for name, value in _leaves("", features):
-        found[name] = found.get(name, 0.0) + value
-    return found
+        sums[name] = sums.get(name, 0.0) + value
+    return sums
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, float]]:
