@@ -21,7 +21,7 @@ from report import Report, arguments, track
 
 from feedrank.learners import ItemList, build, dump
 
-Event = tuple[Any, dict[str, Any]]
+Sample = tuple[Any, dict[str, Any]]
 Figures = tuple[float, int, int]  # microseconds a round, bytes of the learner, bytes of its snapshot
 BLOCK = 20
 VECTORS: dict[str, dict[str, Any]] = {
@@ -38,7 +38,7 @@ LISTS: dict[str, dict[str, Any]] = {
 }
 
 
-def words(features: int, labels: int, active: int) -> Iterator[Event]:
+def words(features: int, labels: int, active: int) -> Iterator[Sample]:
     """Messages of `active` words each; at first every word and every label comes once, then words of a label's own."""
     rng = np.random.default_rng(0)
     order = rng.permutation(features)
@@ -55,7 +55,7 @@ def words(features: int, labels: int, active: int) -> Iterator[Event]:
         turn += 1
 
 
-def lists(items: int, features: int) -> Iterator[Event]:
+def lists(items: int, features: int) -> Iterator[Sample]:
     """Lists of five grades that noise blurs, so that there is always something to learn."""
     rng = np.random.default_rng(0)
     w = rng.normal(size=features)
@@ -66,7 +66,7 @@ def lists(items: int, features: int) -> Iterator[Event]:
         yield ItemList.dense(ids, X), {"relevance": y}
 
 
-def measured(spec: dict[str, Any], events: Iterator[Event], warm: int, rounds: int) -> Figures:
+def measured(spec: dict[str, Any], events: Iterator[Sample], warm: int, rounds: int) -> Figures:
     """A round and a learner, after `warm` rounds."""
     learner = build(spec)
     for _ in range(warm):

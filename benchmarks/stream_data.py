@@ -17,7 +17,7 @@ from data import letor, multilabel
 
 WORD = re.compile(r"[a-z0-9']+")
 Features = Sequence[str] | Mapping[str, float]
-Truth = str | list[str]
+Answer = str | list[str]
 MAIL = ("beck-s", "kitchen-l", "lokay-m", "williams-w3")
 SETS = ("yeast", "scene", "enron", "bibtex")
 LISTS = ("mq2008", "ohsumed")
@@ -31,7 +31,7 @@ class Stream:
     group: str
     task: str
     labels: tuple[str, ...]
-    rounds: tuple[tuple[Features, Truth], ...]
+    rounds: tuple[tuple[Features, Answer], ...]
     shuffled: bool
 
     def order(self, k: int) -> Stream:
@@ -49,7 +49,7 @@ class Stream:
         """The same under another name."""
         return replace(self, name=name)
 
-    def with_rounds(self, rounds: Iterable[tuple[Features, Truth]]) -> Stream:
+    def with_rounds(self, rounds: Iterable[tuple[Features, Answer]]) -> Stream:
         """Other rounds."""
         return replace(self, rounds=tuple(rounds))
 
@@ -83,7 +83,7 @@ def _jsonl(path: Path) -> Stream:
     return Stream(head["name"], "streams", head["task"], tuple(labels), rounds, head["order"] == "random")
 
 
-def _met(rounds: Sequence[tuple[Features, Truth]]) -> list[str]:
+def _met(rounds: Sequence[tuple[Features, Answer]]) -> list[str]:
     return sorted({label for _, truth in rounds for label in ([truth] if isinstance(truth, str) else truth)})
 
 

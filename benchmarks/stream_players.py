@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stream_data import Features, Stream, Truth
+from stream_data import Answer, Features, Stream
 
 from feedrank.learners import Learner, build
 
 Said = tuple[Any, list[tuple[float, bool]]]
-Player = Callable[[Features, Truth], Said]
+Player = Callable[[Features, Answer], Said]
 
 OURS: dict[str, dict[str, Any]] = {
     "dual-ascent": {"algorithm": "dual-ascent", "update": "III", "weighting": "idf", "normalize": "auto"},
@@ -37,7 +37,7 @@ def ours(stream: Stream, settings: dict[str, Any]) -> tuple[Player, Learner]:
     learner = build(spec(stream, settings))
     sets = stream.task == "multilabel"
 
-    def play(x: Features, y: Truth) -> Said:
+    def play(x: Features, y: Answer) -> Said:
         told = learner.predict({"features": x})
         sure: list[tuple[float, bool]] = []
         if told.probabilities:
@@ -57,7 +57,7 @@ def river(stream: Stream) -> dict[str, Callable[[], Player]]:
     from river import compose, forest, linear_model, multiclass, naive_bayes, preprocessing
 
     def player(model: Any) -> Player:
-        def play(x: Features, y: Truth) -> Said:
+        def play(x: Features, y: Answer) -> Said:
             features = x if isinstance(x, dict) else dict.fromkeys(x, 1)
             said = model.predict_one(features)
             model.learn_one(features, y)
@@ -96,7 +96,7 @@ def sklearn(stream: Stream) -> dict[str, Callable[[], Player]]:
         model = SGDClassifier(loss=loss, random_state=0)
         begun = False
 
-        def play(x: Features, y: Truth) -> Said:
+        def play(x: Features, y: Answer) -> Said:
             nonlocal begun
             row = hasher.transform([x if isinstance(x, dict) else dict.fromkeys(x, 1)])
             said = model.predict(row)[0] if begun else None
@@ -109,7 +109,7 @@ def sklearn(stream: Stream) -> dict[str, Callable[[], Player]]:
     return {f"scikit-learn SGD {loss}": (lambda kind=loss: make(kind)) for loss in ("hinge", "log_loss")}
 
 
-def loss(stream: Stream, said: Any, y: Truth) -> float:
+def loss(stream: Stream, said: Any, y: Answer) -> float:
     """0-1; grades between; the share of labels that are wrong."""
     if stream.task == "multilabel":
         return len(set(said) ^ set(y)) / len(stream.labels)

@@ -1,7 +1,7 @@
 """The client library: `Client`, `AsyncClient`, typed replies, one exception tree. Mail is in `feedrank.clients.mail`."""
 
 from .client import AsyncClient, Client, Retry
-from .errors import (
+from .exceptions import (
     BadRequest,
     ClientError,
     Conflict,

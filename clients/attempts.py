@@ -12,7 +12,7 @@ import httpx
 import msgspec
 
 from .calls import Call
-from .errors import BadRequest, ClientError, InvalidResponse, NoReply, TimedOut, Unavailable, refusal
+from .exceptions import BadRequest, ClientError, InvalidResponse, NoReply, TimedOut, Unavailable, refusal
 
 __all__ = ["Answer", "Retry"]
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import msgspec
 
-from .errors import BadRequest, InvalidResponse
+from .exceptions import BadRequest, InvalidResponse
 
 T = TypeVar("T")
 JSON = Mapping[str, Any]

@@ -20,7 +20,7 @@ from feedrank import __version__
 from . import experiment_requests, requests
 from .attempts import Answer, Body, Retry, attempts
 from .calls import JSON, Call
-from .errors import BadRequest
+from .exceptions import BadRequest
 from .requests import Line, Pieces
 
 __all__ = ["AsyncClient", "Client", "Retry"]

@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from .client import Client
-from .errors import ClientError, NotFound
+from .connection import Key, Server, Store, service
+from .exceptions import ClientError, NotFound
 from .history.formats import READERS, Columns, FormatError, Line, Source, format_of
 from .history.transfer import VIEWS, Report, events, load, write
 from .letor import LetorError
-from .serving import Key, Server, Store, service
 
 import_app = typer.Typer(add_completion=False)
 export_app = typer.Typer(add_completion=False)

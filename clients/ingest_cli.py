@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from .errors import ClientError
+from .connection import Key, Server, Store, service
+from .exceptions import ClientError
 from .ingest.pump import BATCH, Pump
-from .serving import Key, Server, Store, service
 
 app = typer.Typer(add_completion=False)
 

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from .client import Client
-from .errors import ClientError
-from .serving import Key, Server, Store, service
+from .connection import Key, Server, Store, service
+from .exceptions import ClientError
 
 app = typer.Typer(help="Create learners, ask them, teach them.", no_args_is_help=True, add_completion=False)
 

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from .client import Client
+from .connection import Key, Server, Store, service
 from .mail.account import Account, AccountError, Secret, Trust, connect
 from .mail.accounts_file import Watched, read_accounts
 from .mail.bookkeeping import MailState
@@ -55,7 +56,6 @@ from .mail.sources import MessageRef, find
 from .mail.training import follow_log, sender_of
 from .mail.training import train as learn
 from .mail.undo import undo as put_back
-from .serving import Key, Server, Store, service
 
 app = typer.Typer(
     help="Sort mail into folders, learning from every move.", no_args_is_help=True, add_completion=False

@@ -17,11 +17,11 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from rich.table import Table
 
 from .client import Client
-from .errors import ClientError, NotFound, Refused
+from .connection import Key, Server, Store, service
+from .exceptions import ClientError, NotFound, Refused
 from .letor import LetorError, Query, read
-from .measures import Means
+from .ranking_measures import Means
 from .replies import Prediction
-from .serving import Key, Server, Store, service
 
 app = typer.Typer(
     help="Learn to rank from LETOR files, and measure it.", no_args_is_help=True, add_completion=False

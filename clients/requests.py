@@ -22,7 +22,7 @@ from .calls import (
     text,
     without_none,
 )
-from .errors import BadRequest, InvalidResponse, Refused, refusal
+from .exceptions import BadRequest, InvalidResponse, Refused, refusal
 from .replies import (
     Alias,
     Aliases,

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .errors import ClientError
-from .serving import Key, Server, service
+from .connection import Key, Server, service
+from .exceptions import ClientError
 
 app = typer.Typer(
     help="Rank search results, learning from clicks.", no_args_is_help=True, add_completion=False

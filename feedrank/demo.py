@@ -23,7 +23,7 @@ from typing import Annotated, Any
 import typer
 
 from feedrank.clients import Client
-from feedrank.clients.errors import ClientError, Conflict
+from feedrank.clients.exceptions import ClientError, Conflict
 
 app = typer.Typer(add_completion=False)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..client import Client
-from ..errors import Refused
+from ..exceptions import Refused
 from ..replies import Outcome
 from .formats import FormatError, Line
 

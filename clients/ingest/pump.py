@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from ..client import Client
-from ..errors import ClientError, Refused
+from ..exceptions import ClientError, Refused
 from ..replies import Outcome, Prediction
 
 JSON = dict[str, Any]

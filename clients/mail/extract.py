@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from .message import Message, read
 from .mime import without_prefixes
-from .text import plain, words
+from .words import plain, words
 
 __all__ = ["SPEC", "excerpt", "features", "of"]
 

@@ -11,7 +11,7 @@ from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientError
 
 from ..client import Client
-from ..errors import NoReply, TimedOut, Unavailable
+from ..exceptions import NoReply, TimedOut, Unavailable
 from .account import Account, AccountError, SecretError, connect
 from .bookkeeping import MailState
 from .filing import WatchSettings

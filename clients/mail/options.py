@@ -11,7 +11,7 @@ import typer
 from imapclient.exceptions import IMAPClientError
 from rich.console import Console
 
-from ..errors import ClientError, Unauthorized
+from ..exceptions import ClientError, Unauthorized
 from .account import PASSWORD, AccountError
 from .sources import SourceError
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from imapclient.exceptions import IMAPClientError
 
-from ..errors import ClientError
+from ..exceptions import ClientError
 from .account import AccountError
 from .inbox import Inbox
 

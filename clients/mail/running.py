@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from ..client import Client
-from ..errors import NotFound
+from ..exceptions import NotFound
 from .account import Account, AccountError, connect
 from .accounts_file import Watched
 from .bookkeeping import MailState

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..client import Client
-from ..errors import ClientError, NotFound, Refused
+from ..exceptions import ClientError, NotFound, Refused
 from ..replies import Outcome, Prediction
 from .bookkeeping import MailState, feedback_id
 from .extract import SPEC, features

@@ -15,7 +15,7 @@ from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientAbortError
 
 from ..client import Client
-from ..errors import Gone, NotFound
+from ..exceptions import Gone, NotFound
 from .bookkeeping import Folder, MailState, feedback_id
 from .extract import features
 from .filing import Clerk, WatchSettings, truth_known

@@ -4,8 +4,8 @@ Engines: `feedrank.clients.search.fts5`, `.tantivy_index`, `.elastic` (Elasticse
 """
 
 from .features import Features
+from .hits import Reranked, Result, Shown
 from .reranker import Counts, Reranker, prepare, spec
-from .results import Reranked, Result, Shown
 
 __all__ = [
     "Counts",

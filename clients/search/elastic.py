@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .results import Result
+from .hits import Result
 
 __all__ = ["ReplyError", "request", "results"]
 

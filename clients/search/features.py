@@ -28,7 +28,7 @@ from unicodedata import normalize
 
 from snowballstemmer import stemmer
 
-from .results import Result
+from .hits import Result
 
 __all__ = ["Features", "words"]
 

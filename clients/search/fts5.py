@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from .features import words
-from .results import Result
+from .hits import Result
 
 __all__ = ["match", "search"]
 

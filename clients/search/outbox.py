@@ -13,7 +13,7 @@ from threading import Condition, Thread
 from typing import Any
 
 from ..calls import Call
-from ..errors import ClientError, NoReply, TimedOut, Unavailable
+from ..exceptions import ClientError, NoReply, TimedOut, Unavailable
 
 __all__ = ["Outbox", "OutboxCounts"]
 

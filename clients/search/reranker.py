@@ -11,11 +11,11 @@ from typing import Any
 
 from .. import experiment_requests
 from ..client import Client
-from ..errors import ClientError
+from ..exceptions import ClientError
 from ..replies import Experiment, Prediction
 from .features import Features
+from .hits import Reranked, Result, Shown
 from .outbox import Outbox
-from .results import Reranked, Result, Shown
 
 __all__ = ["Counts", "Reranker", "prepare", "spec"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .features import words
-from .results import Result
+from .hits import Result
 
 if TYPE_CHECKING:
     import tantivy

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from .results import Reranked
+from .hits import Reranked
 
 __all__ = ["CLICKS", "Visit", "click_event", "hits", "query_id", "query_record", "visits"]
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from . import ubi
 from .features import Features
-from .results import Result
+from .hits import Result
 
 __all__ = ["Skipped", "documents", "lessons"]
 

@@ -1,6 +1,6 @@
 """Stores: one interface, on SQLite for one process and on Redis for many."""
 
-from .base import (
+from .interface import (
     Clash,
     Closed,
     Damaged,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from feedrank.service.contract.faults import StoreRefused
 from feedrank.service.contract.store_url import SCHEMES, shown
 
-from .base import Store
+from .interface import Store
 
 
 async def open_store(

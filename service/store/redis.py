@@ -10,7 +10,7 @@ from typing import Any
 from feedrank.service.contract.faults import StoreUnavailable
 
 from . import keys
-from .base import (
+from .interface import (
     Clash,
     Closed,
     Damaged,
@@ -43,7 +43,7 @@ CLOSED = 30 * 86_400  # seconds that a dropped log stays closed
 
 
 class RedisStore:
-    """See `base.Store`."""
+    """See `interface.Store`."""
 
     def __init__(self, pipes: Pipes, listener: Listener, notices: tuple[str, ...] = ()) -> None:
         self._pipes = pipes

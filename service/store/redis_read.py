@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import keys
-from .base import Damaged, Diverged, Document, Entry, Trimmed
+from .interface import Damaged, Diverged, Document, Entry, Trimmed
 from .redis_pipes import Pipes
 from .redis_records import is_live, unpack
 from .shared import check_entries, genesis, id_check, unseal

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 import time
 
-from .base import Record
+from .interface import Record
 from .shared import LENGTH, seal, unseal
 
 HEAD = struct.Struct("<dIB")

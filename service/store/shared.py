@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from hashlib import blake2b, sha1
 from typing import Generic, TypeVar
 
-from .base import Damaged, Entry
+from .interface import Damaged, Entry
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -18,7 +18,7 @@ from feedrank.service.contract.faults import StoreUnavailable
 from . import sqlite_file
 from . import sqlite_rows as rows
 from . import sqlite_snapshots as snapshots
-from .base import Document, Draft, Due, Entry, Head, Placement, Position, Record, Snapshot, StoreSignal
+from .interface import Document, Draft, Due, Entry, Head, Placement, Position, Record, Snapshot, StoreSignal
 from .shared import Batcher, unseal
 from .sqlite_examine import examine
 from .sqlite_file import consistent, is_full, unanswered
@@ -33,7 +33,7 @@ PURGE_EVERY = 60.0
 
 
 class SqliteStore:
-    """See `base.Store`. Point reads run on the loop (microseconds), long ones in a reader's thread."""
+    """See `interface.Store`. Point reads run on the loop (microseconds), long ones in a reader's thread."""
 
     notices: tuple[str, ...] = ()
 

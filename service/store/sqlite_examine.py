@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from .base import Damaged, Trimmed
+from .interface import Damaged, Trimmed
 from .shared import id_check, unseal
 from .sqlite_rows import chain_at, key, load_log, read
 from .sqlite_snapshots import find_snapshot, read_part

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .base import Document, Draft, Due, Entry, Head, Placement, Position, Record
+from .interface import Document, Draft, Due, Entry, Head, Placement, Position, Record
 from .shared import check_entries, checksum, genesis, id_check, link, seal, unseal
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
 

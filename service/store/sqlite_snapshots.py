@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
-from .base import Closed, Position, Snapshot
+from .interface import Closed, Position, Snapshot
 from .shared import genesis, seal, unseal
 from .sqlite_rows import Log, chain_at, compare, count, create_log, drop_snapshots, key, load_log
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedrank import clients
-from feedrank.clients import AsyncClient, Client, Retry, errors, experiment_requests, requests
+from feedrank.clients import AsyncClient, Client, Retry, exceptions, experiment_requests, requests
 
 OUTCOME = {
     "version": 1,
@@ -89,12 +89,12 @@ def test_ids_of_the_caller_are_kept(drive):
 @both
 def test_gives_up_after_the_attempts(drive):
     script = Script(*[503] * 4)
-    with pytest.raises(errors.Unavailable) as caught:
+    with pytest.raises(exceptions.Unavailable) as caught:
         drive(script, lambda client: client.learner("mail"))
     assert (caught.value.status, len(script.requests)) == (503, 4)
-    with pytest.raises(errors.TimedOut):
+    with pytest.raises(exceptions.TimedOut):
         drive(Script(*[httpx.ReadTimeout("slow")] * 4), lambda client: client.learner("mail"))
-    with pytest.raises(errors.NoReply, match="PUT /v1/aliases/a"):
+    with pytest.raises(exceptions.NoReply, match="PUT /v1/aliases/a"):
         drive(Script(*[httpx.ReadError("cut")] * 4), lambda client: client.alias("a", "b"))
 
 
@@ -109,16 +109,16 @@ def test_refusals_are_not_repeated(drive, status):
         "errors": [{"pointer": "/a", "detail": "b"}],
     }
     script = Script((status, problem))
-    with pytest.raises(errors.Refused) as caught:
+    with pytest.raises(exceptions.Refused) as caught:
         drive(script, lambda client: client.predict("mail", {"features": {}}))
     assert caught.value.status == status
     assert caught.value.errors == [{"pointer": "/a", "detail": "b"}]
-    assert status not in (401, 403, 404, 409, 410, 413, 422) or type(caught.value) is not errors.Refused
+    assert status not in (401, 403, 404, 409, 410, 413, 422) or type(caught.value) is not exceptions.Refused
 
 
 @both
 def test_what_must_not_arrive_twice_is_repeated_only_if_it_was_not_sent(drive):
-    with pytest.raises(errors.NoReply):
+    with pytest.raises(exceptions.NoReply):
         drive(Script(httpx.ReadError("cut"), 201), lambda client: client.restore("mail", b"file"))
     info = {
         "name": "mail",
@@ -144,15 +144,15 @@ def test_what_must_not_arrive_twice_is_repeated_only_if_it_was_not_sent(drive):
 @both
 def test_a_delete_whose_reply_was_lost_is_done(drive):
     drive(Script(httpx.ReadError("cut"), 404), lambda client: client.delete("mail"))
-    with pytest.raises(errors.NotFound):
+    with pytest.raises(exceptions.NotFound):
         drive(Script(404), lambda client: client.delete("mail"))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object()])
 def test_what_json_has_not_is_never_sent(value):
-    with pytest.raises(errors.BadRequest):
+    with pytest.raises(exceptions.BadRequest):
         requests.feedback("mail", {"features": {"a": value}, "label": "x"})
-    with pytest.raises(errors.BadRequest):
+    with pytest.raises(exceptions.BadRequest):
         requests.learner("..")
 
 
@@ -222,12 +222,12 @@ def test_all_is_what_is_public():
     assert all(hasattr(clients, name) for name in clients.__all__)
     tree = {
         name
-        for name, value in vars(errors).items()
+        for name, value in vars(exceptions).items()
         if inspect.isclass(value) and issubclass(value, Exception)
     }
-    assert tree == set(errors.__all__)
+    assert tree == set(exceptions.__all__)
     assert tree <= set(clients.__all__)
-    drawn = set(re.findall(r"\b[A-Z]\w+", errors.__doc__.split("\n\n")[1]))
+    drawn = set(re.findall(r"\b[A-Z]\w+", exceptions.__doc__.split("\n\n")[1]))
     assert tree <= drawn
 
 

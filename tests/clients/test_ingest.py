@@ -98,7 +98,7 @@ def test_while_the_service_is_away_nothing_is_acknowledged_and_then_all_is_learn
             self.calls = 0
 
         def stream(self, name, lines):
-            from feedrank.clients.errors import NoReply
+            from feedrank.clients.exceptions import NoReply
 
             self.calls += 1
             if self.calls <= 3:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import AP, ERR, RR, Qrel, ScoredDoc, nDCG
 
-from feedrank.clients import measures
+from feedrank.clients import ranking_measures as measures
 from feedrank.clients.letor import LetorError, Query, queries, read
 
 TEXT = """\

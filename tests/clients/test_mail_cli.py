@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from feedrank.clients import Client, local_socket
+from feedrank.clients.connection import service
 from feedrank.clients.mail import read
 from feedrank.clients.mail.accounts_file import read_accounts
 from feedrank.clients.mail.extract import SPEC
 from feedrank.clients.mail_cli import app
-from feedrank.clients.serving import service
 from feedrank.embedded import Embedded
 
 TOPICS = {"Work": "budget meeting report", "Travel": "flight hotel passport"}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedrank.clients.mail import features, read
-from feedrank.clients.mail import text as texts
+from feedrank.clients.mail import words as texts
 from feedrank.clients.mail.extract import excerpt
 from feedrank.clients.mail.mime import content, encoded_words, without_prefixes
 

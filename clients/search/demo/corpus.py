@@ -12,7 +12,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from .. import fts5
-from ..results import Result
+from ..hits import Result
 
 __all__ = ["Document", "Index", "documents"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...client import Client
 from ..features import Features
+from ..hits import Result
 from ..reranker import Reranker, engine_arm, prepare
-from ..results import Result
 from .corpus import Index
 
 __all__ = ["Site"]

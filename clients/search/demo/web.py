@@ -12,7 +12,7 @@ from secrets import token_urlsafe
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ...errors import ClientError
+from ...exceptions import ClientError
 from .site import Site
 
 __all__ = ["serve"]

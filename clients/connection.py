@@ -11,7 +11,7 @@ import typer
 
 from . import local_socket
 from .client import Client
-from .errors import ClientError
+from .exceptions import ClientError
 
 Server = Annotated[str | None, typer.Option(envvar="FEEDRANK_SERVER", help="URL of a running service")]
 Store = Annotated[

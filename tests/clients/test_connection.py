@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from feedrank.clients.serving import service
+from feedrank.clients.connection import service
 
 
 def test_one_of_both_must_be_named():
