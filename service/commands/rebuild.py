@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import orjson
 import typer
@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from feedrank.service.contract.faults import ServiceError
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings, SettingsError
 from feedrank.service.runtime.learner_state import LearnerState
 from feedrank.service.runtime.replay import Replay, Report
@@ -121,5 +122,5 @@ def show(result: Replay) -> None:
         print(f"{result.refused} events do not fit the other spec and were left out")
 
 
-def points(fold: LearnerState) -> dict[int, dict[str, Any]]:
+def points(fold: LearnerState) -> dict[int, JSON]:
     return {point["rounds"]: point for point in fold.history()}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 import typer
@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from feedrank.service.contract.faults import ServiceError
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.runtime import trials
 from feedrank.service.runtime.trials import Lessons, Trial
 from feedrank.service.store import Store
@@ -62,7 +63,7 @@ def sweep(
 
 def _specs(
     lessons: Lessons, grid: str | None, random: int, specs: Path | None, base: str, seed: int
-) -> list[dict[str, Any]]:
+) -> list[JSON]:
     """The learner's own spec first, then all that were asked for."""
     own = lessons.spec
     start = own | orjson.loads(base) if orjson.loads(base) else own
@@ -76,7 +77,7 @@ def _specs(
         chosen += trials.sampled(start, random, seed)
     if specs is not None:
         chosen += orjson.loads(specs.read_bytes())
-    unique: dict[bytes, dict[str, Any]] = {}
+    unique: dict[bytes, JSON] = {}
     for spec in chosen:
         unique.setdefault(orjson.dumps(spec, option=orjson.OPT_SORT_KEYS), spec)
     return list(unique.values())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
+from .json_types import JSON
 from .reply_models import Served
 from .request_models import FeedbackOne, Options, PredictOne
 
@@ -123,7 +124,7 @@ class EvaluateBody(BaseModel):
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"spec": {"task": "multiclass"}}]}
     )
-    spec: dict[str, Any] | None = None
+    spec: JSON | None = None
     learner: str | None = Field(None, description="its spec is replayed from nothing")
     policy: str | None = Field(
         None, pattern="^(uniform|first|logged)$", description="where choices were logged"
@@ -209,14 +210,14 @@ class Experiment(BaseModel):
     promoted: str | None
     version: int
     rounds_per_unit: int
-    shadow: dict[str, dict[str, Any]] = Field(description="rounds and mean of each")
+    shadow: dict[str, JSON] = Field(description="rounds and mean of each")
     better: str = Field(description="`lower` or `higher` values")
-    sample_ratio: dict[str, Any] | None = Field(description="whether units are shared out as the weights say")
+    sample_ratio: JSON | None = Field(description="whether units are shared out as the weights say")
     reason: str = Field(description="of the verdict, or why there is none")
     measure: str | None = Field(description="null until the first feedback decides")
     measure_in_words: str
     target: str = Field(description="what the intervals are about")
-    arms: dict[str, dict[str, Any]] = Field(
+    arms: dict[str, JSON] = Field(
         description="units, rounds and mean of each; in a split also rounds served, answered, and delays in seconds"
     )
     differences: list[Difference]
@@ -234,7 +235,7 @@ class Moment(BaseModel):
     """The intervals as they were after so many events, in the order of `arms`."""
 
     events: int
-    differences: list[dict[str, Any]] = Field(description="units, difference, lower and upper of each pair")
+    differences: list[JSON] = Field(description="units, difference, lower and upper of each pair")
 
 
 class Past(BaseModel):
@@ -269,7 +270,7 @@ class ExperimentOutcome(BaseModel):
     served_loss: float | None
     value: float | None
     credits: dict[str, float] | None
-    arms: dict[str, dict[str, Any]]
+    arms: dict[str, JSON]
     duplicate: bool
 
 

@@ -10,7 +10,9 @@ ServiceError
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from .json_types import JSON
 
 __all__ = [
     "Conflict",
@@ -48,9 +50,9 @@ class ServiceError(Exception):
         self.errors = [dict(error) for error in errors]
         self.headers = dict(headers or {})
 
-    def problem(self) -> dict[str, Any]:
+    def problem(self) -> JSON:
         """The RFC 9457 document of this error."""
-        document: dict[str, Any] = {
+        document: JSON = {
             "type": self.type,
             "title": self.title,
             "status": self.status,

@@ -24,9 +24,9 @@ from feedrank.learners.forms import Form
 from feedrank.learners.instances import FeatureVector, ItemList
 
 from .faults import Unprocessable
+from .json_types import JSON, Body, View
 from .settings import Settings
 
-JSON = dict[str, Any]
 Line = tuple[str, JSON]  # of a stream: ("predict" or "feedback", its body)
 
 INSTANCE = ("features", "items", "text")
@@ -68,7 +68,7 @@ def with_pointer(prefix: str = "") -> ErrorScope:
     return ErrorScope(prefix)
 
 
-def only(request: Any, fields: frozenset[str]) -> Mapping[str, Any]:
+def only(request: object, fields: frozenset[str]) -> View:
     """An object with no other fields than these."""
     # A plain dict is seen at once; asking an abstract class takes longer than all else here.
     if type(request) is not dict and not isinstance(request, Mapping):
@@ -84,7 +84,7 @@ def only(request: Any, fields: frozenset[str]) -> Mapping[str, Any]:
     return request
 
 
-def instance_of(request: Mapping[str, Any], settings: Settings) -> JSON:
+def instance_of(request: Body, settings: Settings) -> JSON:
     """The instance of a request, within the limits of size; the core reads the rest."""
     instance = {name: request[name] for name in INSTANCE if name in request}
     _limit(instance.get("features"), settings.max_features, "/features", "features an instance")
@@ -108,21 +108,21 @@ def _limit(value: Any, most: int, place: str, what: str) -> None:
         raise Unprocessable.at(place, f"at most {most} {what}")
 
 
-def truth_of(request: Mapping[str, Any]) -> JSON:
+def truth_of(request: Body) -> JSON:
     """The fields of a request that are its truth."""
     return {name: request[name] for name in truths.FIELDS if name in request}
 
 
-def served_of(request: Mapping[str, Any], form: Form) -> JSON | None:
+def served_of(request: Body, form: Form) -> JSON | None:
     """The decision that was shown, if the request says so: `{"label"}`, `{"labels"}` or `{"ranking"}`, by the task."""
     served = request.get("served")
     if served is None:
         return None
     form.decision.check(served)
-    return dict(served)
+    return dict(served) if isinstance(served, Mapping) else None
 
 
-def flag(request: Mapping[str, Any], name: str, default: bool) -> bool:
+def flag(request: Body, name: str, default: bool) -> bool:
     """A field that is true or false."""
     value = request.get(name, default)
     if not isinstance(value, bool):
@@ -130,7 +130,7 @@ def flag(request: Mapping[str, Any], name: str, default: bool) -> bool:
     return value
 
 
-def excluded(request: Mapping[str, Any], form: Form) -> list[str]:
+def excluded(request: Body, form: Form) -> list[str]:
     """The ids that must not be chosen."""
     value = request.get("exclude", [])
     if "exclude" in request and not form.chooses:
@@ -140,7 +140,7 @@ def excluded(request: Mapping[str, Any], form: Form) -> list[str]:
     return value
 
 
-def whole(request: Mapping[str, Any], name: str) -> int:
+def whole(request: Body, name: str) -> int:
     """A field that counts something; 0 if it is missing."""
     value = request.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -148,7 +148,7 @@ def whole(request: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def id_of(request: Mapping[str, Any], name: str, longest: int = LONGEST_ID) -> str | None:
+def id_of(request: Body, name: str, longest: int = LONGEST_ID) -> str | None:
     """An id that the caller chose: text, not empty, not too long."""
     value = request.get(name)
     if value is None:
@@ -160,9 +160,7 @@ def id_of(request: Mapping[str, Any], name: str, longest: int = LONGEST_ID) -> s
     return value
 
 
-def batch_of(
-    request: Mapping[str, Any], name: str, most: int, shared: frozenset[str] = frozenset()
-) -> list[Any]:
+def batch_of(request: Body, name: str, most: int, shared: frozenset[str] = frozenset()) -> list[Any]:
     """The list of a batch; fields of `shared` beside it hold for each of its objects that does not say otherwise."""
     only(request, frozenset({name}) | shared)
     values = request[name]
@@ -261,7 +259,7 @@ class Event:
         return event
 
     @classmethod
-    def _of(cls, body: Any, record: Any) -> Event:
+    def _of(cls, body: View, record: View) -> Event:
         return cls(
             body.get("truth"),
             body.get("instance", record.get("instance")),
@@ -286,19 +284,19 @@ def loads(data: bytes) -> Any:
     return orjson.loads(data) if value is None else value
 
 
-def _as_written(value: Any) -> Any:
+def _as_written(value: object) -> orjson.Fragment:
     if isinstance(value, FeatureVector) and value.json is not None:
         return orjson.Fragment(value.json)
     raise TypeError(f"{type(value).__name__} has no JSON")
 
 
-def _as_objects(value: Any) -> Any:
+def _as_objects(value: object) -> object:
     if not isinstance(value, FeatureVector):
         raise TypeError(f"{type(value).__name__} has no JSON")
     return orjson.loads(value.json or b"null")
 
 
-def encode(value: Any) -> bytes:
+def encode(value: object) -> bytes:
     """JSON, or Unprocessable where a value has no JSON that every reader understands alike."""
     try:
         return orjson.dumps(value, _as_written)
@@ -316,7 +314,7 @@ def truth_digest(truth: JSON, weight: float = 1.0) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-def request_digest(request: Mapping[str, Any]) -> str:
+def request_digest(request: Body) -> str:
     """Equal for equal requests."""
     try:
         data = orjson.dumps(request, _as_objects, option=orjson.OPT_SORT_KEYS)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
+
+from .json_types import JSON
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -105,17 +107,15 @@ class Learner(BaseModel):
     """A learner and how it is doing."""
 
     name: str
-    spec: dict[str, Any]
+    spec: JSON
     version: Count
     labels: list[str] = Field(description="in order of joining")
     features: Count
     bytes: Count
     progress: Progress
-    certificate: dict[str, Any] = Field(description="what the theory proves at this moment")
-    experts: list[dict[str, Any]] | None = Field(
-        None, description="`auto`: name, weight and mean loss of each"
-    )
-    drift: dict[str, Any] | None = Field(None, description="what the drift alarm says, where there is one")
+    certificate: JSON = Field(description="what the theory proves at this moment")
+    experts: list[JSON] | None = Field(None, description="`auto`: name, weight and mean loss of each")
+    drift: JSON | None = Field(None, description="what the drift alarm says, where there is one")
     retracting: list[Count] = Field(description="versions of events whose retraction is not done yet")
 
 
@@ -163,9 +163,9 @@ class LoggedEvent(BaseModel):
     kind: Literal["feedback", "retraction"]
     feedback_id: str | None = None
     prediction_id: str | None = None
-    instance: dict[str, Any] | None = None
-    truth: dict[str, Any] | None = None
-    served: dict[str, Any] | None = None
+    instance: JSON | None = None
+    truth: JSON | None = None
+    served: JSON | None = None
     weight: float | None = None
     retracted: bool | None = Field(None, description="of feedback: whether it was retracted")
     retracts: Count | None = Field(None, description="of a retraction: the version of the event")

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
+from .json_types import JSON
 from .spec_schema import spec_schema
 
 Text = Annotated[str, Field(min_length=1)]
@@ -31,12 +32,12 @@ SPECS = [
 ]
 
 
-def _describe(schema: dict[str, Any]) -> None:
+def _describe(schema: JSON) -> None:
     schema.clear()
     schema.update(spec_schema(), examples=SPECS)
 
 
-class Spec(RootModel[dict[str, Any]]):
+class Spec(RootModel[JSON]):
     """What a learner is; described by the registrations of the core, which also read it."""
 
     model_config = ConfigDict(json_schema_extra=_describe)
@@ -119,7 +120,7 @@ class FeedbackOne(Instance):
     labels: list[Text] | None = None
     relevance: dict[Text, Annotated[float, Field(ge=0)]] | None = None
     clicks: list[Text] | None = None
-    served: dict[str, Any] | None = Field(
+    served: JSON | None = Field(
         None,
         description="what was shown, `label`, `labels` or `ranking`, as clicks are read by it: beside an instance, or "
         "beside a prediction_id if it was not the prediction",

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 from feedrank.service.contract.store_url import SCHEMES, shown, with_password
 
+from .json_types import JSON, View
+
 PREFIX = "FEEDRANK_"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 SUFFIXES = {"k": KIB, "m": MIB, "g": GIB}
@@ -152,7 +154,7 @@ class Settings:
     def from_env(cls, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
         """Read `FEEDRANK_...`; an override that is not None wins over the environment."""
         environ = os.environ if environ is None else environ
-        values: dict[str, Any] = {}
+        values: JSON = {}
         for item in fields(cls):
             if overrides.get(item.name) is not None:
                 values[item.name] = overrides[item.name]
@@ -174,7 +176,7 @@ def _add_password(store: str, file: str) -> str:
         raise SettingsError(f"{variable('store_password_file')}: {error}") from None
 
 
-def _blame_options(message: str, overrides: Mapping[str, Any]) -> str:
+def _blame_options(message: str, overrides: View) -> str:
     """The message about a value that came from an option names that option, not the variable it overrides."""
     for name, value in overrides.items():
         if value is not None and message.startswith(variable(name)):

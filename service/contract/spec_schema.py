@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from feedrank.learners import vocabulary
 
-JSON = dict[str, Any]
+from .json_types import JSON
 
 
 def spec_schema() -> JSON:

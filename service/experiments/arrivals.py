@@ -12,11 +12,12 @@ It only withholds verdicts, so it needs no level of its own. Where rounds count 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from math import frexp, sqrt
-from typing import Any
+
+from feedrank.service.contract.json_types import JSON, View
 
 BUCKETS = 24  # up to half a second, up to 1, 2, 4, ... seconds; the last holds all that is longer
 _MOST_Z = 2.0
@@ -73,7 +74,7 @@ class Arrivals:
                 return 0.5 if bucket == 0 else 2.0**bucket
         return None
 
-    def report(self, arm: int) -> dict[str, Any]:
+    def report(self, arm: int) -> JSON:
         """What GET says of one arm."""
         return {
             "served": max(self.served[arm], self.answered[arm]),
@@ -83,9 +84,9 @@ class Arrivals:
             "delays": self.delays[arm],
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Arrivals:
+    def from_json(cls, data: View) -> Arrivals:
         return cls(**data)

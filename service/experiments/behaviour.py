@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from feedrank.service.contract.json_types import JSON, View
+
 from .assignment import hashed
 
 NAMES = ("behaviour:item", "behaviour:query", "behaviour:unit")
@@ -31,7 +33,7 @@ class Behaviour:
     pairs: dict[str, list[float]] = field(default_factory=dict)
     units: dict[str, int] = field(default_factory=dict)
 
-    def take(self, seen: Mapping[str, Any], unit: object) -> None:
+    def take(self, seen: View, unit: object) -> None:
         """One page: `seen` has the ids that were looked at, those clicked, and the hash of the query."""
         self.pages += 1
         if self.pages % HALF == 0:
@@ -78,24 +80,24 @@ class Behaviour:
             }
         return items
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         """All of it, as JSON values."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Behaviour:
+    def from_json(cls, data: View) -> Behaviour:
         """The inverse of `to_json`."""
         return cls(**data)
 
 
-def looked(record: Mapping[str, Any], feedback: Mapping[str, Any]) -> dict[str, Any] | None:
+def looked(record: View, feedback: View) -> JSON | None:
     """What the fold needs of a page with clicks; None if it has none."""
     shown: Sequence[str] = record["served"]["ranking"]
     hits = [id for id in feedback.get("clicks", ()) if id in set(shown)]
     if not hits:
         return None
     last = max(shown.index(id) for id in hits)
-    seen: dict[str, Any] = {"looked": list(shown[: last + 1])[:LONGEST], "clicked": hits[:LONGEST]}
+    seen: JSON = {"looked": list(shown[: last + 1])[:LONGEST], "clicked": hits[:LONGEST]}
     return seen | ({"query": record["query"]} if "query" in record else {})
 
 
@@ -104,7 +106,7 @@ def query_hash(seed: str, query: str) -> int:
     return hashed(seed, "query", " ".join(query.casefold().split()))
 
 
-def _fits(items: Mapping[str, Any]) -> bool:
+def _fits(items: View) -> bool:
     if not all(isinstance(items.get(name), list) for name in ("ids", "columns", "rows")):
         return False
     rows = items["rows"]
@@ -117,6 +119,6 @@ def _count(table: dict[str, list[float]], key: str, hit: float) -> None:
     _trim(table)
 
 
-def _trim(table: dict[str, Any]) -> None:
+def _trim(table: JSON) -> None:
     if len(table) > MOST:
         del table[next(iter(table))]

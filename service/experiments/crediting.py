@@ -12,13 +12,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
 from feedrank.learners import reading
 from feedrank.service.contract.faults import Conflict, Gone, NotFound, StoreUnavailable, Unprocessable
+from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import (
     CLICKS,
     FEEDBACK,
@@ -43,7 +44,6 @@ from .state import RUNNING
 from .teaching import Teaching
 
 log = logging.getLogger(__name__)
-JSON = dict[str, Any]
 FIELDS = FEEDBACK - {"served"} | {"unit", "before", "reward"}
 CLICK_WAIT = 600.0  # seconds in which clicks join, where the definition says nothing
 Pair = tuple[JSON | None, Draft]
@@ -56,7 +56,7 @@ class Crediting:
         self._store, self._settings = host.store, host.settings
         self._serving, self._teaching = serving, teaching
 
-    async def feedback(self, live: LoadedExperiment, request: Mapping[str, Any], key: str | None) -> JSON:
+    async def feedback(self, live: LoadedExperiment, request: Body, key: str | None) -> JSON:
         """As a learner's, with `reward`, and with `unit` beside an instance."""
         if "events" not in request:
             pair = await self._read(live, request, key, "")
@@ -94,9 +94,7 @@ class Crediting:
                 body = {name: event[name] for name in event if name != "record" or prediction is None}
             return event, Draft(encode(body), ids, truth_digest(stated, weight), prediction)
 
-    async def _record(
-        self, live: LoadedExperiment, request: Mapping[str, Any], prediction: str | None
-    ) -> JSON | None:
+    async def _record(self, live: LoadedExperiment, request: Body, prediction: str | None) -> JSON | None:
         """What was served: remembered, or, for an instance that is sent again, what would be served now."""
         instance = [name for name in (*INSTANCE, "unit", "before") if name in request]
         if prediction is None:
@@ -207,14 +205,15 @@ class Crediting:
 
     # Clicks, and rounds whose time to answer is over
 
-    async def clicks(self, live: LoadedExperiment, request: Mapping[str, Any]) -> JSON:
+    async def clicks(self, live: LoadedExperiment, request: Body) -> JSON:
         """Join clicks to a remembered prediction; they count together when its window is over."""
         only(request, CLICKS)
         prediction = id_of(request, "prediction_id")
         if prediction is None:
             raise Unprocessable.at("/prediction_id", "missing field `prediction_id`")
         with with_pointer():
-            reading.truth(live.specs[0], {"clicks": request.get("clicks")})
+            truth: JSON = {"clicks": request.get("clicks")}
+            reading.truth(live.specs[0], truth)
         while True:
             stored = await self._store.recall(live.log, prediction)
             if stored is None:
@@ -222,7 +221,7 @@ class Crediting:
                     raise Conflict("the window of this prediction is over: its clicks are counted")
                 raise self._unknown(live, prediction)
             record = orjson.loads(stored)
-            joined = list(dict.fromkeys([*record.get("clicks", ()), *request["clicks"]]))
+            joined = list(dict.fromkeys([*record.get("clicks", ()), *truth["clicks"]]))
             with with_pointer():
                 records.check(live, record["instance"], {"clicks": joined})
                 records.measured(live, record, {"clicks": joined})
@@ -273,7 +272,7 @@ class Crediting:
 
     # Retracting
 
-    async def retract(self, live: LoadedExperiment, request: Mapping[str, Any]) -> JSON:
+    async def retract(self, live: LoadedExperiment, request: Body) -> JSON:
         """`{"version", "retracted", "duplicate", "state"}`; the event leaves the arms and the figures."""
         only(request, RETRACT)
         ids = {field: value for field in sorted(RETRACT) if (value := id_of(request, field)) is not None}

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 
@@ -24,13 +23,13 @@ from feedrank.learners.inference.confidence import Capital, lower_bounds
 from feedrank.learners.inference.off_policy import LoggedChoice, RunningGuess, ValueEstimate
 from feedrank.learners.learner import Learner
 from feedrank.service.contract.faults import Conflict, Unprocessable
+from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import only, whole, with_pointer
 from feedrank.service.runtime import Host
 
 from . import measures
 from .measures import Measure
 
-JSON = dict[str, Any]
 FIELDS = frozenset({"spec", "learner", "policy", "measure", "confidence", "until"})
 POLICIES = ("uniform", "first", "logged")
 LONGEST = 20_000  # events that one request may replay
@@ -167,7 +166,7 @@ class Evaluation:
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    async def __call__(self, name: str, request: Mapping[str, Any]) -> JSON:
+    async def __call__(self, name: str, request: Body) -> JSON:
         """The trial's report, or Conflict where the log cannot tell."""
         only(request, FIELDS)
         info = await self._host.info(name)
@@ -186,7 +185,7 @@ class Evaluation:
             raise Conflict("the log is empty: there is nothing to go by")
         return {"learner": info["name"], "confidence": 1 - alpha, **trial.report(alpha)}
 
-    async def candidate(self, request: Mapping[str, Any], own: JSON) -> Learner | str:
+    async def candidate(self, request: Body, own: JSON) -> Learner | str:
         """A fresh learner of the spec that was named, or the policy."""
         stated = [name for name in ("spec", "learner", "policy") if request.get(name) is not None]
         if len(stated) != 1:
@@ -209,7 +208,7 @@ class Evaluation:
         return learner
 
     def _trial(
-        self, spec: JSON, candidate: Learner | str, request: Mapping[str, Any], event: JSON
+        self, spec: JSON, candidate: Learner | str, request: Body, event: JSON
     ) -> ReplayTrial | ChoiceTrial:
         """What this kind of log allows."""
         if "reward" in event["truth"]:
@@ -266,7 +265,7 @@ def _readable(trial: ReplayTrial | ChoiceTrial, event: JSON) -> JSON:
     }
 
 
-def confidence_of(request: Mapping[str, Any]) -> float:
+def confidence_of(request: Body) -> float:
     """alpha of a request."""
     value = request.get("confidence", 0.95)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.5 < value < 1:

@@ -25,14 +25,13 @@ probing (`alarm`): somebody clicks at will.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from feedrank.learners.inference.confidence import BETS, Capital
 from feedrank.learners.kernel import elementary
+from feedrank.service.contract.json_types import JSON, View
 
 FIRST, DRAFT, SECOND = "first", "draft", "second"
 PROBE, WATCH, ALARM, BUDGET = 0.15, 0.06, 0.001, 5.0
@@ -98,7 +97,7 @@ class Handover:
     def _count(self, key: str) -> int:
         return self.counts[0].get(key, 0) + self.counts[1].get(key, 0)
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def take(self, event: View) -> None:
         """One page with feedback; it is evidence if it has `credits`."""
         if self.events and self.events % GENERATION == 0:
             self.counts, self.crowded = [{}, self.counts[0]], [0, self.crowded[0]]
@@ -145,7 +144,7 @@ class Handover:
         self.detector, self.proved, self.balance = 1.0, False, -BUDGET
         self.restarts += 1
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> JSON:
         """What GET says."""
         drafted, second = self.shares
         return {
@@ -160,7 +159,7 @@ class Handover:
             "alarm": self.alarm,
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         """All of it, as JSON values."""
         return {
             "mantissa": b64encode(self.capital.mantissa.astype("<f8").tobytes()).decode(),
@@ -169,7 +168,7 @@ class Handover:
         }
 
     @classmethod
-    def from_json(cls, alpha: float, data: Mapping[str, Any]) -> Handover:
+    def from_json(cls, alpha: float, data: View) -> Handover:
         """The inverse of `to_json`."""
         shape = (len(STARTS), len(BETS))
         capital = Capital(

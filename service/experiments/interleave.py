@@ -15,10 +15,11 @@ the first round in which an arm could go short, the list is filled up as before,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+
+from feedrank.service.contract.json_types import View
 
 from .assignment import words
 
@@ -125,7 +126,7 @@ def _ways_with(masks: tuple[int, ...], counts: tuple[int, ...], places: int, pla
     return counts[kind] * _ways(without, fewer, 0, places - 1)
 
 
-def restored(data: Mapping[str, Any]) -> Drafted:
+def restored(data: View) -> Drafted:
     """A draft out of its record; one of release 0.1 credits each place to the arm that brought it."""
     if "credits" in data:
         return Drafted(**data)

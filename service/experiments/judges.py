@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from feedrank.learners.inference.confidence import Floats
 from feedrank.learners.losses import rankings
+from feedrank.service.contract.json_types import View
 
 MISTAKE = "mistake"  # of label rankings by dual ascent: 1 if an irrelevant label stands above a relevant one
 
@@ -36,7 +36,7 @@ class Loss:
         return next((block[0] for block in self.blocks if label in block), label)
 
 
-def judge(loss: Loss, served: Mapping[str, Any], feedback: Mapping[str, Any]) -> float | None:
+def judge(loss: Loss, served: View, feedback: View) -> float | None:
     """L in [0, 1] of `label`, `labels` or `ranking`; `items` are the ids of a list, `known` counts the labels."""
     if "ranking" in served:
         return _of_order(loss, served, feedback)
@@ -80,7 +80,7 @@ def _of_set(loss: Loss, sigma: set[str], y: set[str], known: int) -> float:
             return float(b + c > 0)
 
 
-def _of_order(loss: Loss, served: Mapping[str, Any], feedback: Mapping[str, Any]) -> float:
+def _of_order(loss: Loss, served: View, feedback: View) -> float:
     """The order is that of the served list, so its own indices are 0, 1, ...; what was not shown stands behind it."""
     shown = list(served["ranking"])
     grades = _grades(feedback)
@@ -90,7 +90,7 @@ def _of_order(loss: Loss, served: Mapping[str, Any], feedback: Mapping[str, Any]
     return _ORDERS[loss.name](np.array([grades.get(name, 0.0) for name in shown]), loss.cutoff)
 
 
-def _grades(feedback: Mapping[str, Any]) -> dict[str, float]:
+def _grades(feedback: View) -> dict[str, float]:
     if "relevance" in feedback:
         return {name: float(grade) for name, grade in feedback["relevance"].items()}
     return dict.fromkeys(feedback.get("labels", [feedback.get("label")]), 1.0)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from array import array
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from math import isnan, nan, sqrt
@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from feedrank.learners.inference.confidence import BETS, Capital
+from feedrank.service.contract.json_types import JSON, View
 
 LEVELS = 16
 _RIDGE = 0.25
@@ -233,7 +234,7 @@ class UnitLevels:
         for pair, (i, j) in enumerate(combinations(range(self.width), 2)):
             yield pair, i, j
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         return {
             "levels": [
                 {
@@ -251,7 +252,7 @@ class UnitLevels:
             "totals": _packed(np.array(self.totals, dtype="<f8")),
         }
 
-    def load(self, data: Mapping[str, Any]) -> UnitLevels:
+    def load(self, data: View) -> UnitLevels:
         """Itself, as it was when it was written."""
         self.levels = [_level(level) for level in data["levels"]]
         self.slots = {unit: slot for slot, unit in enumerate(_unpacked(data["units"], "<u8"))}
@@ -260,7 +261,7 @@ class UnitLevels:
         return self
 
 
-def _level(data: Mapping[str, Any]) -> Level:
+def _level(data: View) -> Level:
     capital = Capital(
         np.array(_unpacked(data["mantissa"], "<f8")).reshape(-1, len(BETS)),
         np.array(_unpacked(data["exponent"], "<i8"), dtype=np.int64).reshape(-1, len(BETS)),

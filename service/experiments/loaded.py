@@ -9,14 +9,14 @@ whoever has them; an arm that has learned one already knows its id.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 import orjson
 
 from feedrank.learners.errors import SnapshotError
+from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime.folding import Counts, Recipe
 from feedrank.service.runtime.follower import Follower
@@ -34,8 +34,6 @@ LOOK_BACK = (
 )
 UNIT = 160  # bytes of a unit in memory
 EMPTY = 65_536  # bytes of an experiment without units
-
-JSON = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -126,7 +124,7 @@ class LoadedExperiment(Follower[ExperimentFold, LoggedRound]):
         name: str,
         log: str,
         plan: Plan,
-        specs: Sequence[Mapping[str, Any]],
+        specs: Sequence[View],
         store: Store,
         worker: Worker,
         settings: Settings,

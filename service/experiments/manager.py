@@ -11,13 +11,13 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import orjson
 
 from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
+from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import flag, only
 from feedrank.service.contract.naming import check_limit, every_name
 from feedrank.service.runtime import Host
@@ -35,7 +35,6 @@ from .plan import Plan
 from .serving import Serving
 from .teaching import Teaching
 
-JSON = dict[str, Any]
 KIND = "experiment"
 IDLE = 900.0  # seconds after which an experiment that nobody asks for leaves memory
 TIDIED = 1.0  # seconds between two looks at who may leave
@@ -84,7 +83,7 @@ class Experiments:
         """The names of those in memory, the least recently used first."""
         return list(self._live)
 
-    async def create(self, name: str, definition: Mapping[str, Any]) -> tuple[JSON, bool]:
+    async def create(self, name: str, definition: Body) -> tuple[JSON, bool]:
         """Make an experiment: (info, True); (info, False) if it is there and equal; Conflict if it is another."""
         plan, specs = await self._plan(name, definition)
         while True:
@@ -107,7 +106,7 @@ class Experiments:
                 continue
             return await self.info(name), True
 
-    async def _plan(self, name: str, definition: Mapping[str, Any]) -> tuple[Plan, list[JSON]]:
+    async def _plan(self, name: str, definition: Body) -> tuple[Plan, list[JSON]]:
         arms, shadow = plans.names(definition)
         specs = []
         for place, own in (("arms", arms), ("shadow", shadow)):
@@ -183,27 +182,27 @@ class Experiments:
                 f"the experiment {name!r} is being deleted or made anew by somebody else"
             ) from None
 
-    async def predict(self, name: str, request: Mapping[str, Any]) -> JSON:
+    async def predict(self, name: str, request: Body) -> JSON:
         """As a learner's, with `"unit"`."""
         async with self._use(name) as live:
             return await self._serving(live, request)
 
-    async def feedback(self, name: str, request: Mapping[str, Any], key: str | None = None) -> JSON:
+    async def feedback(self, name: str, request: Body, key: str | None = None) -> JSON:
         """As a learner's; credits the arms and teaches them."""
         async with self._use(name) as live:
             return await self._crediting.feedback(live, request, key)
 
-    async def clicks(self, name: str, request: Mapping[str, Any]) -> JSON:
+    async def clicks(self, name: str, request: Body) -> JSON:
         """As a learner's: clicks join until the window of their prediction is over."""
         async with self._use(name) as live:
             return await self._crediting.clicks(live, request)
 
-    async def retract(self, name: str, request: Mapping[str, Any]) -> JSON:
+    async def retract(self, name: str, request: Body) -> JSON:
         """As a learner's; out of the arms and out of the figures."""
         async with self._use(name) as live:
             return await self._crediting.retract(live, request)
 
-    async def evaluate(self, name: str, request: Mapping[str, Any]) -> JSON:
+    async def evaluate(self, name: str, request: Body) -> JSON:
         """What another ranker would have earned on an interleaved log: clicks on what it would have put first."""
         only(request, frozenset({"spec", "learner", "policy", "confidence"}))
         async with self._use(name) as live:
@@ -231,7 +230,7 @@ class Experiments:
             await self._crediting.note(live, {"kind": step})
         return await self.info(name)
 
-    async def promote(self, name: str, request: Mapping[str, Any]) -> JSON:
+    async def promote(self, name: str, request: Body) -> JSON:
         """Switch the alias to the winner (or to the `arm` named) at once for all replicas, and stop."""
         only(request, frozenset({"arm", "alias", "override"}))
         async with self._use(name) as live:
@@ -242,7 +241,7 @@ class Experiments:
             await self._crediting.note(live, {"kind": "promote", "arm": arm, "alias": alias})
         return await self.info(name)
 
-    def _winner(self, live: LoadedExperiment, request: Mapping[str, Any]) -> tuple[str, str]:
+    def _winner(self, live: LoadedExperiment, request: Body) -> tuple[str, str]:
         """The arm to promote and the alias to switch; Conflict where the figures do not allow it."""
         report = verdict.report(live.plan, live.figures)
         arm, alias = request.get("arm", report["verdict"]), request.get("alias", live.plan.alias)

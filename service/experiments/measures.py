@@ -15,12 +15,12 @@ Intervals that hold at every look need bounded values: `judges` says how losses 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from feedrank.learners import forms, registry
 from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.contract.json_types import View
 
 from .judges import MISTAKE, Loss, judge
 
@@ -74,7 +74,7 @@ class Measure:
         return f"{_WORDS.get(self.name, self.name)}{within}, {direction} is better"
 
 
-def read(text: Any, specs: Sequence[Mapping[str, Any]], method: str, place: str = "/measure") -> Measure:
+def read(text: object, specs: Sequence[View], method: str, place: str = "/measure") -> Measure:
     """The measure of a definition; `specs` are those of the arms, which have one task."""
     task = specs[0]["task"]
     if not isinstance(text, str):
@@ -99,7 +99,7 @@ def read(text: Any, specs: Sequence[Mapping[str, Any]], method: str, place: str 
     return Measure(name, cutoff, _loss(name, cutoff, specs, place) if name in losses else None)
 
 
-def defaults(specs: Sequence[Mapping[str, Any]], method: str) -> dict[str, Measure]:
+def defaults(specs: Sequence[View], method: str) -> dict[str, Measure]:
     """The measure for each kind of feedback that a definition without one may get."""
     task = specs[0]["task"]
     if method == "interleave":
@@ -118,12 +118,12 @@ def defaults(specs: Sequence[Mapping[str, Any]], method: str) -> dict[str, Measu
     }
 
 
-def kind_of(truth: Mapping[str, Any]) -> str:
+def kind_of(truth: View) -> str:
     """What the feedback holds: clicks, or labels and grades."""
     return CLICKED if "clicks" in truth else GRADED
 
 
-def check_fit(measure: Measure, feedback: Mapping[str, Any]) -> None:
+def check_fit(measure: Measure, feedback: View) -> None:
     """Refuse feedback that the measure cannot judge, and say what to use instead."""
     if measure.is_loss and "clicks" in feedback:
         raise Unprocessable.at(
@@ -136,7 +136,7 @@ def check_fit(measure: Measure, feedback: Mapping[str, Any]) -> None:
         raise Unprocessable.at("/reward", "missing field `reward`, which this experiment measures")
 
 
-def _own_loss(specs: Sequence[Mapping[str, Any]], place: str) -> Measure:
+def _own_loss(specs: Sequence[View], place: str) -> Measure:
     names = {_loss_of(spec) for spec in specs}
     if len(names) > 1:
         each = ", ".join(sorted(f"{name}@{cutoff}" if cutoff else name for name, cutoff in names))
@@ -145,7 +145,7 @@ def _own_loss(specs: Sequence[Mapping[str, Any]], place: str) -> Measure:
     return Measure(name, cutoff, _loss(name, cutoff, specs, place))
 
 
-def _loss_of(spec: Mapping[str, Any]) -> tuple[str, int | None]:
+def _loss_of(spec: View) -> tuple[str, int | None]:
     """The name and cutoff of what a learner loses."""
     if spec["algorithm"] == "dual-ascent":
         return ("zero-one" if spec["task"] in ("multiclass", "binary") else MISTAKE), None
@@ -153,7 +153,7 @@ def _loss_of(spec: Mapping[str, Any]) -> tuple[str, int | None]:
     return name or forms.of(spec["task"]).loss, spec.get("cutoff")
 
 
-def _loss(name: str, cutoff: int | None, specs: Sequence[Mapping[str, Any]], place: str) -> Loss:
+def _loss(name: str, cutoff: int | None, specs: Sequence[View], place: str) -> Loss:
     if name == "precision" and cutoff is None:
         raise Unprocessable.at(place, "precision needs a cutoff, such as `precision@10`")
     task = specs[0]["task"]
@@ -169,7 +169,7 @@ def _loss(name: str, cutoff: int | None, specs: Sequence[Mapping[str, Any]], pla
     return Loss(task, name, cutoff, labels, stated[0] if stated else {})
 
 
-def value(measure: Measure, served: Mapping[str, Any], feedback: Mapping[str, Any]) -> float | None:
+def value(measure: Measure, served: View, feedback: View) -> float | None:
     """The value of one round; None if the feedback holds nothing of the kind.
 
     `served` holds the decision, `label`, `labels` or `ranking` (names, best first), the `items` of a list, and how many
@@ -190,7 +190,7 @@ def value(measure: Measure, served: Mapping[str, Any], feedback: Mapping[str, An
     return sum(place <= within for place in places) / within
 
 
-def credited(measure: Measure, ranking: Sequence[str], feedback: Mapping[str, Any]) -> list[int] | None:
+def credited(measure: Measure, ranking: Sequence[str], feedback: View) -> list[int] | None:
     """The places (from 0) of a drafted list that earn credit: the clicked ones among the first k, or the first click."""
     hits = clicked(feedback)
     if hits is None:
@@ -199,7 +199,7 @@ def credited(measure: Measure, ranking: Sequence[str], feedback: Mapping[str, An
     return places[:1] if measure.name == RANK else places
 
 
-def clicked(feedback: Mapping[str, Any]) -> set[str] | None:
+def clicked(feedback: View) -> set[str] | None:
     """The names that were clicked, or graded above 0; None if the feedback holds no truth."""
     for field_ in ("clicks", "labels"):
         if field_ in feedback:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
-from typing import Any
+from math import isfinite, nan
 
 from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.contract.json_types import JSON, Body, View
 
 from . import measures
 from .assignment import Assignment, shares
@@ -80,7 +80,7 @@ class Plan:
         """The weights as probabilities."""
         return tuple(shares(self.weights))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         """The definition as GET shows it, with all defaults."""
         return {
             "arms": list(self.arms),
@@ -102,7 +102,7 @@ class Plan:
         }
 
 
-def names(definition: Any) -> tuple[list[str], list[str]]:
+def names(definition: object) -> tuple[list[str], list[str]]:
     """The arms and the shadow arms of a definition, before their learners are known."""
     if not isinstance(definition, Mapping):
         raise Unprocessable.at("", "a definition must be an object")
@@ -119,7 +119,7 @@ def names(definition: Any) -> tuple[list[str], list[str]]:
     return arms, shadow
 
 
-def read(name: str, definition: Mapping[str, Any], specs: Sequence[Mapping[str, Any]]) -> Plan:
+def read(name: str, definition: Body, specs: Sequence[View]) -> Plan:
     """The full plan; `specs` are those of the arms and then of the shadow arms."""
     arms, shadow = names(definition)
     task = specs[0]["task"]
@@ -170,7 +170,7 @@ def read(name: str, definition: Mapping[str, Any], specs: Sequence[Mapping[str, 
     )
 
 
-def _handover(definition: Mapping[str, Any], method: str, arms: int) -> bool:
+def _handover(definition: Body, method: str, arms: int) -> bool:
     """Whether the second arm takes over from the first as evidence allows."""
     wanted = _flag(definition, "handover")
     if wanted and (method != "interleave" or arms != 2):
@@ -180,7 +180,7 @@ def _handover(definition: Mapping[str, Any], method: str, arms: int) -> bool:
     return wanted
 
 
-def _flag(definition: Mapping[str, Any], place: str) -> bool:
+def _flag(definition: Body, place: str) -> bool:
     value = definition.get(place, False)
     if not isinstance(value, bool):
         raise Unprocessable.at(f"/{place}", "must be true or false")
@@ -193,7 +193,7 @@ def _text(each: Mapping[str, Measure]) -> str | None:
     return texts.pop() if len(texts) == 1 else None
 
 
-def _window(definition: Mapping[str, Any], losses: bool) -> tuple[float | None, float | None]:
+def _window(definition: Body, losses: bool) -> tuple[float | None, float | None]:
     """(`wait`, `default`): no answer counts 0 where more is better; what it is as a loss, only the caller knows."""
     if definition.get("wait") is None:
         if definition.get("default") is not None:
@@ -210,7 +210,7 @@ def _window(definition: Mapping[str, Any], losses: bool) -> tuple[float | None, 
     return wait, float(default)
 
 
-def _guardrails(definition: Any, specs: Sequence[Mapping[str, Any]], method: str) -> tuple[Guardrail, ...]:
+def _guardrails(definition: object, specs: Sequence[View], method: str) -> tuple[Guardrail, ...]:
     if definition is None:
         return ()
     if not isinstance(definition, list) or len(definition) > MOST_GUARDRAILS:
@@ -230,21 +230,21 @@ def _guardrails(definition: Any, specs: Sequence[Mapping[str, Any]], method: str
     return tuple(guardrails)
 
 
-def _names(definition: Mapping[str, Any], place: str) -> list[str]:
+def _names(definition: Body, place: str) -> list[str]:
     value = definition.get(place, [])
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise Unprocessable.at(f"/{place}", "must be a list of learners' names")
     return value
 
 
-def _choice(definition: Mapping[str, Any], place: str, *options: str) -> str:
+def _choice(definition: Body, place: str, *options: str) -> str:
     value = definition.get(place, options[0])
     if value not in options:
         raise Unprocessable.at(f"/{place}", f"must be one of {', '.join(options)}")
     return str(value)
 
 
-def _learn(definition: Mapping[str, Any], arms: Sequence[str]) -> str | tuple[str, ...]:
+def _learn(definition: Body, arms: Sequence[str]) -> str | tuple[str, ...]:
     """`all`, `served`, or the arms that learn: the others stay as they are, as a baseline does."""
     if not isinstance(definition.get("learn"), list):
         return _choice(definition, "learn", "all", "served")
@@ -255,7 +255,7 @@ def _learn(definition: Mapping[str, Any], arms: Sequence[str]) -> str | tuple[st
 
 
 def _number(
-    definition: Mapping[str, Any],
+    definition: Body,
     place: str,
     default: float,
     *,
@@ -264,14 +264,14 @@ def _number(
     most: float = float("inf"),
 ) -> float:
     value = definition.get(place, default)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not (above < value < below and value <= most):
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else nan
+    if not (above < number < below and number <= most):
         limit = f"below {below:g}" if isfinite(below) else f"at most {most:g}"
         raise Unprocessable.at(f"/{place}", f"must be a number above {above:g} and {limit}")
-    return float(value)
+    return float(number)
 
 
-def _weights(definition: Any, arms: Sequence[str]) -> list[float]:
+def _weights(definition: object, arms: Sequence[str]) -> list[float]:
     if definition is None:
         return [1.0] * len(arms)
     if not isinstance(definition, Mapping) or set(definition) != set(arms):

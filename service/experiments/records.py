@@ -7,17 +7,15 @@ event   {"kind": "feedback", "truth", "record", "unit"?, and "arm", "value" or "
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from feedrank.learners import forms, reading
 from feedrank.service.contract import messages
 from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.contract.json_types import JSON, Body
 
 from . import behaviour, interleave, measures
 from .loaded import LoadedExperiment
 from .measures import Measure
-
-JSON = dict[str, Any]
 
 
 def lesson_id(live: LoadedExperiment, version: int) -> str:
@@ -70,14 +68,14 @@ def unanswered(live: LoadedExperiment, record: JSON, now: float) -> JSON:
     return {"kind": "unanswered", "truth": {}, "record": record, **timed, **judged}
 
 
-def top_of(request: Mapping[str, Any]) -> int | None:
+def top_of(request: Body) -> int | None:
     top = request.get("top")
     if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
         raise Unprocessable.at("/top", "must be a whole number of at least 1")
     return top
 
 
-def truth_of(live: LoadedExperiment, request: Mapping[str, Any]) -> JSON:
+def truth_of(live: LoadedExperiment, request: Body) -> JSON:
     """What the arms learn from: a reward is that only where they choose, elsewhere it is the experiment's own."""
     accepted = forms.of(live.specs[0]["task"]).truths
     return {
@@ -87,7 +85,7 @@ def truth_of(live: LoadedExperiment, request: Mapping[str, Any]) -> JSON:
     }
 
 
-def offset_of(request: Mapping[str, Any]) -> int:
+def offset_of(request: Body) -> int:
     """How many places of the list stand on pages before this one."""
     offset = request.get("offset", 0)
     if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
@@ -105,7 +103,7 @@ def page_of(instance: JSON, shown: Sequence[str]) -> JSON:
     return {**instance, "items": [item for item in items or () if item["id"] in wanted]}
 
 
-def reward_of(live: LoadedExperiment, request: Mapping[str, Any]) -> float | None:
+def reward_of(live: LoadedExperiment, request: Body) -> float | None:
     reward = request.get("reward")
     if reward is None:
         return None
@@ -119,7 +117,7 @@ def reward_of(live: LoadedExperiment, request: Mapping[str, Any]) -> float | Non
     return float(reward)
 
 
-def before_of(request: Mapping[str, Any]) -> float | None:
+def before_of(request: Body) -> float | None:
     """What was known of the unit before the experiment, such as its mean value in the weeks before."""
     before = request.get("before")
     if before is None:

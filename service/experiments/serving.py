@@ -10,12 +10,13 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TypeVar
 
 import orjson
 
 from feedrank.learners import forms
 from feedrank.service.contract.faults import Conflict, ServiceError, Unprocessable
+from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import (
     INSTANCE,
     LONGEST_PREDICTION_ID,
@@ -40,10 +41,10 @@ from .handover import DRAFT, SECOND
 from .loaded import LoadedExperiment
 from .state import RUNNING, grace
 
-JSON = dict[str, Any]
 FIELDS = PREDICT | {"unit", "before", "query", "offset"}
 _OWN = ("unit", "before", "query", "offset")
 LONGEST_QUERY = 2000
+T = TypeVar("T")
 
 
 class Serving:
@@ -52,7 +53,7 @@ class Serving:
     def __init__(self, host: Host) -> None:
         self._host, self._store, self._settings = host, host.store, host.settings
 
-    async def __call__(self, live: LoadedExperiment, request: Mapping[str, Any]) -> JSON:
+    async def __call__(self, live: LoadedExperiment, request: Body) -> JSON:
         """As a learner's, with `unit`."""
         done = []
         if "instances" in request:
@@ -71,9 +72,7 @@ class Serving:
             replies = [_repeated(reply, first) for reply in replies]
         return {"predictions": replies} if "instances" in request else replies[0]
 
-    async def _one(
-        self, live: LoadedExperiment, request: Mapping[str, Any]
-    ) -> tuple[JSON, str | None, Record]:
+    async def _one(self, live: LoadedExperiment, request: Body) -> tuple[JSON, str | None, Record]:
         """(reply, prediction id if it is to be remembered, record); the arm refuses what it does not know."""
         remember = flag(request, "remember", True)
         own, now = id_of(request, "prediction_id", LONGEST_PREDICTION_ID), time.time()
@@ -101,7 +100,7 @@ class Serving:
             Record(encode({**record, "at": now, "owner": ["experiment", live.name]}), digest, due),
         )
 
-    async def decide(self, live: LoadedExperiment, request: Mapping[str, Any], id: str) -> tuple[JSON, JSON]:
+    async def decide(self, live: LoadedExperiment, request: Body, id: str) -> tuple[JSON, JSON]:
         """What is served to the request's unit, and the record of it."""
         plan, unit = live.plan, id_of(request, "unit")
         seat = id if unit is None else unit
@@ -158,7 +157,7 @@ class Serving:
             record["beyond_cap"] = True
         return int(mode == SECOND), coins
 
-    def _extend(self, live: LoadedExperiment, asked: JSON, request: Mapping[str, Any], record: JSON) -> None:
+    def _extend(self, live: LoadedExperiment, asked: JSON, request: Body, record: JSON) -> None:
         """Add to the items what users did with them before."""
         query = request.get("query")
         if query is not None and (not isinstance(query, str) or len(query) > LONGEST_QUERY):
@@ -186,7 +185,7 @@ class Serving:
             None if page[1] is None else page[0] + page[1],
         )
         drafted = interleave.Drafted(
-            *(_page(each, *page) for each in (drafted.names, drafted.teams, drafted.credits))
+            _page(drafted.names, *page), _page(drafted.teams, *page), _page(drafted.credits, *page)
         )
         record["drafted"] = asdict(drafted)
         record["served"] = {"ranking": drafted.names}
@@ -213,7 +212,7 @@ class Serving:
             return None
 
 
-def _page(entries: list[Any], offset: int, top: int | None) -> list[Any]:
+def _page(entries: list[T], offset: int, top: int | None) -> list[T]:
     """The places of a list that are shown."""
     return entries[offset:] if top is None else entries[offset : offset + top]
 

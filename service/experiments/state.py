@@ -12,10 +12,10 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from heapq import heappop, heappush
-from typing import Any
+
+from feedrank.service.contract.json_types import JSON, View
 
 from .arrivals import Arrivals
 from .behaviour import Behaviour
@@ -64,7 +64,7 @@ class State:
     promoted: str | None = None
     feedback: str | None = None
     now: float = 0.0
-    waiting: list[tuple[float, int, dict[str, Any]]] = field(default_factory=list)
+    waiting: list[tuple[float, int, JSON]] = field(default_factory=list)
     trace: Trace = field(default_factory=Trace)
     handover: Handover | None = None
     behaviour: Behaviour | None = None
@@ -88,7 +88,7 @@ class State:
         """The levels of the measure that decides."""
         return self.figures[0]
 
-    def apply(self, plan: Plan, event: Mapping[str, Any]) -> None:
+    def apply(self, plan: Plan, event: View) -> None:
         """Take in the next event of the log."""
         self.events += 1
         kind = event["kind"]
@@ -104,7 +104,7 @@ class State:
             self._take(plan, event)
         self.trace.count(self.events, lambda: moments(plan, self.main))
 
-    def _take(self, plan: Plan, event: Mapping[str, Any]) -> None:
+    def _take(self, plan: Plan, event: View) -> None:
         if event["kind"] == "feedback":
             self.feedback = self.feedback or event.get("feedback")
             for tally, value in zip(self.shadow, event.get("shadow", ()), strict=False):
@@ -128,7 +128,7 @@ class State:
         while self.waiting and self.waiting[0][0] <= self.now:
             self._count(plan, heappop(self.waiting)[2])
 
-    def _count(self, plan: Plan, event: Mapping[str, Any]) -> None:
+    def _count(self, plan: Plan, event: View) -> None:
         """One round into the figures."""
         arm, unit = event.get("arm") or 0, event.get("unit") if plan.count == "units" else None
         own = event.get("credits") if "credits" in event else _one(event.get("value"))
@@ -150,7 +150,7 @@ class State:
                 # What was known before tells of the measure it is of; of another measure it need not.
                 levels.add(unit, arm, values)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         """All of it, as JSON values; floats are written to the last digit."""
         return {
             "arms": [asdict(tally) for tally in self.arms],
@@ -169,7 +169,7 @@ class State:
         }
 
     @classmethod
-    def from_json(cls, plan: Plan, data: Mapping[str, Any]) -> State:
+    def from_json(cls, plan: Plan, data: View) -> State:
         """The inverse of `to_json`."""
         state = cls.new(plan)
         state.arms = [Tally(**tally) for tally in data["arms"]]

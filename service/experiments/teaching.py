@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from feedrank.service.contract.faults import NotFound, ServiceError, StoreUnavailable, TimedOut
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.runtime import Host
 
 from . import records
 from .loaded import LoadedExperiment
 
-JSON = dict[str, Any]
 HEALED = 64  # doubtful events taught again at once
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from feedrank.service.contract.json_types import JSON
+
 MOST = 128
 # Of each pair of arms: units, rounds a unit, difference, lower, upper.
 Moment = tuple[int, int, float, float, float]
@@ -36,7 +38,7 @@ class Trace:
         """The points, the last of them being now."""
         return [*self.points[:-1], (events, moments)] if self.points else []
 
-    def dump(self) -> list[Any]:
+    def dump(self) -> list[object]:
         return [self.stride, self.points]
 
     @classmethod
@@ -45,7 +47,7 @@ class Trace:
         return cls(stride, [(at, [(n, k, d, lo, hi) for n, k, d, lo, hi in pairs]) for at, pairs in points])
 
 
-def as_json(point: Point) -> dict[str, Any]:
+def as_json(point: Point) -> JSON:
     """A point as GET shows it."""
     events, moments = point
     names = ("units", "rounds_per_unit", "difference", "lower", "upper")

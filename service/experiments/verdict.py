@@ -7,9 +7,9 @@ contrary. All intervals hold together at every look (`bounds`), so no correction
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from feedrank.learners.inference.confidence import needed
+from feedrank.service.contract.json_types import JSON
 
 from . import mismatch
 from .bounds import Bound, bounds, guardrail_alpha, pair_alpha
@@ -20,7 +20,7 @@ from .state import State
 UNDECIDED = "undecided"
 
 
-def report(plan: Plan, state: State) -> dict[str, Any]:
+def report(plan: Plan, state: State) -> JSON:
     """The reply of GET, without the experiment's name and definition."""
     measure = plan.measure(state.feedback)
     up = -1 if measure is not None and measure.is_loss else 1
@@ -87,7 +87,7 @@ def _difference(
     pair: int,
     sign: int,
     arms: tuple[int, int],
-) -> dict[str, Any]:
+) -> JSON:
     """One pair, at the level shown; at one that decides, where that one does not."""
     i, j = arms
     bound = next((each for each in own if each.level == shown), None)
@@ -114,7 +114,7 @@ def _difference(
     }
 
 
-def guardrails(plan: Plan, state: State) -> list[dict[str, Any]]:
+def guardrails(plan: Plan, state: State) -> list[JSON]:
     """Of each guardrail and each arm but the first: how much worse it may be than the first arm, at most."""
     count = len(plan.arms)
     reports = []
@@ -143,7 +143,7 @@ def guardrails(plan: Plan, state: State) -> list[dict[str, Any]]:
     return reports
 
 
-def _arm(plan: Plan, state: State, arm: int, mean: float | None) -> dict[str, Any]:
+def _arm(plan: Plan, state: State, arm: int, mean: float | None) -> JSON:
     own = {"units": state.main.units()[arm], "rounds": state.arms[arm].rounds, "mean": mean}
     return {**own, **state.arrivals.report(arm)} if plan.split else own
 
@@ -155,7 +155,7 @@ def _target(plan: Plan) -> str:
 
 
 def _more(
-    plan: Plan, state: State, differences: Sequence[dict[str, Any]], every: Sequence[Bound], up: int
+    plan: Plan, state: State, differences: Sequence[JSON], every: Sequence[Bound], up: int
 ) -> tuple[int | None, int | None]:
     """(units, rounds) until the arm that leads now has left the last of its rivals behind; None if none leads."""
     lead: dict[tuple[str, str], float] = {}

@@ -5,13 +5,12 @@ Runs go side by side as arrays: the formulas of `levels` and `confidence` once m
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from feedrank.learners.inference.confidence import BETS, Floats, log_mixture
 from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.contract.json_types import JSON
 
 from .levels import level_share
 
@@ -110,7 +109,7 @@ def aa_check(
     mean: float = 0.5,
     seed: int = 0,
     values: ArrayLike | None = None,
-) -> dict[str, Any]:
+) -> JSON:
     """How many of `runs` experiments between two equal arms ever give a verdict, looked at after each event.
 
     Values are 0 or 1 with the stated mean, or drawn from `values` (say, those of an experiment that has run): what is

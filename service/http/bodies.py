@@ -24,12 +24,11 @@ from starlette.types import Receive, Scope
 from feedrank.learners import kernel
 from feedrank.learners.errors import pointer
 from feedrank.service.contract.faults import Forbidden, TooLarge, Unprocessable
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import NAME, SHAPE, every_name
 
 from .keyring import Key
 from .problems import MalformedJson
-
-JSON = dict[str, Any]
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
@@ -89,7 +88,7 @@ def refusal(data: bytes, reason: str) -> Unprocessable:
     return MalformedJson.at("", reason)
 
 
-def non_finite(value: Any) -> tuple[str | int, ...] | None:
+def non_finite(value: object) -> tuple[str | int, ...] | None:
     """The way to the first number that no double can hold."""
     match value:
         case dict() | list():
@@ -97,13 +96,13 @@ def non_finite(value: Any) -> tuple[str | int, ...] | None:
                 if (place := non_finite(part)) is not None:
                     return (key, *place)
             return None
-        case bool() | str() | None:
-            return None
-        case _:
+        case int() | float():
             try:
                 return None if math.isfinite(float(value)) else ()
             except OverflowError:
                 return ()
+        case _:
+            return None
 
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -181,7 +180,7 @@ def reached(request: Request, names: Iterable[str]) -> None:
         authorize(key, "any", *names)
 
 
-def reply(value: Any, status: int = 200) -> Response:
+def reply(value: object, status: int = 200) -> Response:
     """A JSON reply; it ends with a newline, so that the replies to curl lines in a row read well."""
     return JsonReply(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE), status)
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaMode, JsonSchemaValue, models_json_schema
 from pydantic_core import CoreSchema
 
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import NAME
 from feedrank.service.contract.reply_models import Problem
 from feedrank.service.contract.request_models import StreamLine
@@ -42,7 +43,7 @@ def call(
     status: int = 200,
     also: dict[int | str, Any] | None = None,
     **more: Any,
-) -> dict[str, Any]:
+) -> JSON:
     """The keywords of a route: the scope a key needs (`any` for none in particular), errors and reply for OpenAPI."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     responses: dict[int | str, Any] = {
@@ -69,7 +70,7 @@ class Documented:
         return handler(self.model.__pydantic_core_schema__)
 
 
-def document(app: FastAPI) -> dict[str, Any]:
+def document(app: FastAPI) -> JSON:
     """OpenAPI with what FastAPI cannot know: the problem document and, where keys are configured, their scheme."""
     if app.openapi_schema is None:
         described = get_openapi(

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from feedrank.learners.errors import InputError, SnapshotError, pointer
 from feedrank.service.contract.faults import NotFound, ServiceError, TimedOut, Unprocessable
+from feedrank.service.contract.json_types import View
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -31,7 +32,7 @@ class MethodNotAllowed(ServiceError):
     status, type, title = 405, "method-not-allowed", "The address does not take this method"
 
     @classmethod
-    def at(cls, path: str, documented: Mapping[str, Mapping[str, Any]]) -> MethodNotAllowed:
+    def at(cls, path: str, documented: Mapping[str, View]) -> MethodNotAllowed:
         """Names all methods of the address: the router only knows those of the first route that fits."""
         taken = {
             method.upper()

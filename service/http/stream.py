@@ -18,8 +18,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from feedrank.service.contract.faults import ServiceError, Unauthorized, Unprocessable
+from feedrank.service.contract.json_types import JSON
 
-from .bodies import JSON, authorize, read_round, too_large
+from .bodies import authorize, read_round, too_large
 from .keyring import Key
 from .problems import describe
 

@@ -18,11 +18,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
 
 from feedrank.service.contract.faults import Conflict, NotFound, StorageFull, StoreUnavailable
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import check_name, every_name, is_name
 from feedrank.service.store import Document, Stale, Store
 
@@ -36,7 +37,7 @@ class CatalogEntry:
 
     name: str
     log: str
-    spec: dict[str, Any]
+    spec: JSON
     revision: int
 
 
@@ -50,7 +51,7 @@ class Alias:
 
 
 T = TypeVar("T")
-Stored = tuple[dict[str, Any], int]  # a document and its revision
+Stored = tuple[JSON, int]  # a document and its revision
 
 
 class Catalogue:
@@ -124,9 +125,7 @@ class Catalogue:
             )
         return entry
 
-    async def create(
-        self, name: str, spec: dict[str, Any], *, active: bool = True
-    ) -> tuple[CatalogEntry, bool]:
+    async def create(self, name: str, spec: JSON, *, active: bool = True) -> tuple[CatalogEntry, bool]:
         """Take the name for a new learner; (the one that is there, False) if there is one."""
         check_name(name)
         while True:
@@ -220,7 +219,7 @@ class Catalogue:
         self,
         after: str,
         limit: int,
-        read: Callable[[str, dict[str, Any], int], T | None],
+        read: Callable[[str, JSON, int], T | None],
         reaches: Callable[[str], bool],
     ) -> tuple[list[T], str | None]:
         last = ""
@@ -243,13 +242,13 @@ def parsed(document: Document) -> Stored:
     return orjson.loads(document.value), document.revision
 
 
-def live(name: str, value: dict[str, Any], revision: int) -> CatalogEntry | None:
+def live(name: str, value: JSON, revision: int) -> CatalogEntry | None:
     """The learner of a document, unless it is an alias or passing."""
     if value.get("state") != "live":
         return None
     return CatalogEntry(name, value["log"], value["spec"], revision)
 
 
-def alias(name: str, value: dict[str, Any], revision: int) -> Alias | None:
+def alias(name: str, value: JSON, revision: int) -> Alias | None:
     """The alias of a document, unless it is a learner."""
     return Alias(name, str(value["alias"]), revision) if "alias" in value else None

@@ -11,10 +11,11 @@ from typing import Protocol
 import orjson
 
 from feedrank.service.contract.faults import StoreUnavailable
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Closed, Diverged, Snapshot, Store, Trimmed
 
-from .folding import JSON, Counts, FoldState, Runner
+from .folding import Counts, FoldState, Runner
 
 log = logging.getLogger(__name__)
 

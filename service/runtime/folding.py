@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.store import Entry
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-JSON = dict[str, Any]
 AGAIN = 0.5  # seconds after which a task that goes on is cancelled once more
 SMALL = 64  # events that are cheaper to apply again than to save
 NOTHING: JSON = {"loss": 0.0, "mistake": False, "updated": False, "served_loss": None}

@@ -24,11 +24,12 @@ import orjson
 
 from feedrank.learners.errors import SnapshotError
 from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, StateDropped, StoreUnavailable
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Damaged, Diverged, Position, Store, Trimmed
 
 from .checkpoints import Saver
-from .folding import JSON, NOTHING, SMALL, Counts, E, Pending, Recipe, Runner, S
+from .folding import NOTHING, SMALL, Counts, E, Pending, Recipe, Runner, S
 from .rebuilding import Rebuilder, first_outcome
 
 log = logging.getLogger(__name__)

@@ -7,18 +7,18 @@ asked or taught; the reply carries the learner's own name.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from heapq import nlargest
-from typing import Any
 
 from feedrank import learners
 from feedrank.learners import costs
 from feedrank.learners.errors import SnapshotError
 from feedrank.learners.strongest import strongest
 from feedrank.service.contract.faults import Conflict, Gone, StorageFull, StoreUnavailable, Unprocessable
-from feedrank.service.contract.messages import JSON, Event, with_pointer
+from feedrank.service.contract.json_types import JSON, View
+from feedrank.service.contract.messages import Event, with_pointer
 from feedrank.service.contract.naming import check_limit, every_name
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Entry, Snapshot, Store, Trimmed, open_store
@@ -80,7 +80,7 @@ class Host:
 
     # Learners
 
-    async def create(self, name: str, spec: Mapping[str, Any]) -> tuple[JSON, bool]:
+    async def create(self, name: str, spec: View) -> tuple[JSON, bool]:
         """Make a learner: (info, True); (info, False) if it is there with an equal spec; Conflict if with another."""
         with with_pointer():
             built = learners.build(spec)

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import orjson
 
@@ -25,12 +25,13 @@ from feedrank.learners.errors import InputError, SnapshotError
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.learners.learner import Learner
 from feedrank.service.contract.faults import StorageFull, Unprocessable
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.messages import Event
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Store
 
 from .catalogue import CatalogEntry
-from .folding import JSON, NOTHING, Counts, Recipe, Runner
+from .folding import NOTHING, Counts, Recipe, Runner
 from .follower import Follower
 
 log = logging.getLogger(__name__)
@@ -299,7 +300,7 @@ class LoadedLearner(Follower[LearnerState, Event]):
         labels.difference_update(learner.labels)
         if len(learner.labels) + len(labels) > settings.max_labels:
             raise Unprocessable.at("", f"a learner has at most {settings.max_labels} labels")
-        new: set[Any] = set()
+        new: set[object] = set()
         for event in events:
             if event.parsed is not None:
                 new.update(name for name in event.parsed.names if name not in learner.features)

@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from feedrank.learners import costs
 from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessable
@@ -58,7 +58,7 @@ class Memory:
     def __init__(self, store: Store, catalogue: Catalogue, settings: Settings, counts: Counts) -> None:
         self._store, self._catalogue, self._settings, self._counts = store, catalogue, settings, counts
         self._learners: OrderedDict[str, LoadedLearner] = OrderedDict()
-        self._background: set[asyncio.Task[Any]] = set()
+        self._background: set[asyncio.Task[object]] = set()
         self.executor = ThreadPoolExecutor(THREADS, "feedrank-work")
         self.bytes = 0
         self._listener = asyncio.create_task(self._listen())
@@ -134,7 +134,7 @@ class Memory:
         self.forget(learner.log)
         self._catalogue.forget(learner.entry.name)
 
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+    def spawn(self, work: Coroutine[object, object, object]) -> None:
         """Run in the background; `close` waits for it."""
         task = asyncio.create_task(work)
         self._background.add(task)

@@ -18,9 +18,9 @@ from feedrank.service.contract.faults import (
     StoreUnavailable,
     Unprocessable,
 )
+from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import (
     DEFERRED,
-    JSON,
     LONGEST_PREDICTION_ID,
     OPTIONS,
     PREDICT,
@@ -72,7 +72,7 @@ class Predictor:
         """Finish what was begun."""
         await self._records.close()
 
-    async def __call__(self, name: str, request: Mapping[str, Any]) -> JSON:
+    async def __call__(self, name: str, request: Body) -> JSON:
         """Decide on one instance, or on each of `{"instances": [...]}`."""
         async with self._memory.use(name) as learner:
             records: Records = {}

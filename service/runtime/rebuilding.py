@@ -12,9 +12,10 @@ import logging
 from typing import TYPE_CHECKING
 
 from feedrank.service.contract.faults import ServiceError
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.store import StoreSignal, Trimmed
 
-from .folding import JSON, SMALL, E, S, stopped
+from .folding import SMALL, E, S, stopped
 
 if TYPE_CHECKING:
     from .follower import Follower

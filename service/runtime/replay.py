@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from feedrank import learners
 from feedrank.learners.errors import InputError, SnapshotError
 from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessable
-from feedrank.service.contract.messages import JSON, Event
+from feedrank.service.contract.json_types import JSON, View
+from feedrank.service.contract.messages import Event
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Store, Trimmed
 
@@ -91,7 +91,7 @@ async def replay(
     store: Store,
     name: str,
     *,
-    spec: Mapping[str, Any] | None = None,
+    spec: View | None = None,
     until: int | None = None,
     progress: Progress = quiet,
 ) -> Replay:

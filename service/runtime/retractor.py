@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 import orjson
 
 from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
-from feedrank.service.contract.messages import JSON, RETRACT, Event, id_of, only
+from feedrank.service.contract.json_types import JSON, Body
+from feedrank.service.contract.messages import RETRACT, Event, id_of, only
 from feedrank.service.store import Closed, Draft, Placement, Store, Trimmed
 
 from .learner_state import LoadedLearner
@@ -24,7 +23,7 @@ class Retractor:
     def __init__(self, store: Store, memory: Memory, writer: Writer) -> None:
         self._store, self._memory, self._writer = store, memory, writer
 
-    async def __call__(self, name: str, request: Mapping[str, Any]) -> JSON:
+    async def __call__(self, name: str, request: Body) -> JSON:
         """`{"version", "retracted", "duplicate", "state"}`: the version of the retraction, and that of the event.
 
         `state` is `done`, or `pending` while the learner is being folded again in the background.

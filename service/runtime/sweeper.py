@@ -14,16 +14,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import orjson
 
 from feedrank.learners import reading
 from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, Unprocessable
+from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import (
     CLICKS,
-    JSON,
     Event,
     encode,
     id_of,
@@ -63,7 +62,7 @@ class Sweeper:
 
     # Clicks
 
-    async def clicks(self, name: str, request: Mapping[str, Any]) -> JSON:
+    async def clicks(self, name: str, request: Body) -> JSON:
         """Join clicks to a remembered prediction: `{"prediction_id", "clicks", "closes_at"}`, all clicks so far."""
         only(request, CLICKS)
         id = id_of(request, "prediction_id")
@@ -77,7 +76,7 @@ class Sweeper:
                 record = orjson.loads(stored)
                 with with_pointer():
                     spec = learner.state.learner.spec
-                    truth = {"clicks": request["clicks"]} if "clicks" in request else {}
+                    truth: JSON = {"clicks": request["clicks"]} if "clicks" in request else {}
                     reading.truth(spec, truth, reading.instance(spec, record["instance"]))
                 so_far = record.get("truth", {}).get("clicks", [])
                 together = list(dict.fromkeys([*so_far, *truth["clicks"]]))

@@ -26,13 +26,13 @@ from feedrank.learners import registry
 from feedrank.learners.errors import InputError
 from feedrank.learners.spec import parameters
 from feedrank.service.contract.faults import NotFound, Unprocessable
+from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import Event
 from feedrank.service.store import Store
 
 from .catalogue import Catalogue
 from .follower import PAGE
 
-JSON = dict[str, Any]
 BLOCKS = 30
 T_975 = 2.045  # Student's t of 29 degrees of freedom, two sides of 95 %
 
@@ -118,13 +118,13 @@ def half_width(losses: Sequence[float]) -> float | None:
 # ---- which specs
 
 
-def grid(base: Mapping[str, Any], values: Mapping[str, Sequence[Any]]) -> Iterator[JSON]:
+def grid(base: View, values: Mapping[str, Sequence[Any]]) -> Iterator[JSON]:
     """`base` with every combination of the values."""
     for chosen in product(*values.values()):
         yield {**base, **dict(zip(values, chosen, strict=True))}
 
 
-def sampled(base: Mapping[str, Any], count: int, seed: int) -> Iterator[JSON]:
+def sampled(base: View, count: int, seed: int) -> Iterator[JSON]:
     """`base` with random values of its algorithm's own parameters: words evenly, numbers by orders of magnitude."""
     chance = random.Random(seed)  # noqa: S311  (a search, not a secret)
     full = learners.build(base).spec
@@ -153,7 +153,7 @@ def _problem(spec: JSON) -> str | None:
     return None
 
 
-def _draw(value: Any, schema: Mapping[str, Any], chance: random.Random) -> Any:
+def _draw(value: Any, schema: View, chance: random.Random) -> Any:
     if "enum" in schema:
         return chance.choice(list(schema["enum"]))
     if isinstance(value, bool):

@@ -27,9 +27,9 @@ from feedrank.service.contract.faults import (
     StoreUnavailable,
     Unprocessable,
 )
+from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import (
     FEEDBACK,
-    JSON,
     Event,
     Line,
     batch_of,
@@ -104,7 +104,7 @@ class Writer:
         """Finish what was begun."""
         await self._commits.close()
 
-    async def __call__(self, name: str, request: Mapping[str, Any], key: str | None = None) -> JSON:
+    async def __call__(self, name: str, request: Body, key: str | None = None) -> JSON:
         """Learn from one event, or from all of `{"events": [...]}` or none; `key` is another name for `feedback_id`.
 
         In a batch, `key` stands for the whole batch: event i takes the id `key/i` if it has no id of its own.

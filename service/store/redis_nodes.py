@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from redis.crc import key_slot
 from redis.exceptions import RedisClusterException, RedisError
 
+from feedrank.service.contract.json_types import JSON
+
 FAILURES = (RedisError, RedisClusterException, OSError)
 Address = tuple[str, int]
 
@@ -62,7 +64,7 @@ class Cluster:
 
     def __init__(self, start: Sequence[Address], connect: Callable[[Address], Any]) -> None:
         self._start, self._connect = list(start), connect
-        self._clients: dict[str, Any] = {}
+        self._clients: JSON = {}
         self._slots: list[tuple[int, int, str]] = []
         self._outdated = True
         self._refreshing = asyncio.Lock()

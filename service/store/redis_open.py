@@ -13,6 +13,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, ResponseError
 
 from feedrank.service.contract.faults import StoreRefused, StoreUnavailable
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.store_url import HIDDEN, shown
 
 from . import keys
@@ -27,7 +28,7 @@ WAITAOF = (7, 2)  # the first that can say what is on the disks of replicas
 TIMEOUT = 5.0
 
 
-def options(url: str) -> dict[str, Any]:
+def options(url: str) -> JSON:
     """What holds for every connection unless the URL says otherwise."""
     return {
         "socket_timeout": TIMEOUT,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from redis.exceptions import MovedError, NoScriptError
 
 from feedrank.service.contract.faults import StoreUnavailable
+from feedrank.service.contract.json_types import JSON
 
 from .redis_nodes import FAILURES, Nodes
 from .shared import Batcher
@@ -109,7 +110,7 @@ class Pipes:
             raise reply
         return reply
 
-    async def info(self, section: str) -> list[dict[str, Any]]:
+    async def info(self, section: str) -> list[JSON]:
         """What every node says of itself."""
         try:
             return [await self.nodes.client(name).info(section) for name in await self.nodes.names()]

@@ -25,7 +25,7 @@ from .sqlite_file import consistent, is_full, unanswered
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-Operation = Callable[[sqlite3.Connection], Any]
+Operation = Callable[[sqlite3.Connection], object]
 MOST = 1024  # operations in one transaction
 BYTES = 8 * 2**20  # written by one transaction, unless it is of a single operation
 TRIAL = 256 * 1024, 16 * 2**20  # least and most bytes that a check writes

@@ -23,11 +23,12 @@ from feedrank.service.contract.experiment_models import (
     Promotion,
     ToldBody,
 )
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.reply_models import ClicksSoFar, Retracted
 from feedrank.service.contract.request_models import RetractBody
 from feedrank.service.experiments.evaluation import Evaluation
 from feedrank.service.experiments.manager import Experiments
-from feedrank.service.http.bodies import JSON, Call, reach, reached, reply
+from feedrank.service.http.bodies import Call, reach, reached, reply
 from feedrank.service.http.openapi import Documented, Name, call
 
 from .round_calls import LATER

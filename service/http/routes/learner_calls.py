@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Query, Request
 from starlette.responses import Response
 
 from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import is_name
 from feedrank.service.contract.reply_models import (
     Alias,
@@ -20,7 +21,7 @@ from feedrank.service.contract.reply_models import (
     Weights,
 )
 from feedrank.service.contract.request_models import AliasBody, Spec
-from feedrank.service.http.bodies import JSON, Call, reach, reached, reply
+from feedrank.service.http.bodies import Call, reach, reached, reply
 from feedrank.service.http.openapi import Documented, Name, call
 
 router = APIRouter(route_class=Call, tags=["learners"])

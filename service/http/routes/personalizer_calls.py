@@ -14,7 +14,6 @@ import contextlib
 import math
 import secrets
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -26,13 +25,13 @@ from feedrank.service.contract.faults import (
     Unauthorized,
     Unprocessable,
 )
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.messages import DEFERRED
 from feedrank.service.contract.naming import SHAPE
 from feedrank.service.http.bodies import authorize, read_body, read_object, reply
 from feedrank.service.http.problems import describe
 
 router = APIRouter(include_in_schema=False)
-JSON = dict[str, Any]
 KEY = "ocp-apim-subscription-key"
 CODES = {
     400: "BadRequest",
@@ -109,7 +108,7 @@ async def _rank(request: Request, name: str) -> Response:
     return reply({"ranking": ranking, "eventId": event, "rewardActionId": first}, 201)
 
 
-def flat(features: Any) -> dict[str, float]:
+def flat(features: object) -> dict[str, float]:
     """Nested features by their path: a number as it is, text and the members of a list as `path=value`."""
     sums: dict[str, float] = {}
     for name, value in _leaves("", features):
@@ -117,7 +116,7 @@ def flat(features: Any) -> dict[str, float]:
     return sums
 
 
-def _leaves(path: str, value: Any) -> Iterator[tuple[str, float]]:
+def _leaves(path: str, value: object) -> Iterator[tuple[str, float]]:
     if isinstance(value, dict):
         for name, part in value.items():
             yield from _leaves(f"{path}.{name}" if path else str(name), part)
@@ -170,7 +169,7 @@ async def _activate(request: Request, name: str) -> Response:
     return await _ignored(request.app.state.host.activate(name, DEFERRED + event, event))
 
 
-async def _ignored(work: Awaitable[Any]) -> Response:
+async def _ignored(work: Awaitable[object]) -> Response:
     """204, also for what comes late, twice, or for no event."""
     with contextlib.suppress(NotFound, Gone, Conflict):
         await work

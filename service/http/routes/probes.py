@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from feedrank.service.contract.faults import StoreUnavailable
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.reply_models import Health
 from feedrank.service.http.bodies import reply
 from feedrank.service.http.metrics import CONTENT_TYPE_LATEST
@@ -15,7 +14,7 @@ from feedrank.service.http.problems import MEDIA_TYPE
 
 router = APIRouter(tags=["health"])
 
-NOT_READY: dict[int | str, dict[str, Any]] = {
+NOT_READY: dict[int | str, JSON] = {
     503: {
         "description": "the store does not take writes, or the service is stopping",
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},

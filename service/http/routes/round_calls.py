@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.reply_models import (
     ClicksSoFar,
     Outcome,
@@ -16,7 +17,7 @@ from feedrank.service.contract.reply_models import (
     Retracted,
 )
 from feedrank.service.contract.request_models import ClicksBody, FeedbackBody, PredictBody, RetractBody
-from feedrank.service.http.bodies import JSON, Call, Handler, reply
+from feedrank.service.http.bodies import Call, Handler, reply
 from feedrank.service.http.openapi import Documented, Name, call
 from feedrank.service.http.stream import NDJSON, StreamReply
 
