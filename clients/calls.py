@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
@@ -13,9 +13,9 @@ from uuid import uuid4
 import msgspec
 
 from .exceptions import BadRequest, InvalidResponse
+from .payloads import JSON, Payload
 
 T = TypeVar("T")
-JSON = Mapping[str, Any]
 
 REPLY_LIMIT = 64 << 20
 """Bytes of a reply, unpacked: far above what the contract allows, far below what a machine has."""
@@ -40,7 +40,7 @@ class Call(Generic[T]):
     """Bytes of the reply, unpacked, above which it is refused."""
 
 
-def identified(event: JSON) -> JSON:
+def identified(event: Payload) -> Payload:
     """The event with an id, so that it may be sent again."""
     if event.get("feedback_id") or event.get("prediction_id"):
         return event
@@ -102,7 +102,7 @@ def segment(name: str) -> str:
         raise BadRequest(f"{name!r} is not a name: {error}") from error
 
 
-def without_none(**values: object) -> dict[str, Any]:
+def without_none(**values: object) -> JSON:
     """The values that were given."""
     return {key: value for key, value in values.items() if value is not None}
 

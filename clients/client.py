@@ -19,8 +19,9 @@ from feedrank import __version__
 
 from . import experiment_requests, requests
 from .attempts import Answer, Body, Retry, attempts
-from .calls import JSON, Call
+from .calls import Call
 from .exceptions import BadRequest
+from .payloads import JSON, Payload
 from .requests import Line, Pieces
 
 __all__ = ["AsyncClient", "Client", "Retry"]
@@ -144,7 +145,7 @@ class Client(Calls):
         except httpx.RequestError as error:
             return error
 
-    def stream(self, name: str, entries: Iterable[JSON]) -> Iterator[Line]:
+    def stream(self, name: str, entries: Iterable[Payload]) -> Iterator[Line]:
         """Send `{"predict": {...}}` and `{"feedback": {...}}`, in order; a refused one comes back as a `Refused`."""
         pieces = Pieces()
         for entry in entries:
@@ -207,7 +208,9 @@ class AsyncClient(Calls):
         except httpx.RequestError as error:
             return error
 
-    async def stream(self, name: str, entries: Iterable[JSON] | AsyncIterable[JSON]) -> AsyncIterator[Line]:
+    async def stream(
+        self, name: str, entries: Iterable[Payload] | AsyncIterable[Payload]
+    ) -> AsyncIterator[Line]:
         """Send `{"predict": {...}}` and `{"feedback": {...}}`, in order; a refused one comes back as a `Refused`."""
         pieces = Pieces()
         async for entry in entries if isinstance(entries, AsyncIterable) else _each(entries):
@@ -229,7 +232,7 @@ class AsyncClient(Calls):
         await self.aclose()
 
 
-async def _each(entries: Iterable[JSON]) -> AsyncIterator[JSON]:
+async def _each(entries: Iterable[Payload]) -> AsyncIterator[Payload]:
     for entry in entries:
         yield entry
 
@@ -245,7 +248,7 @@ def _request(client: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx
     )
 
 
-def _options(base_url: str, key: str | None, timeout: float | httpx.Timeout) -> dict[str, Any]:
+def _options(base_url: str, key: str | None, timeout: float | httpx.Timeout) -> JSON:
     headers = {"user-agent": f"feedrank/{__version__}"}
     if key:
         if not (key.isascii() and key.isprintable()):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from .calls import JSON, Call, dumps, identified, nothing, params_of, reply_of, segment, without_none
+from .calls import Call, dumps, identified, nothing, params_of, reply_of, segment, without_none
+from .payloads import JSON, Payload
 from .replies import Experiment, Prediction
 
 
-def create_experiment(name: str, plan: JSON) -> Call[Experiment]:
+def create_experiment(name: str, plan: Payload) -> Call[Experiment]:
     """Make an experiment: `arms`, `method`, `measure`, `confidence`."""
     return Call("PUT", _experiment(name), reply_of(Experiment), dumps(plan))
 
@@ -19,7 +19,7 @@ def experiment(name: str) -> Call[Experiment]:
     return Call("GET", _experiment(name), reply_of(Experiment))
 
 
-def experiment_predict(name: str, unit: str | None, instance: JSON) -> Call[Prediction]:
+def experiment_predict(name: str, unit: str | None, instance: Payload) -> Call[Prediction]:
     """Decide for a unit, by the arm it belongs to or by a list drafted from all. Without one it is a unit of its own."""
     return Call(
         "POST",
@@ -29,9 +29,9 @@ def experiment_predict(name: str, unit: str | None, instance: JSON) -> Call[Pred
     )
 
 
-def experiment_feedback(name: str, event: JSON) -> Call[dict[str, Any]]:
+def experiment_feedback(name: str, event: Payload) -> Call[JSON]:
     """Credit the arms, and let every arm learn."""
-    return Call("POST", _experiment(name, "feedback"), reply_of(dict[str, Any]), dumps(identified(event)))
+    return Call("POST", _experiment(name, "feedback"), reply_of(JSON), dumps(identified(event)))
 
 
 def experiment_clicks(name: str, prediction_id: str, ids: Iterable[str]) -> Call[None]:
@@ -42,22 +42,20 @@ def experiment_clicks(name: str, prediction_id: str, ids: Iterable[str]) -> Call
 
 def experiment_retract(
     name: str, *, feedback_id: str | None = None, prediction_id: str | None = None
-) -> Call[dict[str, Any]]:
+) -> Call[JSON]:
     """Retract one event of the experiment, in every arm."""
     body = dumps(without_none(feedback_id=feedback_id, prediction_id=prediction_id))
-    return Call("POST", _experiment(name, "retract"), reply_of(dict[str, Any]), body)
+    return Call("POST", _experiment(name, "retract"), reply_of(JSON), body)
 
 
-def experiments(limit: int | None = None, cursor: str | None = None) -> Call[dict[str, Any]]:
+def experiments(limit: int | None = None, cursor: str | None = None) -> Call[JSON]:
     """A page of experiments in order of name: `experiments` and `next`."""
-    return Call(
-        "GET", "/v1/experiments", reply_of(dict[str, Any]), params=params_of(limit=limit, cursor=cursor)
-    )
+    return Call("GET", "/v1/experiments", reply_of(JSON), params=params_of(limit=limit, cursor=cursor))
 
 
-def experiment_history(name: str) -> Call[dict[str, Any]]:
+def experiment_history(name: str) -> Call[JSON]:
     """How the confidence sequences narrowed."""
-    return Call("GET", _experiment(name, "history"), reply_of(dict[str, Any]))
+    return Call("GET", _experiment(name, "history"), reply_of(JSON))
 
 
 def delete_experiment(name: str) -> Call[None]:
@@ -85,7 +83,7 @@ def promote(name: str, *, arm: str | None = None, alias: str | None = None) -> C
     return _step(name, "promote", params_of(arm=arm, alias=alias))
 
 
-def _step(name: str, step: str, body: JSON | None = None) -> Call[Experiment]:
+def _step(name: str, step: str, body: Payload | None = None) -> Call[Experiment]:
     content = None if body is None else dumps(body)
     return Call("POST", _experiment(name, step), reply_of(Experiment), content)
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -19,6 +19,7 @@ from .exceptions import ClientError, NotFound
 from .history.formats import READERS, Columns, FormatError, Line, Source, format_of
 from .history.transfer import VIEWS, Report, events, load, write
 from .letor import LetorError
+from .payloads import JSON
 
 import_app = typer.Typer(add_completion=False)
 export_app = typer.Typer(add_completion=False)
@@ -73,7 +74,7 @@ def load_history(
         _print(_load(client, learner, READERS[name](reading), reading, source or file.name), client, learner)
 
 
-def _object(text: str) -> dict[str, Any]:
+def _object(text: str) -> JSON:
     try:
         value = json.loads(text)
     except ValueError as error:
@@ -83,7 +84,7 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-def _ensure(client: Client, learner: str, spec: dict[str, Any]) -> None:
+def _ensure(client: Client, learner: str, spec: JSON) -> None:
     try:
         client.learner(learner)
     except NotFound:

@@ -17,6 +17,7 @@ from rich.table import Table
 from .client import Client
 from .connection import Key, Server, Store, service
 from .exceptions import ClientError
+from .payloads import JSON
 
 app = typer.Typer(help="Create learners, ask them, teach them.", no_args_is_help=True, add_completion=False)
 
@@ -36,7 +37,7 @@ def connected(server: str | None, store: str | None, key: str | None) -> Iterato
         raise typer.Exit(1) from error
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parsed(text: str) -> JSON:
     """An object given on the command line."""
     try:
         value = json.loads(sys.stdin.read() if text == "-" else text)
@@ -73,7 +74,7 @@ def create(
 def list_learners(server: Server = None, store: Store = None, key: Key = None, form: Form = "table") -> None:
     """All learners that the key may see."""
     with connected(server, store, key) as client:
-        rows: list[dict[str, Any]] = []
+        rows: list[JSON] = []
         cursor = None
         while True:
             page = client.learners(limit=1000, cursor=cursor)

@@ -13,6 +13,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from .payloads import JSON
+
 __all__ = ["LetorError", "Query", "queries", "read"]
 
 _GZIP = b"\x1f\x8b"
@@ -31,7 +33,7 @@ class Query:
     grades: list[float] = field(default_factory=list)
 
     @property
-    def instance(self) -> dict[str, Any]:
+    def instance(self) -> JSON:
         """As the contract takes a list to rank."""
         return {
             "items": [{"id": str(i), "features": values} for i, values in enumerate(self.features, 1)],

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -20,6 +20,7 @@ from .client import Client
 from .connection import Key, Server, Store, service
 from .exceptions import ClientError, NotFound, Refused
 from .letor import LetorError, Query, read
+from .payloads import JSON
 from .ranking_measures import Means
 from .replies import Prediction
 
@@ -105,7 +106,7 @@ def _run(client: Client, name: str, files: list[Path], means: Means, *, learn: b
     _show(means, client.learner(name).version, form)
 
 
-def _entries(queries: Iterable[Query], waiting: deque[Query], learn: bool) -> Iterator[dict[str, Any]]:
+def _entries(queries: Iterable[Query], waiting: deque[Query], learn: bool) -> Iterator[JSON]:
     """The lines of a stream; `waiting` holds the lists whose ranking has not come back."""
     for query in queries:
         waiting.append(query)

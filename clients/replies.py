@@ -7,7 +7,8 @@ sends as null, has a default here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+
+from .payloads import JSON
 
 __all__ = [
     "Alias",
@@ -125,13 +126,13 @@ class Learner:
     """A learner and how it is doing. `certificate` holds what the theory proves at this moment."""
 
     name: str
-    spec: dict[str, Any]
+    spec: JSON
     version: int
     labels: list[str]
     features: int
     bytes: int
     progress: Progress
-    certificate: dict[str, Any] | None = None
+    certificate: JSON | None = None
     experts: list[Expert] | None = None
 
 
@@ -214,7 +215,7 @@ class Weights:
 class Events:
     """A page of a learner's log; `next` is the `after` of the following page."""
 
-    events: list[dict[str, Any]]
+    events: list[JSON]
     next: int | None = None
 
 
@@ -258,10 +259,10 @@ class Experiment:
     """An experiment as it stands; intervals and verdict hold at every look. `verdict` is an arm, or `undecided`."""
 
     name: str
-    arms: dict[str, dict[str, Any]]
+    arms: dict[str, JSON]
     verdict: str
-    differences: list[dict[str, Any]]
+    differences: list[JSON]
     status: str = ""
-    definition: dict[str, Any] | None = None
+    definition: JSON | None = None
     more_rounds: float | None = None
-    handover: dict[str, Any] | None = None
+    handover: JSON | None = None

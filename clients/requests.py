@@ -6,10 +6,8 @@ The two clients differ only in how they wait.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from .calls import (
-    JSON,
     SNAPSHOT_LIMIT,
     Call,
     convert,
@@ -23,6 +21,7 @@ from .calls import (
     without_none,
 )
 from .exceptions import BadRequest, InvalidResponse, Refused, refusal
+from .payloads import JSON, Payload
 from .replies import (
     Alias,
     Aliases,
@@ -52,7 +51,7 @@ _predictions = reply_of(Predictions)
 _outcomes = reply_of(Outcomes)
 
 
-def create(name: str, spec: JSON) -> Call[Learner]:
+def create(name: str, spec: Payload) -> Call[Learner]:
     """Make a learner of a spec; if it is there with an equal spec, give it."""
     return Call("PUT", _path(name), _learner, dumps(spec))
 
@@ -75,7 +74,7 @@ def delete(name: str) -> Call[None]:
 
 def predict(
     name: str,
-    instance: JSON,
+    instance: Payload,
     *,
     top: int | None = None,
     explain: bool = False,
@@ -105,13 +104,13 @@ def predict(
     return Call("POST", _path(name, "predict"), reply_of(Prediction), dumps({**instance, **options}))
 
 
-def predict_many(name: str, instances: Iterable[JSON]) -> Call[list[Prediction]]:
+def predict_many(name: str, instances: Iterable[Payload]) -> Call[list[Prediction]]:
     """Decide on each instance of a batch; each may carry its own `top`, `explain`, `remember`, `min_version`, ..."""
     body = dumps({"instances": list(instances)})
     return Call("POST", _path(name, "predict"), lambda content: _predictions(content).predictions, body)
 
 
-def feedback(name: str, event: JSON, *, weight: float | None = None) -> Call[Outcome]:
+def feedback(name: str, event: Payload, *, weight: float | None = None) -> Call[Outcome]:
     """Learn from one event: an instance or a `prediction_id`, and the truth. It counts `weight` times.
 
     Without an id it gets one, so that it is learned once however often it must be sent.
@@ -120,7 +119,7 @@ def feedback(name: str, event: JSON, *, weight: float | None = None) -> Call[Out
     return Call("POST", _path(name, "feedback"), reply_of(Outcome), body)
 
 
-def feedback_many(name: str, events: Iterable[JSON]) -> Call[list[Outcome]]:
+def feedback_many(name: str, events: Iterable[Payload]) -> Call[list[Outcome]]:
     """Learn from all events in order, or, if one is refused, from none. Each may carry its own `weight`."""
     body = dumps({"events": [identified(event) for event in events]})
     return Call("POST", _path(name, "feedback"), lambda content: _outcomes(content).results, body)
@@ -141,11 +140,11 @@ def retract(
 
 
 def evaluate(
-    name: str, *, spec: JSON | None = None, learner: str | None = None, policy: JSON | str | None = None
-) -> Call[dict[str, Any]]:
+    name: str, *, spec: Payload | None = None, learner: str | None = None, policy: Payload | str | None = None
+) -> Call[JSON]:
     """What another spec, learner or policy would have lost or earned on this learner's log."""
     body = dumps(without_none(spec=spec, learner=learner, policy=policy))
-    return Call("POST", _path(name, "evaluate"), reply_of(dict[str, Any]), body)
+    return Call("POST", _path(name, "evaluate"), reply_of(JSON), body)
 
 
 def events(name: str, after: int = 0, limit: int | None = None) -> Call[Events]:
@@ -206,7 +205,7 @@ def metrics() -> Call[str]:
     return Call("GET", "/metrics", text)
 
 
-def item_table(ids: Sequence[str], columns: Sequence[str], rows: Iterable[Iterable[float]]) -> dict[str, Any]:
+def item_table(ids: Sequence[str], columns: Sequence[str], rows: Iterable[Iterable[float]]) -> JSON:
     """A list to rank as one table: `rows[i][j]` is the value of feature `columns[j]` of item `ids[i]`.
 
     Shorter on the wire, and faster to read, than the features of each item by name.
@@ -217,7 +216,7 @@ def item_table(ids: Sequence[str], columns: Sequence[str], rows: Iterable[Iterab
     return {"items": {"ids": list(ids), "columns": list(columns), "rows": table}}
 
 
-def line(entry: JSON) -> bytes:
+def line(entry: Payload) -> bytes:
     """One line of a stream: `{"predict": {...}}` or `{"feedback": {...}}`."""
     if isinstance(entry.get("feedback"), dict):
         entry = {"feedback": identified(entry["feedback"])}

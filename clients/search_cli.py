@@ -8,12 +8,13 @@ import tempfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from .connection import Key, Server, service
 from .exceptions import ClientError
+from .payloads import JSON
 
 app = typer.Typer(
     help="Rank search results, learning from clicks.", no_args_is_help=True, add_completion=False
@@ -109,6 +110,6 @@ def _lines(paths: list[Path]) -> Iterator[str]:
             yield from file
 
 
-def _batches(events: Iterator[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
+def _batches(events: Iterator[JSON], size: int) -> Iterator[list[JSON]]:
     while some := list(islice(events, size)):
         yield some

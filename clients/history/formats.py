@@ -13,14 +13,14 @@ import csv
 import gzip
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..letor import queries
+from ..payloads import JSON, Payload
 
-JSON = dict[str, Any]
 GZIP = b"\x1f\x8b"
 
 
@@ -48,7 +48,7 @@ class Columns:
     id: str | None = None
     several: str = ""  # what separates the labels of a set; without it the truth is one label
 
-    def line(self, number: int, row: Mapping[str, Any]) -> Line:
+    def line(self, number: int, row: Payload) -> Line:
         """The event of a row."""
         missing = [name for name in (self.truth, *self.features, *self.text) if name not in row]
         if missing:
@@ -62,7 +62,7 @@ class Columns:
         except ValueError as error:
             return Line(number, problem=str(error))
 
-    def _instance(self, row: Mapping[str, Any]) -> JSON:
+    def _instance(self, row: Payload) -> JSON:
         if self.text:
             return {"text": {name: str(row[name]) for name in self.text if row[name] is not None}}
         names = self.features or [name for name in row if name not in (self.truth, self.id)]

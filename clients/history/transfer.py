@@ -15,10 +15,10 @@ from typing import Any
 
 from ..client import Client
 from ..exceptions import Refused
+from ..payloads import JSON
 from ..replies import Outcome
 from .formats import FormatError, Line
 
-JSON = dict[str, Any]
 POINTS = 60
 SHOWN = 20  # refusals that are kept with their reason
 

@@ -6,12 +6,12 @@ carries a mock cluster to test with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from ..payloads import Payload
 from .pump import Message
 
 WAIT = 1.0  # seconds for a batch
@@ -20,7 +20,7 @@ WAIT = 1.0  # seconds for a batch
 class KafkaSource:
     """One member of a consumer group; what is refused goes to `TOPIC.dead`, with the reason as a header."""
 
-    def __init__(self, url: str, group: str, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, url: str, group: str, options: Payload | None = None) -> None:
         parts = urlsplit(url)
         self.topic = parts.path.strip("/")
         if not parts.netloc or not self.topic:

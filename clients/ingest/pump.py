@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 from ..client import Client
 from ..exceptions import ClientError, Refused
+from ..payloads import JSON
 from ..replies import Outcome, Prediction
 
-JSON = dict[str, Any]
 BATCH = 500
 PERMANENT = frozenset({404, 409, 410, 413, 422})  # sent again, it would be refused again
 

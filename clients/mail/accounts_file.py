@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..payloads import Payload
 from .account import Account, AccountError, Secret, Trust
 from .filing import WatchSettings
 from .rules import Rule, RuleError, Rules
@@ -104,7 +105,7 @@ def _check(table: Any, fields: Mapping[str, type], place: str) -> None:
             raise AccountError(f"{place}: {name} must be {kind.__name__}")
 
 
-def _watched(table: Mapping[str, Any], folder: Path) -> Watched:
+def _watched(table: Payload, folder: Path) -> Watched:
     def path(name: str) -> Path | None:
         return folder / table[name] if name in table else None
 

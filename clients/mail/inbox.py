@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientError
 
 from ..client import Client
+from ..payloads import JSON
 from .account import Account, connect
 from .bookkeeping import MailState
 from .extract import excerpt, of
@@ -33,7 +34,7 @@ Report = Callable[[str], None]
 class Shown:
     """One message; its text never leaves this process but for an excerpt on the page."""
 
-    reply: dict[str, Any]
+    reply: JSON
     features: dict[str, float]
 
 
@@ -60,7 +61,7 @@ class Inbox:
         self._stack.close()
         self._state.close()
 
-    def messages(self) -> dict[str, Any]:
+    def messages(self) -> JSON:
         """`{"account", "folders", "rules", "messages": [{"uid", "uidvalidity", "subject", ..., "top": [folder, ...]}]}`."""
         return self._connected(self._messages)
 
@@ -92,7 +93,7 @@ class Inbox:
         folders = self._state.folders().values()
         return {folder.name: folder.label for folder in folders if folder.name != self._settings.inbox}
 
-    def _messages(self, imap: IMAPClient) -> dict[str, Any]:
+    def _messages(self, imap: IMAPClient) -> JSON:
         selected = imap.select_folder(self._settings.inbox, readonly=True)
         validity = int(selected.get(b"UIDVALIDITY", 0))
         if validity != self._validity:
@@ -124,7 +125,7 @@ class Inbox:
             }
             self._shown[uid] = Shown(reply, of(parsed))
 
-    def _ranked(self, shown: Sequence[Shown]) -> list[dict[str, Any]]:
+    def _ranked(self, shown: Sequence[Shown]) -> list[JSON]:
         """Asked again at every look: what was learned since changes the ranking at once."""
         if not shown:
             return []

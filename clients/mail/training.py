@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 from ..client import Client
 from ..exceptions import ClientError, NotFound, Refused
+from ..payloads import JSON
 from ..replies import Outcome, Prediction
 from .bookkeeping import MailState, feedback_id
 from .extract import SPEC, features
@@ -130,11 +130,11 @@ def sender_of(features: dict[str, float]) -> str:
     return next((name for name in features if name.startswith("from:") and "@" in name), "")
 
 
-def _mark(state: MailState, events: Sequence[dict[str, Any]], version: int) -> None:
+def _mark(state: MailState, events: Sequence[JSON], version: int) -> None:
     state.mark_learned([event["feedback_id"] for event in events], version)
 
 
-def _remember(state: MailState, events: Sequence[dict[str, Any]], senders: dict[str, list[str]]) -> None:
+def _remember(state: MailState, events: Sequence[JSON], senders: dict[str, list[str]]) -> None:
     """Where the senders' mail went."""
     touched = set()
     for event in events:
@@ -149,12 +149,12 @@ def _remember(state: MailState, events: Sequence[dict[str, Any]], senders: dict[
 def _predicted(
     client: Client,
     state: MailState,
-    events: Sequence[dict[str, Any]],
+    events: Sequence[JSON],
     curve: Curve,
     senders: dict[str, list[str]],
 ) -> None:
     """Predict, then learn, one after the other on one stream."""
-    lines: list[dict[str, Any]] = []
+    lines: list[JSON] = []
     for event in events:
         lines.append({"predict": {"features": event["features"], "top": 1, "remember": False}})
         lines.append({"feedback": event})
@@ -179,11 +179,9 @@ def _predicted(
     _mark(state, events, version)
 
 
-def _batches(
-    messages: Iterable[MessageRef], labels: dict[str, str]
-) -> Iterator[tuple[list[dict[str, Any]], int]]:
+def _batches(messages: Iterable[MessageRef], labels: dict[str, str]) -> Iterator[tuple[list[JSON], int]]:
     """Events, as many together as make a body of about a megabyte, and of how many messages: some are unreadable."""
-    batch: list[dict[str, Any]] = []
+    batch: list[JSON] = []
     size = seen = 0
     for one in messages:
         raw = one.load()

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientAbortError
 
 from ..client import Client
 from ..exceptions import Gone, NotFound
+from ..payloads import JSON
 from .bookkeeping import Folder, MailState, feedback_id
 from .extract import features
 from .filing import Clerk, WatchSettings, truth_known
@@ -255,7 +255,7 @@ class Watcher:
     def _keep(self, uid: int, identity: str, filed: bool = False) -> None:
         """The message belongs into the inbox."""
         event = feedback_id(identity, INBOX)
-        truth: dict[str, Any] = {"label": INBOX, "feedback_id": event}
+        truth: JSON = {"label": INBOX, "feedback_id": event}
         if not self._settings.dry_run and not self._state.is_learned(event):
             self._imap.select_folder(self._settings.inbox, readonly=True)
             predicted = self._state.prediction(identity)

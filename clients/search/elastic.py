@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..payloads import JSON, Payload
 from .hits import Result
 
 __all__ = ["ReplyError", "request", "results"]
@@ -20,18 +21,18 @@ def request(
     *,
     size: int = 100,
     source: Sequence[str] | None = None,
-    filters: Sequence[Mapping[str, Any]] = (),
-    ubi: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    filters: Sequence[Payload] = (),
+    ubi: Payload | None = None,
+) -> JSON:
     """The body of a search for what a person typed: `multi_match` over `fields` (with boosts, `title^3`).
 
     `source` are the fields to return (all of them if left out), `filters` clauses that do not score, and `ubi` the
     extension of User Behavior Insights, e.g. `{"query_id": ..., "client_id": ...}`.
     """
-    wanted: dict[str, Any] = {"multi_match": {"query": query, "fields": list(fields)}}
+    wanted: JSON = {"multi_match": {"query": query, "fields": list(fields)}}
     if filters:
         wanted = {"bool": {"must": [wanted], "filter": [dict(one) for one in filters]}}
-    body: dict[str, Any] = {"query": wanted, "size": size}
+    body: JSON = {"query": wanted, "size": size}
     if source is not None:
         body["_source"] = list(source)
     if ubi is not None:
@@ -39,7 +40,7 @@ def request(
     return body
 
 
-def results(reply: Mapping[str, Any], *, id: str | None = None) -> list[Result]:
+def results(reply: Payload, *, id: str | None = None) -> list[Result]:
     """The hits in order. Their id is `_id`, or the field `id` of the source; `_index` and highlights are left behind.
 
     A hit without a score (sorted by something else) scores by its place, so that the order stays the engine's.

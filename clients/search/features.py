@@ -28,6 +28,7 @@ from unicodedata import normalize
 
 from snowballstemmer import stemmer
 
+from ..payloads import JSON, Payload
 from .hits import Result
 
 __all__ = ["Features", "words"]
@@ -86,7 +87,7 @@ class Features:
         if self.language is not None:
             stemmer(self.language)  # an unknown one is refused here, not on the first page
 
-    def table(self, query: str, results: Sequence[Result], now: datetime | None = None) -> dict[str, Any]:
+    def table(self, query: str, results: Sequence[Result], now: datetime | None = None) -> JSON:
         """The results as the items of an instance in columns and rows, in the engine's order."""
         now = now or datetime.now(UTC)
         columns: dict[str, list[float]] = self._engine(results)
@@ -166,7 +167,7 @@ class Features:
         return float(2.0 ** (-days / self.half_life))
 
 
-def field(fields: Mapping[str, Any], name: str) -> Any:
+def field(fields: Payload, name: str) -> Any:
     """The field of this name, or at this path; through lists, the values of all their entries. None if there is none."""
     if name in fields:
         return fields[name]

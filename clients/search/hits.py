@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+
+from ..payloads import JSON, Payload
 
 __all__ = ["Reranked", "Result", "Shown"]
 
@@ -15,7 +16,7 @@ class Result:
 
     id: str
     score: float
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Payload = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Shown:
     shown: Sequence[str]
     engine: Sequence[str]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         """As `Shown(**json)` takes it back."""
         return {
             "prediction_id": self.prediction_id,

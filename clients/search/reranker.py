@@ -12,6 +12,7 @@ from typing import Any
 from .. import experiment_requests
 from ..client import Client
 from ..exceptions import ClientError
+from ..payloads import JSON, Payload
 from ..replies import Experiment, Prediction
 from .features import Features
 from .hits import Reranked, Result, Shown
@@ -23,13 +24,13 @@ log = logging.getLogger(__name__)
 MOST_REASONS = 100
 
 
-def spec(**parameters: Any) -> dict[str, Any]:
+def spec(**parameters: Any) -> JSON:
     """The spec of a learner of clicks: the preset for lists. `parameters` are those of the contract, in place of ours."""
     return {"task": "subset-ranking", **parameters}
 
 
 def prepare(
-    client: Client, name: str, learner: Mapping[str, Any] | None = None, *, wait: float | None = None
+    client: Client, name: str, learner: Payload | None = None, *, wait: float | None = None
 ) -> Experiment:
     """Make what a `Reranker` needs, unless it is there: a learner, the engine's order, and the evidence between them.
 
@@ -133,7 +134,7 @@ class Reranker:
             self._note(wrong)
             self._count_lost(late=False)
             return fallback
-        request: dict[str, Any] = {
+        request: JSON = {
             "items": self.features.table(query, results),
             "query": query[:2000],
             "top": page,
@@ -222,7 +223,7 @@ class Reranker:
         """Grades, 0 or higher, from someone who judged the whole page; never waits."""
         return self._feedback(page, {"relevance": dict(grades)})
 
-    def _feedback(self, page: Reranked | Shown | str, truth: dict[str, Any]) -> bool:
+    def _feedback(self, page: Reranked | Shown | str, truth: JSON) -> bool:
         prediction_id = self._id(page)
         if prediction_id is None:
             return False

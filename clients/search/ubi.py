@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
+from ..payloads import JSON, Payload
 from .hits import Reranked
 
 __all__ = ["CLICKS", "Visit", "click_event", "hits", "query_id", "query_record", "visits"]
@@ -43,7 +43,7 @@ class Visit:
         return self.engine[: -(-last // size) * size]
 
 
-def query_id(reply: Mapping[str, Any]) -> str | None:
+def query_id(reply: Payload) -> str | None:
     """The id that the plugin gave a search: `ext.ubi.query_id` of its reply."""
     ext = reply.get("ext")
     ubi = ext.get("ubi") if isinstance(ext, Mapping) else None
@@ -51,7 +51,7 @@ def query_id(reply: Mapping[str, Any]) -> str | None:
     return str(id) if id else None
 
 
-def hits(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def hits(reply: Payload) -> list[Payload]:
     """The records in the reply of a search of `ubi_queries` or `ubi_events`."""
     outer = reply.get("hits")
     inner = outer.get("hits") if isinstance(outer, Mapping) else None
@@ -59,8 +59,8 @@ def hits(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def visits(
-    events: Iterable[Mapping[str, Any]],
-    queries: Iterable[Mapping[str, Any]] = (),
+    events: Iterable[Payload],
+    queries: Iterable[Payload] = (),
     actions: Sequence[str] = CLICKS,
 ) -> dict[str, Visit]:
     """The pages by query id. Events without a query id or an object are not about results; each object counts once."""
@@ -90,16 +90,16 @@ def visits(
     return parsed
 
 
-def _source(record: Mapping[str, Any]) -> Mapping[str, Any]:
+def _source(record: Payload) -> Payload:
     inner = record.get("_source")
     return inner if isinstance(inner, Mapping) else record
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _mapping(value: object) -> Payload:
     return value if isinstance(value, Mapping) else {}
 
 
-def _unit(record: Mapping[str, Any]) -> str | None:
+def _unit(record: Payload) -> str | None:
     id = record.get("client_id") or record.get("user_id") or record.get("session_id")
     return str(id) if id else None
 
@@ -132,7 +132,7 @@ def _ordinal(value: object) -> int | None:
 
 def query_record(
     page: Reranked, query: str, *, client_id: str, application: str = "", now: datetime | None = None
-) -> dict[str, Any]:
+) -> JSON:
     """The record of a page for `ubi_queries`, hits in the engine's order as the plugin writes them."""
     return {
         "application": application,
@@ -146,7 +146,7 @@ def query_record(
 
 def click_event(
     page: Reranked, id: str, *, client_id: str, application: str = "", now: datetime | None = None
-) -> dict[str, Any]:
+) -> JSON:
     """The event of a click on a page for `ubi_events`; places count from 1."""
     return {
         "application": application,

@@ -16,15 +16,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
 
+from ..payloads import JSON, Payload
 from . import ubi
 from .features import Features
 from .hits import Result
 
 __all__ = ["Skipped", "documents", "lessons"]
-
-JSON = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -38,9 +36,9 @@ class Skipped:
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
 
-def documents(lines: Iterable[str], skipped: Skipped) -> dict[str, Mapping[str, Any]]:
+def documents(lines: Iterable[str], skipped: Skipped) -> dict[str, Payload]:
     """Fields by id."""
-    parsed: dict[str, Mapping[str, Any]] = {}
+    parsed: dict[str, Payload] = {}
     for record in _objects(lines, skipped):
         inner = record.get("_source")
         fields = inner if isinstance(inner, Mapping) else record
@@ -56,7 +54,7 @@ def lessons(
     lines: Iterable[str],
     features: Features,
     skipped: Skipped,
-    fields: Mapping[str, Mapping[str, Any]] | None = None,
+    fields: Mapping[str, Payload] | None = None,
     page: int = 10,
 ) -> Iterator[JSON]:
     """Events for a learner's feedback: the page, and what was clicked on it. Their ids make a second import harmless."""

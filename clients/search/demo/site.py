@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from random import Random
 from threading import Lock
-from typing import Any
 
 from ...client import Client
+from ...payloads import JSON
 from ..features import Features
 from ..hits import Result
 from ..reranker import Reranker, engine_arm, prepare
@@ -37,7 +37,7 @@ class Site:
         self._pages: OrderedDict[str, tuple[str, list[str], list[Result]]] = OrderedDict()
         self._lesson = ""
 
-    def search(self, query: str, unit: str) -> dict[str, Any]:
+    def search(self, query: str, unit: str) -> JSON:
         """A page of results for a visitor."""
         listed = self._listed(query)
         # Every search is a unit of its own: one person who tries it out shall see that clicks teach.
@@ -66,7 +66,7 @@ class Site:
             for one in self._index.search(query)
         ]
 
-    def click(self, prediction_id: str, id: str) -> dict[str, Any]:
+    def click(self, prediction_id: str, id: str) -> JSON:
         """The first click on a page teaches; those that follow it are only read."""
         query, shown, listed = self._pages.pop(prediction_id, ("", [], []))
         if id not in shown:
@@ -92,7 +92,7 @@ class Site:
         best = max(parts, key=lambda name: (parts[name], name), default="")
         return place, f"; most speaks for it: {best}" if parts.get(best, 0.0) > 0 else ""
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> JSON:
         """How the two orders stand."""
         state = self._client.experiment(NAME)
         (difference,) = state.differences
@@ -111,7 +111,7 @@ class Site:
             "lesson": self._lesson,
         }
 
-    def visitors(self, count: int) -> dict[str, Any]:
+    def visitors(self, count: int) -> JSON:
         """Let visitors search who look for a module by its name, look from the top, and click what they look for.
 
         They want the module's own page (or, one in ten times, something else in it): the index does not know that. Place k

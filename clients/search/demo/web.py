@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ...exceptions import ClientError
+from ...payloads import JSON
 from .site import Site
 
 __all__ = ["serve"]
@@ -75,20 +76,20 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._json(_refuse(HTTPStatus.NOT_FOUND, "there is no such page"))
 
-    def _click(self) -> dict[str, Any]:
+    def _click(self) -> JSON:
         body = self._body()
         prediction_id, id = body.get("prediction_id"), body.get("id")
         if not isinstance(prediction_id, str) or not isinstance(id, str):
             raise WebError(HTTPStatus.BAD_REQUEST, "a click has a prediction_id and an id")
         return self.site.click(prediction_id, id)
 
-    def _visitors(self) -> dict[str, Any]:
+    def _visitors(self) -> JSON:
         count = self._body().get("count")
         if type(count) is not int or not 0 < count <= MOST_VISITORS:
             raise WebError(HTTPStatus.BAD_REQUEST, f"the count of visitors is 1 to {MOST_VISITORS}")
         return self.site.visitors(count)
 
-    def _body(self) -> dict[str, Any]:
+    def _body(self) -> JSON:
         # A form of another site cannot send this type without asking first, and nobody here says yes.
         if self.headers.get_content_type() != "application/json":
             raise WebError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json")
@@ -123,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise WebError(HTTPStatus.FORBIDDEN, "a page of another site sent this")
 
-    def _json(self, make: Callable[[], dict[str, Any]]) -> None:
+    def _json(self, make: Callable[[], JSON]) -> None:
         self._answer(lambda: (json.dumps(make()).encode(), "application/json"))
 
     def _answer(self, make: Callable[[], tuple[bytes, str]]) -> None:
@@ -160,8 +161,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the page shows what happens."""
 
 
-def _refuse(status: HTTPStatus, reason: str) -> Callable[[], dict[str, Any]]:
-    def refuse() -> dict[str, Any]:
+def _refuse(status: HTTPStatus, reason: str) -> Callable[[], JSON]:
+    def refuse() -> JSON:
         raise WebError(status, reason)
 
     return refuse
