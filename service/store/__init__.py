@@ -1,26 +1,19 @@
 """Stores: one interface, on SQLite for one process and on Redis for many."""
 
 from .interface import (
-    Clash,
-    Closed,
-    Damaged,
-    Diverged,
     Document,
     Draft,
     Due,
     Entry,
     Head,
-    Missing,
     Placement,
     Position,
     Record,
     Snapshot,
-    Stale,
     Store,
-    StoreSignal,
-    Trimmed,
 )
 from .open import open_store
+from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, StoreSignal, Trimmed
 
 __all__ = [
     "Clash",

@@ -17,29 +17,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, StoreSignal, Trimmed
-
-__all__ = [
-    "Clash",
-    "Closed",
-    "Damaged",
-    "Diverged",
-    "Document",
-    "Draft",
-    "Due",
-    "Entry",
-    "Head",
-    "Missing",
-    "Placement",
-    "Position",
-    "Record",
-    "Snapshot",
-    "Stale",
-    "Store",
-    "StoreSignal",
-    "Trimmed",
-]
-
 
 class Position(NamedTuple):
     """A version of a log and the chain there."""

@@ -11,28 +11,22 @@ from feedrank.service.contract.faults import StoreUnavailable
 
 from . import keys
 from .interface import (
-    Clash,
-    Closed,
-    Damaged,
-    Diverged,
     Document,
     Draft,
     Due,
     Entry,
     Head,
-    Missing,
     Placement,
     Position,
     Record,
     Snapshot,
-    Stale,
-    Trimmed,
 )
 from .redis_listen import Listener
 from .redis_pipes import Argument, Pipes, Script
 from .redis_read import document, examine, find, load_snapshot, read, read_part
 from .redis_records import is_live, pack, unpack
 from .shared import checksum, genesis, seal, unseal
+from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
 
 APPEND, SAVE, OUTCOMES, DROP, REMEMBER, AMEND, DUE, PUT = SCRIPTS = tuple(
     map(Script, ("append", "save", "outcomes", "drop", "remember", "amend", "due", "put"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import keys
-from .interface import Damaged, Diverged, Document, Entry, Trimmed
+from .interface import Document, Entry
 from .redis_pipes import Pipes
 from .redis_records import is_live, unpack
 from .shared import check_entries, genesis, id_check, unseal
+from .signals import Damaged, Diverged, Trimmed
 
 PAGE = 500
 STATE = ("version", "floor", "root", "chain", "retracted", "closed")

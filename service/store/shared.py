@@ -16,7 +16,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from hashlib import blake2b, sha1
 from typing import Generic, TypeVar
 
-from .interface import Damaged, Entry
+from .interface import Entry
+from .signals import Damaged
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -18,8 +18,19 @@ from feedrank.service.contract.faults import StoreUnavailable
 from . import sqlite_file
 from . import sqlite_rows as rows
 from . import sqlite_snapshots as snapshots
-from .interface import Document, Draft, Due, Entry, Head, Placement, Position, Record, Snapshot, StoreSignal
+from .interface import (
+    Document,
+    Draft,
+    Due,
+    Entry,
+    Head,
+    Placement,
+    Position,
+    Record,
+    Snapshot,
+)
 from .shared import Batcher, unseal
+from .signals import StoreSignal
 from .sqlite_examine import examine
 from .sqlite_file import consistent, is_full, unanswered
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from .interface import Damaged, Trimmed
 from .shared import id_check, unseal
+from .signals import Damaged, Trimmed
 from .sqlite_rows import chain_at, key, load_log, read
 from .sqlite_snapshots import find_snapshot, read_part
 

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
-from .interface import Closed, Position, Snapshot
+from .interface import Position, Snapshot
 from .shared import genesis, seal, unseal
+from .signals import Closed
 from .sqlite_rows import Log, chain_at, compare, count, create_log, drop_snapshots, key, load_log
 
 T = TypeVar("T")

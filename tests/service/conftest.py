@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar
@@ -12,6 +14,8 @@ from typing import TypeVar
 import kill_rounds as killing
 import pytest
 import redis_cluster as clusters
+import uvicorn
+from fastapi import FastAPI
 from redis_sentinel import Replicated
 from redis_server import RedisServer
 
@@ -20,6 +24,29 @@ from feedrank.service.runtime import Host
 from feedrank.service.store import Store, open_store
 
 T = TypeVar("T")
+
+
+@pytest.fixture(scope="session")
+def serving() -> Callable[..., AbstractContextManager[str]]:
+    """`with serving(app, port=0) as url`: the app behind a real server in a thread."""
+
+    @contextmanager
+    def serve(app: FastAPI, port: int = 0) -> Iterator[str]:
+        server = uvicorn.Server(
+            uvicorn.Config(app, port=port, lifespan="on", log_config=None, access_log=False)
+        )
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        while not server.started and thread.is_alive():
+            time.sleep(0.002)
+        assert server.started
+        try:
+            yield "http://{}:{}".format(*server.servers[0].sockets[0].getsockname())
+        finally:
+            server.should_exit = True
+            thread.join()
+
+    return serve
 
 
 @pytest.fixture(scope="session")

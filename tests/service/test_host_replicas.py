@@ -1,9 +1,11 @@
 """Many processes on one Redis: one order, equal weights to the bit, and nobody leads. Each Host stands for a process."""
 
 import asyncio
+import logging
 from contextlib import AsyncExitStack
 
 import pytest
+import redis
 
 from feedrank import learners
 from feedrank.service.contract import faults as errors
@@ -238,3 +240,101 @@ def test_a_cluster_of_three_holds_everything(redis_cluster, replicas):
         await two.ready()
 
     replicas(body, url=redis_cluster.url, snapshot_every=5)
+
+
+# A log that goes back, writes that are refused, names that switch quickly
+
+
+async def version(host, name="a"):
+    return (await host.predict(name, {"features": ["x"], "remember": False}))["version"]
+
+
+def fold(count):
+    learner = learners.build(SPEC)
+    for i in range(count):
+        learner.learn({"features": event(i)["features"]}, {"label": event(i)["label"]})
+    return learners.dump(learner)
+
+
+@pytest.mark.parametrize("kept", [0, 3])
+def test_a_log_that_went_back_is_said_and_folded_again(own_redis, replicas, caplog, kept):
+    caplog.set_level(logging.ERROR)
+    server = redis.Redis.from_url(own_redis.url)
+
+    async def body(one, two):
+        await one.create("a", SPEC)
+        for i in range(6):
+            if i == kept:
+                copy = {key: server.dump(key) for key in server.keys("*")}
+            await one.feedback("a", event(i))
+        await two.predict("a", {"features": ["x"], "remember": False, "min_version": 6})
+        server.flushall()  # and restored from a copy of `kept` events
+        for key, value in copy.items():
+            server.restore(key, 0, value)
+
+        for host in (one, two):
+            await host.ready()  # nobody has looked at the log yet
+        first = await one.feedback("a", event(kept))
+        assert (first["version"], first["duplicate"]) == (kept + 1, False)
+        second = await two.feedback("a", event(kept + 1))
+        assert second["version"] == kept + 2
+        for host in (one, two):
+            assert host.stats()["divergences"] == 1
+            assert host.stats()["log_faults"] == 1
+            with pytest.raises(errors.StoreUnavailable, match="went back from version 6"):
+                await host.ready()
+            await host.predict("a", {"features": ["x"], "remember": False, "min_version": kept + 2})
+            assert await host.export("a") == fold(kept + 2)
+        said = [record.getMessage() for record in caplog.records if "went back" in record.getMessage()]
+        assert len(said) == 2  # one line of each
+
+    replicas(body, url=own_redis.url)
+    server.close()
+
+
+def test_a_replica_whose_own_append_is_refused_follows_all_the_same(replicas):
+    async def body(one, two):
+        await one.create("a", SPEC)
+        assert await version(two) == 0
+        other = {**event(0), "label": "z", "feedback_id": "f0"}
+        await one.feedback("a", event(0, feedback_id="f0"))
+        for start in range(1, 121, 10):
+            ids = range(start, start + 10)
+            writes = [one.feedback("a", event(i, feedback_id=f"f{i}")) for i in ids]
+            *_, refused = await asyncio.gather(*writes, two.feedback("a", other), return_exceptions=True)
+            assert isinstance(refused, errors.Conflict)
+
+            async def followed(newest=start + 10):
+                return await version(two) == newest and two.stats()["log_lag"] == 0
+
+            await eventually(followed)
+
+    replicas(body)
+
+
+def test_the_last_switch_of_an_alias_is_the_one_that_counts(replicas):
+    async def body(one, two):
+        for name in "ab":
+            await one.create(name, SPEC)
+        await one.alias("live", "a")
+        asking = True
+
+        async def ask():
+            while asking:
+                await two.predict("live", {"features": ["x"], "remember": False})
+                await asyncio.sleep(0)
+
+        asks = [asyncio.create_task(ask()) for _ in range(4)]
+        for i in range(40):
+            target = "ba"[i % 2]
+            await one.alias("live", target)
+
+            async def switched(target=target):
+                reply = await two.predict("live", {"features": ["x"], "remember": False})
+                return reply["learner"] == target
+
+            await eventually(switched)
+        asking = False
+        await asyncio.gather(*asks)
+
+    replicas(body)

@@ -40,7 +40,9 @@ CODES = {
     404: "ResourceNotFound",
     409: "RankDuplicatedEventId",
 }
+PATHS = ("/at/{name}/personalizer/v1.0", "/at/{name}/personalizer", "/personalizer/v1.0", "/personalizer")
 Work = Callable[[Request, str], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 async def answer(request: Request, scope: str, work: Work) -> Response:
@@ -74,13 +76,21 @@ async def body_of(request: Request) -> JSON:
     return read_object(data)
 
 
+def post(tail: str) -> Callable[[Endpoint], Endpoint]:
+    """Route the calls of both SDKs, with and without a learner in the path, to one endpoint."""
+
+    def register(endpoint: Endpoint) -> Endpoint:
+        for start in PATHS:
+            router.post(start + tail)(endpoint)
+        return endpoint
+
+    return register
+
+
 # ---- rank
 
 
-@router.post("/at/{name}/personalizer/v1.0/rank")
-@router.post("/at/{name}/personalizer/rank")
-@router.post("/personalizer/v1.0/rank")
-@router.post("/personalizer/rank")
+@post("/rank")
 async def rank(request: Request) -> Response:
     """Choose an action: 201."""
     return await answer(request, "predict", _rank)
@@ -135,10 +145,7 @@ def _leaves(path: str, value: object) -> Iterator[tuple[str, float]]:
 # ---- reward and activate
 
 
-@router.post("/at/{name}/personalizer/v1.0/events/{event}/reward")
-@router.post("/at/{name}/personalizer/events/{event}/reward")
-@router.post("/personalizer/v1.0/events/{event}/reward")
-@router.post("/personalizer/events/{event}/reward")
+@post("/events/{event}/reward")
 async def reward(request: Request) -> Response:
     """Say what the action earned: 204."""
     return await answer(request, "feedback", _reward)
@@ -154,10 +161,7 @@ async def _reward(request: Request, name: str) -> Response:
     return await _ignored(host.feedback(name, event, None))
 
 
-@router.post("/at/{name}/personalizer/v1.0/events/{event}/activate")
-@router.post("/at/{name}/personalizer/events/{event}/activate")
-@router.post("/personalizer/v1.0/events/{event}/activate")
-@router.post("/personalizer/events/{event}/activate")
+@post("/events/{event}/activate")
 async def activate(request: Request) -> Response:
     """Say that a deferred choice was shown after all: 204."""
     return await answer(request, "feedback", _activate)

@@ -6,12 +6,9 @@ import select
 import signal
 import subprocess
 import sys
-import threading
-import time
 
 import httpx
 import pytest
-import uvicorn
 
 from feedrank.service.contract.settings import Settings
 from feedrank.service.http.app import create_app
@@ -19,25 +16,8 @@ from feedrank.service.http.app import create_app
 PROBLEM = "application/problem+json"
 
 
-@contextlib.contextmanager
-def serving(app):
-    """The app behind a real server in a thread; gives the address."""
-    config = uvicorn.Config(app, port=0, lifespan="on", log_config=None, access_log=False)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started and thread.is_alive():
-        time.sleep(0.002)
-    assert server.started
-    try:
-        yield "http://{}:{}".format(*server.servers[0].sockets[0].getsockname())
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
 @pytest.fixture
-def make_client(tmp_path):
+def make_client(tmp_path, serving):
     """`make_client(**settings)`: a client of an app over a fresh SQLite file."""
     with contextlib.ExitStack() as stack:
 
@@ -53,7 +33,7 @@ def make_client(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+def shared(tmp_path_factory, serving):
     """One server with default settings for all tests of a file."""
     app = create_app(Settings(store=f"sqlite:{tmp_path_factory.mktemp('shared') / 'test.db'}"))
     with serving(app) as url, httpx.Client(base_url=url, timeout=30, trust_env=False) as client:

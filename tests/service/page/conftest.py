@@ -2,12 +2,9 @@
 
 import contextlib
 import random
-import threading
-import time
 
 import httpx
 import pytest
-import uvicorn
 
 from feedrank.service.contract.settings import Settings
 from feedrank.service.http.app import create_app
@@ -19,35 +16,16 @@ TOPICS = {
 }
 
 
-@contextlib.contextmanager
-def serving(port=0, **settings):
-    """The app behind a real server in a thread; gives a client."""
-    config = uvicorn.Config(
-        create_app(Settings(**settings)), port=port, lifespan="on", log_config=None, access_log=False
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started and thread.is_alive():
-        time.sleep(0.002)
-    assert server.started
-    url = "http://{}:{}".format(*server.servers[0].sockets[0].getsockname())
-    try:
-        with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
-            yield client
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
 @pytest.fixture
-def make_server(tmp_path):
+def make_server(tmp_path, serving):
     """`make_server(**settings)`: a client of a server over the test's store; the one before it is stopped first."""
     with contextlib.ExitStack() as stack:
 
-        def make(**settings):
+        def make(port=0, **settings):
             stack.close()
-            return stack.enter_context(serving(store=f"sqlite:{tmp_path / 'page.db'}", **settings))
+            app = create_app(Settings(store=f"sqlite:{tmp_path / 'page.db'}", **settings))
+            url = stack.enter_context(serving(app, port))
+            return stack.enter_context(httpx.Client(base_url=url, timeout=60, trust_env=False))
 
         yield make
 
