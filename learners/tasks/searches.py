@@ -12,7 +12,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from .task import Array
 
@@ -35,6 +34,14 @@ def by_score(t: Array) -> Order:
     return (-t).argsort(kind="stable")
 
 
+def _assigned(value: Array) -> tuple[Order, Order]:
+    # Imported on first use: it takes as long as all the rest of the core, and few learners need it.
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
+    items, places = linear_sum_assignment(value, maximize=True)
+    return items, places
+
+
 def assignment(value: Array, *keys: Array) -> Order:
     """The order that puts item i at place p with the largest sum of value[i, p].
 
@@ -45,7 +52,7 @@ def assignment(value: Array, *keys: Array) -> Order:
     m = len(value)
     if m >= LONG:
         value = value - _prices(value, np.lexsort(keys), m // max(LONG // 3, m // 10))
-    items, places = linear_sum_assignment(value, maximize=True)
+    items, places = _assigned(value)
     order = np.empty(m, dtype=np.intp)
     order[places] = items
     return order
@@ -59,7 +66,7 @@ def _prices(value: Array, guide: Order, stride: int) -> Array:
     m = len(value)
     sampled = np.arange(stride // 2, m, stride)
     sample = value[np.ix_(guide[sampled], sampled)]
-    items, places = linear_sum_assignment(sample, maximize=True)
+    items, places = _assigned(sample)
     swaps = np.empty_like(sample)
     swaps[places] = sample - sample[items, places][:, None]
     v = np.zeros(len(sampled))
