@@ -116,9 +116,8 @@ def truth_of(request: Body) -> JSON:
 def served_of(request: Body, form: Form) -> JSON | None:
     """The decision that was shown, if the request says so: `{"label"}`, `{"labels"}` or `{"ranking"}`, by the task."""
     served = request.get("served")
-    if served is None:
-        return None
-    form.decision.check(served)
+    if served is not None:
+        form.decision.check(served)
     return dict(served) if isinstance(served, Mapping) else None
 
 

@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import orjson
@@ -23,7 +23,7 @@ from feedrank.service.contract.naming import check_limit, every_name
 from feedrank.service.runtime import Host
 from feedrank.service.runtime.folding import Counts
 from feedrank.service.runtime.memory import Worker
-from feedrank.service.store import Document, Due, Stale
+from feedrank.service.store import Document, Due, Entry, Stale
 
 from . import plan as plans
 from . import trace, verdict
@@ -212,13 +212,9 @@ class Experiments:
                 )
             alpha = confidence_of(request)
             trial = ChoiceTrial(await self._evaluation.candidate(request, dict(live.specs[0])), "clicks@1")
-            at = (await self._store.head(live.log)).floor - 1
-            while entries := await self._store.read(live.log, at, 256):
-                for entry in entries:
-                    choice = None if entry.retracted else first_place(entry.body, entry.taken)
-                    if choice is not None:
-                        await asyncio.to_thread(trial.apply, choice)
-                at = entries[-1].version
+            async for entry in self._entries(live):
+                if (choice := first_place(entry.body, entry.taken)) is not None:
+                    await asyncio.to_thread(trial.apply, choice)
             return {"experiment": name, "confidence": 1 - alpha, **trial.report(alpha)}
 
     async def step(self, name: str, step: str) -> JSON:
@@ -265,14 +261,22 @@ class Experiments:
         """The measured values in the log, for an A/A check on traffic like this one's."""
         values: list[float] = []
         async with self._use(name) as live:
-            at = (await self._store.head(live.log)).floor - 1
-            while len(values) < most and (entries := await self._store.read(live.log, at, 256)):
-                for entry in entries:
-                    event = orjson.loads(entry.body)
-                    own = event.get("credits") or [event.get("value")]
-                    values.extend(value for value in own if value is not None and not entry.retracted)
-                at = entries[-1].version
+            async for entry in self._entries(live):
+                event = orjson.loads(entry.body)
+                own = event.get("credits") or [event.get("value")]
+                values.extend(value for value in own if value is not None)
+                if len(values) >= most:
+                    break
         return values[:most]
+
+    async def _entries(self, live: LoadedExperiment) -> AsyncIterator[Entry]:
+        """The log, without what was retracted."""
+        at = (await self._store.head(live.log)).floor - 1
+        while entries := await self._store.read(live.log, at, 256):
+            for entry in entries:
+                if not entry.retracted:
+                    yield entry
+            at = entries[-1].version
 
     async def _document(self, name: str) -> Document:
         document = await self._store.get(KIND, name)
@@ -325,18 +329,8 @@ class Experiments:
         live = self._live.get(name)
         if live is None or live.log != value["log"]:
             plan = plans.read(name, value["definition"], value["specs"])
-            worker = Worker(self._executor)
-            live = LoadedExperiment(
-                name,
-                value["log"],
-                plan,
-                value["specs"],
-                self._store,
-                worker,
-                self.host.settings,
-                self._counts,
-            )
-            self._live[name] = live
+            around = self._store, Worker(self._executor), self.host.settings, self._counts
+            live = self._live[name] = LoadedExperiment(name, value["log"], plan, value["specs"], *around)
         await live.ready()
         return live
 

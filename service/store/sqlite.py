@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from feedrank.service.contract.faults import StoreUnavailable
 
@@ -36,6 +36,7 @@ from .sqlite_file import consistent, is_full, unanswered
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+Row = tuple[Any, ...]
 Operation = Callable[[sqlite3.Connection], object]
 MOST = 1024  # operations in one transaction
 BYTES = 8 * 2**20  # written by one transaction, unless it is of a single operation
@@ -67,8 +68,7 @@ class SqliteStore:
         self._largest = 0  # bytes of the largest append so far
 
     def _open_writer(self, connection: sqlite3.Connection) -> GroupCommit:
-        self._point = sqlite_file.connect(self.path, write=False)
-        self._range = sqlite_file.connect(self.path, write=False)
+        self._point, self._range = (sqlite_file.connect(self.path, write=False) for _ in range(2))
         identity = sqlite_file.Identity(self.path)
         return GroupCommit(connection, lambda: sqlite_file.connect(self.path, write=True), identity.verify)
 
@@ -153,12 +153,7 @@ class SqliteStore:
         return await snapshots.upload(self._write, log, snapshot, outcomes, retention)
 
     async def snapshot(self, log: str, version: int) -> Snapshot | None:
-        row = await self._ranged(lambda db: snapshots.find_snapshot(db, log, version))
-        if row is None:
-            return None
-        digest, chain, _, count_ = row
-        parts = [part async for part in self.parts(log, version)]
-        return Snapshot(version, digest, b"".join(parts), chain) if len(parts) == count_ else None
+        return await snapshots.whole(self._ranged, log, version)
 
     async def parts(self, log: str, version: int) -> AsyncIterator[bytes]:
         async for part in snapshots.parts(self._ranged, log, version):
@@ -168,11 +163,7 @@ class SqliteStore:
         await self._write(lambda db: snapshots.drop(db, log), heavy=True)
 
     async def discard(self, kind: str, name: str, revision: int, log: str) -> None:
-        def both(db: sqlite3.Connection) -> None:
-            rows.remove(db, kind, name, revision)
-            snapshots.drop(db, log)
-
-        await self._write(both, heavy=True)
+        await self._write(lambda db: snapshots.discard(db, kind, name, revision, log), heavy=True)
 
     # Records
 
@@ -233,12 +224,11 @@ class SqliteStore:
             raise StoreUnavailable(f"{self.path} was opened for reading only")
         return await self._writer.run(operation, heavy=heavy, size=size)
 
-    def _pointed(self, sql: str, *values: object) -> tuple[Any, ...] | None:
+    def _pointed(self, sql: str, *values: object) -> Row | None:
         try:
-            row: tuple[Any, ...] | None = self._point.execute(sql, values).fetchone()
+            return cast(Row | None, self._point.execute(sql, values).fetchone())
         except sqlite3.Error as error:
             raise unanswered(error) from None
-        return row
 
     async def _ranged(self, query: Callable[[sqlite3.Connection], T]) -> T:
         try:
@@ -289,8 +279,7 @@ class GroupCommit:
         """The operation's result once it is on the disk. StoreSignal passes; what SQLite says is StoreUnavailable."""
         if self._closing:
             raise StoreUnavailable("the store is closing")
-        result: T = await self._batcher.run("", Write(operation, heavy, size))
-        return result
+        return cast(T, await self._batcher.run("", Write(operation, heavy, size)))
 
     async def close(self) -> None:
         """Finish what waits, then close the connection."""
@@ -351,14 +340,11 @@ class GroupCommit:
 
     def _failed(self, error: Exception) -> Exception:
         """What SQLite says, as what the caller can do; other exceptions are defects and pass as they are."""
-        if isinstance(error, StoreUnavailable):
-            reason, reply = error.detail, error
-        elif isinstance(error, sqlite3.Error):
-            reason = "the disk is full" if is_full(error) else str(error)
-            reply = StoreUnavailable(f"SQLite did not take it ({reason}): try again later")
-        else:
-            return error
-        if not self._failing:  # said once, and not for every request until it works again
+        reason = error.detail if isinstance(error, StoreUnavailable) else str(error)
+        if isinstance(error, sqlite3.Error):
+            reason = "the disk is full" if is_full(error) else reason
+            error = StoreUnavailable(f"SQLite did not take it ({reason}): try again later")
+        if isinstance(error, StoreUnavailable) and not self._failing:  # said once, until it works again
             self._failing = True
             log.error("SQLite did not take a write: %s", reason)
-        return reply
+        return error

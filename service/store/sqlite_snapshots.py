@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from .interface import Position, Snapshot
 from .shared import genesis, seal, unseal
 from .signals import Closed
-from .sqlite_rows import Log, chain_at, compare, count, create_log, drop_snapshots, key, load_log
+from .sqlite_rows import Log, chain_at, compare, count, create_log, drop_snapshots, key, load_log, remove
 
 T = TypeVar("T")
 HEAVY = 256 * 1024  # bytes from which a write leaves the event loop
@@ -173,6 +173,12 @@ def drop(db: sqlite3.Connection, name: str) -> None:
     )
 
 
+def discard(db: sqlite3.Connection, kind: str, document: str, revision: int, name: str) -> None:
+    """Remove a document and its log."""
+    remove(db, kind, document, revision)
+    drop(db, name)
+
+
 def find_snapshot(db: sqlite3.Connection, name: str, version: int) -> tuple[str, str, int, int] | None:
     """(digest, chain, upload, number of parts)."""
     row: tuple[str, str, int, int] | None = db.execute(
@@ -215,6 +221,16 @@ async def upload(
         if parts:
             await write(lambda db: abandon(db, number))
         raise
+
+
+async def whole(query: Query, name: str, version: int) -> Snapshot | None:
+    """The snapshot at this version, if all of it is there."""
+    row = await query(lambda db: find_snapshot(db, name, version))
+    if row is None:
+        return None
+    digest, chain, _, total = row
+    data = [part async for part in parts(query, name, version)]
+    return Snapshot(version, digest, b"".join(data), chain) if len(data) == total else None
 
 
 async def parts(query: Query, name: str, version: int) -> AsyncIterator[bytes]:
