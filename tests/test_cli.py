@@ -95,6 +95,8 @@ def test_an_early_interrupt_leaves_no_trace():
     """Ctrl-C while the command is still being imported: the signal comes when it asks for typer."""
     interrupt = (
         "import os, signal, sys\n"
+        # A shell starts what runs in its background with the signal ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "class Interrupt:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'typer': os.kill(os.getpid(), signal.SIGINT)\n"
