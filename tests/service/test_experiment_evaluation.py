@@ -111,7 +111,8 @@ def test_an_interleaved_log_values_what_another_ranker_would_put_first(store_url
         await host.feedback("b", {"events": [{**page, "relevance": {"d1": 2, "d2": 1}}] * 50})
         await experiments.create("e", {"arms": ["a", "b"], "method": "interleave", "learn": []})
         for i in range(60):
-            shown = await experiments.predict("e", {**page, "unit": f"u{i}"})
+            # What is drafted is drawn by the id: one of our own makes it the same in every run.
+            shown = await experiments.predict("e", {**page, "unit": f"u{i}", "prediction_id": f"p{i}"})
             top = shown["ranking"][0]["id"]
             clicks = ["d3"] if top == "d3" else []
             await experiments.feedback("e", {"prediction_id": shown["prediction_id"], "clicks": clicks})
