@@ -8,7 +8,8 @@
     best       the highest scores
     exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
     total, row_total, softmax, sigmoid, times, add_outer, sweep   sums, products and inverses
-    scale, tally, recount   features scaled by what was counted of them; pool_round   a round of auto's pool
+    scale, tally, recount   features scaled by what was counted of them
+    word_scores, calibrated, recalibrate, pool_round   pieces of the automatic learner
 
 `reference.py` and the other Python files here are the specification; the native version is native.c. Nobody outside this
 folder asks which one runs but to say so.
@@ -19,7 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 5
+SEAM = 6
 
 
 def _choice() -> str:
@@ -43,12 +44,13 @@ NAME = _choice()
 
 if TYPE_CHECKING or NAME == "numpy":
     from .ascent import ascend, best
+    from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .products import add_outer, sweep, times
     from .reference import Features, LookedUp, Table, Weights, loads, matrix, read
     from .rounds import Rounds
     from .trust import pool_round
-    from .welford import recount, scale, tally
+    from .welford import recount, scale, tally, word_scores
 else:
     from ._native import (
         Features,
@@ -58,6 +60,7 @@ else:
         add_outer,
         ascend,
         best,
+        calibrated,
         cos_turns,
         exp,
         exp_of,
@@ -67,6 +70,7 @@ else:
         matrix,
         pool_round,
         read,
+        recalibrate,
         recount,
         row_total,
         scale,
@@ -76,6 +80,7 @@ else:
         tally,
         times,
         total,
+        word_scores,
     )
     from ._native import Vector as LookedUp
 
@@ -89,6 +94,7 @@ __all__ = [
     "add_outer",
     "ascend",
     "best",
+    "calibrated",
     "cos_turns",
     "exp",
     "exp_of",
@@ -98,6 +104,7 @@ __all__ = [
     "matrix",
     "pool_round",
     "read",
+    "recalibrate",
     "recount",
     "row_total",
     "scale",
@@ -107,4 +114,5 @@ __all__ = [
     "tally",
     "times",
     "total",
+    "word_scores",
 ]

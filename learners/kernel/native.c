@@ -4,7 +4,7 @@
      table.h       x of an instance         weights.h  scores and steps         ascent.h            dual ascent
      arrays.h      memory shown to NumPy    members.h  what Python sees          products.h          products and inverses
      rounds.h      a whole round
-     welford.h     features scaled online   trust.h    the pool of the automatic learner
+     welford.h     features scaled online   trust.h    the pool of the automatic learner      bayes.h  its words and calibration
 
    Compiled without fused multiply-add, without -ffast-math and for no CPU in particular: every operation is one of IEEE 754, in
    the order in which it is written, on every machine. Loops over labels may run side by side; sums never do. */
@@ -30,9 +30,10 @@
 #include "products.h"
 #include "welford.h"
 #include "trust.h"
+#include "bayes.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 5
+#define SEAM 6
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -82,6 +83,9 @@ static PyMethodDef methods[] = {
     {"scale", scale_vector, METH_VARARGS, "u and z of an instance."},
     {"tally", tally, METH_VARARGS, "One more event in the statistics of its features."},
     {"recount", recount, METH_VARARGS, "L <- log(exp(L) + more) in one column."},
+    {"word_scores", word_scores, METH_VARARGS, "What naive Bayes makes of an instance."},
+    {"calibrated", calibrated, METH_VARARGS, "Calibrated probabilities."},
+    {"recalibrate", recalibrate, METH_VARARGS, "One more round of calibration."},
     {"pool_round", pool_round, METH_VARARGS, "One round of the pool."},
     {"total", total, METH_O, "x_0 + x_1 + ..."},
     {"row_total", row_total, METH_O, "The sum of the rows of a matrix."},

@@ -343,6 +343,14 @@ class Weights:
         moved = flat[places] - np.multiply.outer(x.values, eta * g[columns])
         flat[places] = np.minimum(np.maximum(moved, -HIGHEST), HIGHEST) if self.single else moved
 
+    def cells(self, x: Vector, g: Floats, cells: Floats | None = None) -> Floats | None:
+        """The cells that a step along g touches; `cells` puts them back. Of float64 only."""
+        place = (x.rows[:, None], g.nonzero()[0])
+        if cells is None:
+            return np.asarray(self.theta[place]).ravel()
+        self.theta[place] = cells.reshape(len(x.rows), -1)
+        return None
+
     def nbytes(self) -> int:
         """Bytes of the weights in use."""
         return self._theta.itemsize * self.features * columns_for(self.labels)

@@ -239,6 +239,48 @@ static PyObject *weights_step(PyObject *self, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+/* Copy the cells that a step along g touches: out of the weights (into = 0), or into them. */
+static void cells_copy(Weights *weights, const Active *x, const double *g, double *cells, int into) {
+    double *W = weights->block->data;
+    for (Py_ssize_t i = 0; i < x->known; i++)
+        for (Py_ssize_t k = 0; k < weights->labels; k++)
+            if (g[k] != 0.0) {
+                double *cell = W + x->rows[i] * weights->width + k;
+                if (into) *cell = *cells++;
+                else *cells++ = *cell;
+            }
+}
+
+/* cells(x, g) -> the cells that a step along g touches; cells(x, g, cells) puts them back. float64 only. */
+static PyObject *weights_cells(PyObject *self, PyObject *arguments) {
+    Weights *weights = (Weights *)self;
+    PyObject *object, *direction, *given = NULL, *result = NULL;
+    Py_buffer g, kept;
+    Active x;
+    double *cells;
+    Py_ssize_t count = 0;
+    if (!PyArg_ParseTuple(arguments, "OO|O", &object, &direction, &given)) return NULL;
+    if (weights->single) return PyErr_SetString(PyExc_ValueError, "only weights of float64 give cells"), NULL;
+    if (active_of(object, (size_t)weights->features, &x)) return NULL;
+    if (numbers_of(direction, &g, 'd', weights->labels, 0)) {
+        active_release(&x);
+        return NULL;
+    }
+    for (Py_ssize_t k = 0; k < weights->labels; k++) count += ((const double *)g.buf)[k] != 0.0;
+    count *= x.known;
+    if (!given) {
+        if ((result = array_new(count, &cells))) cells_copy(weights, &x, g.buf, cells, 0);
+    } else if (!numbers_of(given, &kept, 'd', count, 0)) {
+        cells_copy(weights, &x, g.buf, kept.buf, 1);
+        PyBuffer_Release(&kept);
+        Py_INCREF(Py_None);
+        result = Py_None;
+    }
+    PyBuffer_Release(&g);
+    active_release(&x);
+    return result;
+}
+
 static PyObject *weights_theta(PyObject *self, void *closure) {
     (void)closure;
     const Weights *weights = (Weights *)self;
@@ -269,6 +311,7 @@ static PyMethodDef weights_methods[] = {
     {"grow", weights_grow, METH_VARARGS, "Zero rows and columns for what is new."},
     {"shrink", weights_shrink, METH_VARARGS, "Take growth back."},
     {"scores", weights_scores, METH_O, "t = W' x."},
+    {"cells", weights_cells, METH_VARARGS, "The cells that a step touches, to be put back."},
     {"step", weights_step, METH_VARARGS, "W <- W - eta x g'."},
     {"nbytes", weights_nbytes, METH_NOARGS, "Bytes of the weights in use."},
     {NULL, NULL, 0, NULL}};

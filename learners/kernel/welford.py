@@ -3,6 +3,7 @@
 scale(...)   u and z of an instance              (formulas: scaling.py)
 tally(...)   one more event in count, mean, squared deviations and log(1 + count), in place
 recount(...) L <- log(exp(L) + more), one column of a matrix of logarithms, in place
+word_scores(...)   what naive Bayes makes of an instance       (formulas: algorithms/auto/naive_bayes.py)
 """
 
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .elementary import LOGS, Floats, exp, exp_of, log, log_of, total
+from .reference import Ints, Vector, Weights
 
 CLIP = 2.0
 FLAT = 1e-9
@@ -115,3 +117,19 @@ def recount(L: Floats, rows: Any, column: int, more: float) -> Floats:
     old: Floats = L[rows, column]
     L[rows, column] = ONCE.climb(old) if more == ONCE.more else log(exp(old) + more)
     return old
+
+
+def word_scores(
+    weights: Weights, x: tuple[Ints, Floats, Flags, Floats], words: Floats, events: Floats, room: float
+) -> tuple[Ints, Floats, float, Floats]:
+    """(rows and u of the words, their length with the unseen ones, s) of `x`: rows, u, dense, and u of the unseen.
+
+    s_k = sum_j u_j L_jk + log(events_k + 1/2) - length log(words_k + room)
+    """
+    rows, u, dense, unseen = x
+    mask = (u > 0.0) > dense
+    at, values = rows[mask], u[mask]
+    size = total(values) + (total(np.maximum(unseen, 0.0)) if len(unseen) else 0.0)
+    labels = weights.labels
+    logs = log(np.concatenate((words[:labels] + room, events[:labels] + 0.5)))
+    return at, values, size, weights.scores(Vector(at, values)) + (logs[labels:] - size * logs[:labels])

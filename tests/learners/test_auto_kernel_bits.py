@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedrank.learners.kernel import elementary, trust, welford
+from feedrank.learners.kernel import calibrate, elementary, reference, trust, welford
 
 native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
 
@@ -108,3 +108,48 @@ def test_the_native_round_refuses_what_would_read_beyond_its_arrays():
         native.pool_round(
             np.zeros((2, 3)), np.zeros(3), 1.0, 0, 1, state, np.ones(3), np.ones(2, bool), 1.0, 0.0
         )
+
+
+@given(SEEDS, st.integers(1, 5), st.booleans())
+def test_naive_bayes_scores_an_instance_to_the_same_bits(seed, labels, known):
+    rng = np.random.default_rng(seed)
+    kept = reference.Weights(), native.Weights()
+    for weights in kept:
+        weights.grow(30, labels)
+        weights.theta[:] = np.random.default_rng(seed).exponential(size=(30, labels))
+    rows, u = instance(rng, 30)
+    dense = rng.random(len(rows)) < 0.3
+    unseen = np.empty(0) if known else rng.normal(size=3)
+    words, events = rng.integers(0, 50, (2, labels + 1)).astype(np.float64)
+    ours, theirs = (
+        module.word_scores(weights, (rows, u, dense, unseen), words, events, 3.1)
+        for module, weights in zip((welford, native), kept, strict=True)
+    )
+    assert bits(*ours) == bits(*theirs)
+
+
+@given(st.lists(st.floats(0.0, 1.0), max_size=6), SEEDS, st.booleans())
+def test_probabilities_are_calibrated_to_the_same_bits(numbers, seed, right):
+    p = np.array(numbers)
+    sums = np.random.default_rng(seed).normal(size=(2, 8))
+    assert bits(calibrate.calibrated(p, sums)) == bits(native.calibrated(p, sums))
+    one, other = sums.copy(), sums.copy()
+    calibrate.recalibrate(max(numbers, default=0.5), right, one)
+    native.recalibrate(max(numbers, default=0.5), right, other)
+    assert bits(one) == bits(other)
+
+
+@given(SEEDS)
+def test_cells_that_were_kept_can_be_put_back(seed):
+    rng = np.random.default_rng(seed)
+    rows, u = instance(rng, 12)
+    g = rng.normal(size=5) * rng.integers(0, 2, 5)
+    x = reference.Vector(rows, u)
+    for weights in (reference.Weights(), native.Weights()):
+        weights.grow(12, 5)
+        weights.theta[:] = rng.normal(size=(12, 5))
+        before = weights.theta.copy()
+        cells = weights.cells(x, g)
+        weights.step(x, g, 1.0)
+        weights.cells(x, g, cells)
+        assert bits(weights.theta.copy()) == bits(before)

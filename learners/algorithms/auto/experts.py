@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ...growth import columns_for
 from ...instances import Floats, Vector
+from ...kernel import LookedUp
 from ...model import Round
 from ...scaling import ScaledVector
 from ...weights.base import Arrays, Counters
@@ -35,7 +36,7 @@ class Inputs:
         if bias:
             values = values.copy()
             values[0] = BIAS_SIZE
-        return cls(x, Vector(x.rows, values, x.unseen))
+        return cls(x, LookedUp(x.rows, values, x.unseen))
 
 
 @dataclass(slots=True)
@@ -114,7 +115,7 @@ class DualAscentExpert(Expert):
         self.bits = bits
         self.weights = Linear()
         self.ascent = DualAscent("III", 1.0, 1.0)
-        self._before: tuple[Any, Floats] | None = None
+        self._before: tuple[Vector, Floats, Any] | None = None
 
     def grow(self, features: int, columns: int) -> None:
         self.weights.grow(features, columns)
@@ -125,16 +126,15 @@ class DualAscentExpert(Expert):
 
     def rewind(self, mark: Any) -> None:
         if self._before is not None:
-            place, block = self._before
-            self.weights.theta[place] = block
+            self.weights.kernel.cells(*self._before)
         self.weights.rewind(mark[0])
         self.ascent.restore(mark[1])
 
     def _step(self, inputs: Inputs, g: Floats) -> None:
         # Mostly a handful of labels change: the others need no copy.
-        place = inputs.vector.rows[:, None], g.nonzero()[0]
-        self._before = place, self.weights.theta[place]
-        self.weights.step(inputs.vector, g, 1.0)
+        x = inputs.vector
+        self._before = x, g, self.weights.kernel.cells(x, g)
+        self.weights.step(x, g, 1.0)
 
     def scores(self, inputs: Inputs) -> Floats:
         return self.weights.scores(inputs.vector)

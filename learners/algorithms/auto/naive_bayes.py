@@ -14,7 +14,7 @@ import numpy as np
 from ... import kernel
 from ...growth import columns_for, grown
 from ...instances import Floats, Ints, Vector
-from ...kernel import log, times, total
+from ...kernel import log, times, total, word_scores
 from ...weights.base import Arrays, Counters
 from .experts import Expert, Inputs, Target
 
@@ -76,11 +76,16 @@ class NaiveBayes(Expert):
         return words_of
 
     def scores(self, inputs: Inputs) -> Floats:
+        if not self.bits:
+            x = inputs.scaled
+            room = SMOOTHING * float(self.features) + SMOOTHING
+            seen = x.rows, x.values, x.dense, x.unseen
+            rows, values, size, s = word_scores(self._kept, seen, self.words, self.events, room)
+            inputs.kept["words"] = rows, values, size
+            return s
         rows, values, size = self._words(inputs)
-        s = self._kept.scores(Vector(rows, values))
-        if self.bits:
-            s = s - times(values, self.background.take(rows))
-        return s + self._constant(size)
+        s = self._kept.scores(Vector(rows, values)) - times(values, self.background.take(rows))
+        return np.asarray(s + self._constant(size))
 
     def _constant(self, size: float) -> Floats:
         """What does not depend on the words: log P(k), and the size of the vocabulary times the length."""
@@ -106,8 +111,9 @@ class NaiveBayes(Expert):
             if self.bits:
                 self._raise(self.background[:, None], rows, 0, more)
         seen = target.weight * len(rows)
-        self.words[labels] += seen
-        self.events[labels] += target.weight
+        for k in labels:
+            self.words[k] += seen
+            self.events[k] += target.weight
         self.all_words += seen
         self.all_events += target.weight
 

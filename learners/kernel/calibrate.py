@@ -1,0 +1,55 @@
+"""Calibrated probabilities: the specification. What it is for is in algorithms/auto/calibration.py."""
+
+import math
+
+from .elementary import Floats, log_of, total
+
+KNOTS = 8
+LOW, HIGH = -3.0, 6.0
+KEEP = 0.98
+EDGE = 1e-6
+
+
+def place(q: float) -> tuple[int, float]:
+    """The knot below q, and how far q is on the way to the next."""
+    q = min(max(q, EDGE), 1.0 - EDGE)
+    odds = log_of(q / (1.0 - q))
+    at = (min(max(odds, LOW), HIGH) - LOW) * ((KNOTS - 1) / (HIGH - LOW))
+    i = min(int(at), KNOTS - 2)
+    return i, at - i
+
+
+def calibrated(p: Floats, sums: Floats) -> Floats:
+    """The calibrated probabilities."""
+    if len(p) < 2:
+        return p
+    k = int(p.argmax())
+    q = float(p[k])
+    if not math.isfinite(q):
+        return p
+    i, f = place(q)
+    count = (1.0 - f) * float(sums[0, i]) + f * float(sums[0, i + 1])
+    miss = (1.0 - f) * float(sums[1, i]) + f * float(sums[1, i + 1])
+    others = p.copy()
+    others[k] = 0.0
+    rest = total(others)
+    if not rest > 0.0:
+        return p
+    second = float(others.max()) / rest
+    # At least as much as the second gets of what is left.
+    new = max(min(max(q + miss / (count + 1.0), EDGE), 1.0 - EDGE), second / (1.0 + second))
+    others *= (1.0 - new) / rest
+    others[k] = new
+    return others
+
+
+def recalibrate(q: float, right: bool, sums: Floats) -> None:
+    """One more round: the first choice had probability q before calibration, and was right or not."""
+    i, f = place(q)
+    miss = float(right) - q
+    after = [
+        (at, sums[0, at] * KEEP + share, sums[1, at] * KEEP + share * miss)
+        for at, share in ((i, 1.0 - f), (i + 1, f))
+    ]
+    for at, weights, misses in after:
+        sums[0, at], sums[1, at] = weights, misses
