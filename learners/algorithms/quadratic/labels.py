@@ -78,12 +78,13 @@ class Labels(Family):
     def grow(self, labels: int) -> None:
         self.labels = labels
 
-    def mark(self) -> tuple[int, int]:
-        return self.labels, self.count
+    def mark(self) -> tuple[int, int, list[int]]:
+        return self.labels, self.count, [len(slots.columns) for slots in self._slots.values()]
 
-    def rewind(self, mark: tuple[int, int]) -> None:
-        self.labels, self.count = mark
-        for slots in self._slots.values():
+    def rewind(self, mark: tuple[int, int, list[int]]) -> None:
+        self.labels, self.count, lengths = mark
+        for slots, length in zip(self._slots.values(), lengths, strict=True):
+            slots.columns = slots.columns[:length]
             slots.columns[slots.columns >= self.count] = -1
 
     @property
