@@ -24,6 +24,8 @@ from .transforms import ALL_KNOWN, Transform, UnknownFeatures
 from .truths import Truth
 from .weights.base import X
 
+ALL = 2**31 - 1  # a `top` that cuts nothing, and that every kernel can count to
+
 
 @dataclass(slots=True)
 class Last:
@@ -81,8 +83,9 @@ class Learner:
     ) -> Prediction:
         """Decide on an instance: `{"features": ...}` or `{"items": ...}`."""
         _check_options(top, min_margin)
+        most = -1 if top is None else min(top, ALL)
         if self._fused is not None and loss is None and not explain:
-            short = self._fused.predict(instance, -1 if top is None else top, self.labels.names)
+            short = self._fused.predict(instance, most, self.labels.names)
             if short is not None:
                 ranking, gap, label = short
                 if min_margin is not None and gap is not None and gap < min_margin:
@@ -105,7 +108,7 @@ class Learner:
             sigma = decision.sigma if top is None else decision.sigma[:top]
             order, best = sigma.tolist(), scores[sigma].tolist()
         else:
-            order, best = kernel.best(scores, -1 if top is None else top)
+            order, best = kernel.best(scores, most)
         margin = self.model.margin(look.x, decision, loss)
         if margin is not None:
             margin += 0.0  # a gap of -0.0 reads oddly

@@ -205,6 +205,8 @@ class Evaluation:
             raise Unprocessable.at(
                 f"/{stated[0]}", f"does {learner.spec['task']}, and the log is one of {own['task']}"
             )
+        if learner.form.closed and learner.spec["labels"] != own["labels"]:
+            raise Unprocessable.at(f"/{stated[0]}", "has other labels than the log")
         return learner
 
     def _trial(

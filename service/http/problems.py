@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from feedrank.learners.errors import InputError, SnapshotError, pointer
@@ -69,6 +70,8 @@ def describe(error: Exception) -> ServiceError:
             return NotFound("there is nothing at this address; /openapi.json lists what is")
         case HTTPException(status_code=status) if status < 500:
             return Refused(str(error.detail))
+        case ClientDisconnect():
+            return Refused("the connection ended before the request did")
         case TimeoutError():
             return TimedOut("the reply took too long; the same request may be sent again")
         case _:

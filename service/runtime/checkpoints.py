@@ -48,6 +48,7 @@ class Saveable(Protocol):
     chain: str
     saved: int
     newest: int
+    without: int
     order: asyncio.Lock
     worker: Runner
     unsettled: dict[int, int]
@@ -70,9 +71,12 @@ class Saver:
         """Dump now and save, unless the save before is still on its way. A state that is to be rebuilt is not saved."""
         if follower.unsettled or (self._saving is not None and not self._saving.done()):
             return
-        state, version, chain = follower.state, follower.state.version, follower.chain
+        state, version = follower.state, follower.state.version
+        chain, without = follower.chain, follower.without
         digest, data = await follower.worker.run("dump", state.nbytes, state.dump)
-        self._saving = asyncio.create_task(self._save(follower, Snapshot(version, digest, data, chain)))
+        self._saving = asyncio.create_task(
+            self._save(follower, Snapshot(version, digest, data, chain, without))
+        )
 
     async def settle(self) -> None:
         """Until no save is on its way."""

@@ -60,6 +60,8 @@ class Follower(Generic[S, E]):
         self.state, self.chain = recipe.fresh(), ""
         self.loaded = self.following = False
         self.newest = self.saved = self.appending = 0
+        # The version that was loaded, and the newest retraction then: what was retracted up to it is left out.
+        self.base = self.without = 0
         self.pending: dict[int, Pending[E]] = {}  # by version
         self.outcomes: dict[int, JSON] = {}
         # Retractions that the state does not honour yet -> what they retract.
@@ -81,6 +83,11 @@ class Follower(Generic[S, E]):
         """Where it is in which history; None before it has seen any."""
         return Position(self.version, self.chain) if self.chain else None
 
+    @property
+    def every(self) -> int:
+        """Events between two snapshots."""
+        return max(self._settings.snapshot_every, self.state.nbytes // WRITTEN)
+
     # Loading
 
     async def ready(self) -> None:
@@ -97,6 +104,7 @@ class Follower(Generic[S, E]):
         if head.closed:
             raise NotFound(f"there is no {self.title}")
         self.newest = max(self.newest, head.version)
+        self.without = head.retracted if self._horizon is None else min(head.retracted, self._horizon)
         self.pending.clear()
         self.unsettled = {}
         self.settled.clear()
@@ -111,7 +119,7 @@ class Follower(Generic[S, E]):
             raise StoreUnavailable(
                 f"no snapshot of {self.title} can be read and its log starts at version {head.floor}"
             )
-        self.state, self.chain, self.saved = self.recipe.fresh(), "", 0
+        self.state, self.chain, self.saved, self.base = self.recipe.fresh(), "", 0, 0
 
     async def _restore(self, version: int) -> bool:
         """Take up the snapshot at this version; False if it cannot be read."""
@@ -123,7 +131,7 @@ class Follower(Generic[S, E]):
         except (SnapshotError, Damaged) as error:
             log.error("snapshot of %s at %d is passed over: %s", self.title, version, error)
             return False
-        self.chain, self.saved = stored.chain, version
+        self.chain, self.saved, self.base = stored.chain, version, version
         return True
 
     async def rewind(self, until: int | None = None) -> None:
@@ -187,8 +195,7 @@ class Follower(Generic[S, E]):
             await self._apply(version, entry.event)
         if self.version == version:  # else it could not be applied, and the state was loaded again
             self.chain = entry.chain
-            every = max(self._settings.snapshot_every, self.state.nbytes // WRITTEN)
-            if self._saves and version % every == 0:
+            if self._saves and version % self.every == 0:
                 await self.saver.checkpoint(self)
 
     async def diverged(self, why: object) -> None:
@@ -249,7 +256,7 @@ class Follower(Generic[S, E]):
                 await self._load()
                 return
         self._counts.skipped_events += state.skipped - skipped
-        if self.settled:
+        if self.settled or version < self.without:
             return  # what is retracted later was left out already: its first reply was given by other weights
         event.outcome = outcome
         # While an append is on its way, an event may be applied from the log before its own request gets to it.
@@ -301,7 +308,7 @@ class Follower(Generic[S, E]):
         return NotFound(f"there is no {self.title}") if closed else StoreUnavailable(what)
 
     def twin(self, horizon: int | None = None) -> Follower[S, E]:
-        """A second follower of the same log, for a moment: it saves nothing. See `rewind` for the horizon."""
+        """A second follower of the same log, for a moment, that saves nothing by itself. See `rewind` for the horizon."""
         twin = Follower(
             self.log, self.title, self.recipe, self._store, self.worker, self._settings, Counts(), saves=False
         )
@@ -315,7 +322,7 @@ class Follower(Generic[S, E]):
 
     async def _retract(self, version: int, retracted: int) -> None:
         """Become what the state would be without an earlier entry."""
-        if version in self.settled:
+        if version in self.settled or (retracted <= self.base and version <= self.without):
             self.settled.discard(version)
             self.state.version = version
             return
@@ -329,6 +336,7 @@ class Follower(Generic[S, E]):
     def adopt(self, twin: Follower[S, E]) -> None:
         """Go on with the state of a twin at the same version."""
         self.state, self.chain, self.unsettled = twin.state, twin.chain, twin.unsettled
+        self.saved, self.base, self.without = twin.saved, twin.base, twin.without
         self.settled |= twin.settled
         self._signal()
 

@@ -141,7 +141,10 @@ class LearnerState:
         features, names = len(learner.features), len(learner.labels)
         try:
             done = learner.learn(
-                event.parsed or event.instance, event.truth, served=event.served, weight=event.weight
+                event.instance if event.parsed is None else event.parsed,
+                event.truth,
+                served=event.served,
+                weight=event.weight,
             )
         except InputError:
             log.exception("event %d is refused and skipped", version)

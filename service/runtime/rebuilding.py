@@ -2,7 +2,7 @@
 
 A retraction folds again from the last snapshot before the retracted entry. Where that is short, it is done at once; where
 it is long, in the background, while the state goes on as it was: all retractions that wait are left out in one fold, those
-that come too late for it in the next.
+that come too late for it in the next. A long fold saves snapshots on its way: whoever is killed begins at the last of them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from feedrank.service.store import StoreSignal, Trimmed
 from .folding import SMALL, E, S, stopped
 
 if TYPE_CHECKING:
+    from .checkpoints import Saver
     from .follower import Follower
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ class Rebuilder:
 
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
+        self._saver: Saver | None = None
 
     async def now(self, follower: Follower[S, E], version: int) -> bool:
         """Fold again up to the retraction at `version`; False if that would take long."""
@@ -46,16 +48,23 @@ class Rebuilder:
             self._task = asyncio.create_task(self._rebuild(follower))
 
     async def close(self) -> None:
-        """Give up what is being folded: the log has all that is needed to begin again."""
+        """Give up what is being folded: the log and the last snapshot have all that is needed to go on."""
         if self._task is not None:
             await stopped(self._task)
+        if self._saver is not None:
+            await self._saver.settle()
 
     async def _rebuild(self, follower: Follower[S, E]) -> None:
         try:
             while follower.unsettled:
                 twin = await without_retracted(follower)
+                self._saver = twin.saver
                 while twin.version < follower.version - SMALL:
                     await twin.advance(min(follower.version, twin.version + TURN))
+                    # Not where a replica saves that has not heard of the retraction: they would seem to disagree.
+                    if twin.version - twin.saved >= twin.every and twin.version % twin.every:
+                        await twin.saver.checkpoint(twin)
+                await twin.saver.settle()
                 async with follower.order:
                     await twin.forward(follower.version)
                     await take_over(follower, twin)

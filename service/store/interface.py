@@ -79,13 +79,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A log's state: its last version and the chain there, the first version kept, the versions that have snapshots."""
+    """A log's state: its last version and the chain there, the first version kept, the versions that have snapshots.
+
+    `retracted` is the version of the newest retraction. No snapshot contains an entry that was retracted up to then.
+    """
 
     version: int = 0
     floor: int = 1
     snapshots: tuple[int, ...] = ()
     closed: bool = False
     chain: str = ""
+    retracted: int = 0
 
     @property
     def position(self) -> Position:
@@ -96,13 +100,15 @@ class Head:
 class Snapshot:
     """A fold at `version` of the history `chain`; `digest` identifies the state that `data` restores.
 
-    Without a chain it is taken on trust, and starts an empty log at its version (a restored learner).
+    Without a chain it is taken on trust, and starts an empty log at its version (a restored learner). `without` is a version:
+    what was retracted up to then is left out, even if the retraction comes after the snapshot's own version.
     """
 
     version: int
     digest: str
     data: bytes
     chain: str = ""
+    without: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +193,8 @@ class Store(Protocol):
         Ids and outcomes of entries up to version `forget` are forgotten, some at each call: an id that comes again
         later is new. Returns the digest stored at this version: another than the snapshot's own means that two folds
         disagree, and nothing was changed. Diverged if the log has another chain at this version, or ends before. Of a
-        snapshot before the last retraction only the outcomes are kept. Entries after the oldest kept snapshot stay.
+        snapshot before the last retraction only the outcomes are kept, unless it is `without` what was retracted. Entries
+        after the oldest kept snapshot stay.
         """
         ...
 

@@ -107,9 +107,9 @@ class RedisStore:
 
     async def head(self, log: str) -> Head:
         meta, snapshots = keys.log(log, "meta"), keys.log(log, "snapshots")
-        (version, floor, closed, chain), versions = await self._pipes.many(
+        (version, floor, closed, chain, retracted), versions = await self._pipes.many(
             [
-                (meta, "HMGET", meta, "version", "floor", "closed", "chain"),
+                (meta, "HMGET", meta, "version", "floor", "closed", "chain", "retracted"),
                 (snapshots, "HKEYS", snapshots),
             ]
         )
@@ -119,6 +119,7 @@ class RedisStore:
             tuple(sorted(map(int, versions))),
             closed is not None,
             (chain or b"").decode(),
+            int(retracted or 0),
         )
 
     async def positions(self, logs: Sequence[str]) -> list[Position]:
@@ -170,7 +171,7 @@ class RedisStore:
             snapshot.chain,
         ]
         arguments += [upload, number, keep, floor, forget, keys.log(log, "part:"), genesis(log)]
-        arguments.append(genesis(log, snapshot.version, snapshot.digest))
+        arguments += [genesis(log, snapshot.version, snapshot.digest), snapshot.without]
         for version, outcome in outcomes.items():
             arguments += [version, seal(outcome)]
         what, _, rest = (await self._script(SAVE, names, arguments)).decode().partition(" ")

@@ -42,15 +42,17 @@ def load_log(db: sqlite3.Connection, name: str) -> Log:
 
 
 def head(db: sqlite3.Connection, name: str) -> Head:
-    row = db.execute("SELECT id, version, floor, closed, chain FROM logs WHERE name = ?", (name,)).fetchone()
+    row = db.execute(
+        "SELECT id, version, floor, closed, chain, retracted FROM logs WHERE name = ?", (name,)
+    ).fetchone()
     if row is None:
         return Head()
-    number, version, floor, closed, chain = row
+    number, version, floor, closed, chain, retracted = row
     rows = db.execute(
         "SELECT key - ? FROM snapshots WHERE key > ? AND key < ? ORDER BY key",
         (key(number, 0), key(number, 0), key(number + 1, 0)),
     )
-    return Head(version, floor, tuple(v for (v,) in rows), bool(closed), chain if version else "")
+    return Head(version, floor, tuple(v for (v,) in rows), bool(closed), chain if version else "", retracted)
 
 
 def create_log(db: sqlite3.Connection, name: str) -> int:

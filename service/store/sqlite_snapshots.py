@@ -89,9 +89,10 @@ def save(
         return str(digest)
     write_outcomes(db, log, outcomes)
     forget_ids(db, log, retention.forget)
-    if digest is not None or snapshot.version < log.retracted:
+    late = snapshot.version < log.retracted and snapshot.without < log.retracted
+    if digest is not None or late:
         abandon(db, upload[0])
-        if snapshot.version < log.retracted:
+        if late:
             return snapshot.digest
     else:
         if log.version == 0 and snapshot.version > 0:

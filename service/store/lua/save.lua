@@ -1,7 +1,8 @@
 -- Register a snapshot whose parts are already there, with the outcomes up to it, and let go what retention allows.
 -- KEYS: meta, log, snapshots, outcomes, ids, order
 -- ARGV: log, channel, version, digest, chain or "", upload, number of parts, keep, floor, forget, prefix of part keys,
---       chain of an empty log, chain of a log that starts here, then version and sealed outcome in turn
+--       chain of an empty log, chain of a log that starts here, version up to which what was retracted is left out, then
+--       version and sealed outcome in turn
 -- Replies the digest stored at this version, "closed" or "diverged VERSION".
 local meta, log, snapshots, outcomes, ids, order = unpack(KEYS)
 local at, digest, keep, floor = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -36,7 +37,7 @@ if other and string.match(other, '^%S+') ~= digest then
   unlink(mine)
   return (string.match(other, '^%S+'))
 end
-for i = 14, #ARGV, 2 do
+for i = 15, #ARGV, 2 do
   if tonumber(ARGV[i]) > forgotten then redis.call('HSETNX', outcomes, ARGV[i], ARGV[i + 1]) end
 end
 
@@ -50,9 +51,10 @@ if upto > forgotten then
   redis.call('HSET', meta, 'forgotten', upto)
 end
 
-if other or at < retracted then
+local late = at < retracted and tonumber(ARGV[14]) < retracted
+if other or late then
   unlink(mine)
-  if at < retracted then return digest end
+  if late then return digest end
 else
   if version == 0 and at > 0 then
     first, version, head, root = at + 1, at, ARGV[13], ARGV[13]

@@ -1,0 +1,97 @@
+"""A long rebuild without a retracted event saves on its way: who is killed meanwhile does not begin from nothing."""
+
+import asyncio
+
+from feedrank import learners
+from feedrank.service.runtime import rebuilding
+
+SPEC = {"task": "multiclass", "algorithm": "predtron"}
+EVENTS, EARLY, EVERY = 600, 10, 50
+
+
+def event(i):
+    return {"features": {f"w{i % 7}": 1.0, f"v{i % 5}": 0.5}, "label": "abc"[i % 3], "feedback_id": f"f{i}"}
+
+
+def rebuilt(version):
+    learner = learners.build(SPEC)
+    for i in range(EVENTS):
+        if i != EARLY - 1:
+            learner.learn({"features": event(i)["features"]}, {"label": event(i)["label"]})
+    learner.version = version
+    return learners.dump(learner)
+
+
+def test_a_rebuild_that_was_killed_goes_on_where_it_was(with_host, monkeypatch):
+    monkeypatch.setattr(rebuilding, "LONG", 100)
+    monkeypatch.setattr(rebuilding, "TURN", 20)
+    reached, own_twin = [], rebuilding.without_retracted
+
+    async def halfway(follower):
+        """A twin that comes to half of the log, and no further."""
+        twin = await own_twin(follower)
+        own = twin.advance
+
+        async def advance(to):
+            await (own(to) if to < EVENTS // 2 else asyncio.Event().wait())
+
+        monkeypatch.setattr(twin, "advance", advance)
+        return twin
+
+    async def begun(host):
+        await host.create("a", SPEC)
+        await host.feedback("a", {"events": [event(i) for i in range(EVENTS)]})
+        log = (await host._catalogue.find("a")).log
+        (learner,) = host._memory._learners.values()
+        await learner.saver.settle()
+        with monkeypatch.context() as slow:
+            slow.setattr(rebuilding, "without_retracted", halfway)
+            done = await host.retract("a", {"feedback_id": f"f{EARLY - 1}"})
+            await asyncio.sleep(0)  # the rebuild begins
+        assert done["state"] == "pending"
+        assert max((await host.store.head(log)).snapshots, default=0) < EARLY  # what held the event is gone
+        for _ in range(5_000):
+            saved = max((await host.store.head(log)).snapshots, default=0)
+            if saved >= EVERY:
+                reached.append(saved)
+                break
+            await asyncio.sleep(0.001)
+        # As a kill does it: neither the rebuild nor what is in memory is brought to an end.
+        learner.rebuilder._task.cancel()
+        host._memory._learners.clear()
+
+    read = []
+
+    async def after(host):
+        own = host.store.read
+
+        async def counted(log, after, *more):
+            read.append(after)
+            return await own(log, after, *more)
+
+        monkeypatch.setattr(host.store, "read", counted)
+        assert (await host.info("a"))["version"] == EVENTS + 1
+        assert await host.export("a") == rebuilt(EVENTS + 1)
+        assert (await host.feedback("a", event(EARLY)))["duplicate"]
+
+    with_host(begun, snapshot_every=EVERY)
+    with_host(after, snapshot_every=EVERY)
+    assert min(read) >= reached[0]
+
+
+def test_the_rebuild_itself_comes_to_the_same_bits(with_host, monkeypatch):
+    monkeypatch.setattr(rebuilding, "LONG", 100)
+    monkeypatch.setattr(rebuilding, "TURN", 20)
+
+    async def body(host):
+        await host.create("a", SPEC)
+        await host.feedback("a", {"events": [event(i) for i in range(EVENTS)]})
+        assert (await host.retract("a", {"feedback_id": f"f{EARLY - 1}"}))["state"] == "pending"
+        (learner,) = host._memory._learners.values()
+        while learner.unsettled:
+            await asyncio.sleep(0.001)
+        assert await host.export("a") == rebuilt(EVENTS + 1)
+        await learner.saver.settle()
+        assert EVERY < learner.saved <= EVENTS + 1
+
+    with_host(body, snapshot_every=EVERY)
