@@ -100,8 +100,8 @@ class Head:
 class Snapshot:
     """A fold at `version` of the history `chain`; `digest` identifies the state that `data` restores.
 
-    Without a chain it is taken on trust, and starts an empty log at its version (a restored learner). `without` is a version:
-    what was retracted up to then is left out, even if the retraction comes after the snapshot's own version.
+    Without a chain it is taken on trust, and starts an empty log at its version (a restored learner). What was
+    retracted up to version `without` is left out, even if the retraction comes after the snapshot's own version.
     """
 
     version: int
