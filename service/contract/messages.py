@@ -10,7 +10,7 @@ A field that a body may not hold is refused with a pointer to it. An entry of a 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b, blake2s
 from hmac import compare_digest
@@ -42,9 +42,6 @@ ID_BYTES = 20
 DEFERRED = "deferred:"  # begins the id of a choice that is kept aside: nothing becomes of it by itself
 
 
-# Requests
-
-
 class ErrorScope:
     """Errors of the core, and our own, with the pointer that leads to them from the whole body."""
 
@@ -61,11 +58,6 @@ class ErrorScope:
             raise Unprocessable.at(self._prefix + error.pointer, error.detail) from None
         if self._prefix and isinstance(error, Unprocessable):
             raise error.under(self._prefix) from None
-
-
-def with_pointer(prefix: str = "") -> ErrorScope:
-    """`with with_pointer("/events/3"): ...`"""
-    return ErrorScope(prefix)
 
 
 def only(request: object, fields: frozenset[str]) -> View:
@@ -171,9 +163,6 @@ def batch_of(request: Body, name: str, most: int, shared: frozenset[str] = froze
     if not common:
         return values
     return [{**common, **value} if isinstance(value, Mapping) else value for value in values]
-
-
-# Events
 
 
 class Logged(Protocol):
@@ -295,10 +284,12 @@ def _as_objects(value: object) -> object:
     return orjson.loads(value.json or b"null")
 
 
-def encode(value: object) -> bytes:
+def encode(
+    value: object, default: Callable[[object], object] = _as_written, option: int | None = None
+) -> bytes:
     """JSON, or Unprocessable where a value has no JSON that every reader understands alike."""
     try:
-        return orjson.dumps(value, _as_written)
+        return orjson.dumps(value, default, option)
     except TypeError as error:  # whole numbers beyond 64 bits, text that is not Unicode
         raise Unprocessable.at("", f"cannot be kept as JSON: {error}") from None
 
@@ -315,10 +306,7 @@ def truth_digest(truth: JSON, weight: float = 1.0) -> str:
 
 def request_digest(request: Body) -> str:
     """Equal for equal requests."""
-    try:
-        data = orjson.dumps(request, _as_objects, option=orjson.OPT_SORT_KEYS)
-    except TypeError as error:
-        raise Unprocessable.at("", f"cannot be kept as JSON: {error}") from None
+    data = encode(request, _as_objects, orjson.OPT_SORT_KEYS)
     return blake2b(data, digest_size=16).hexdigest()
 
 

@@ -25,6 +25,7 @@ from feedrank.service.contract.messages import (
     FEEDBACK,
     INSTANCE,
     RETRACT,
+    ErrorScope,
     batch_of,
     encode,
     id_of,
@@ -32,7 +33,6 @@ from feedrank.service.contract.messages import (
     only,
     predicted_at,
     truth_digest,
-    with_pointer,
 )
 from feedrank.service.runtime import Host
 from feedrank.service.store import Clash, Closed, Draft, Missing, Placement, Stale, Trimmed
@@ -71,7 +71,7 @@ class Crediting:
 
     async def _read(self, live: LoadedExperiment, request: Any, key: str | None, where: str) -> Pair:
         """The event and its draft, checked against every arm; no event if its prediction is used up already."""
-        with with_pointer(where):
+        with ErrorScope(where):
             only(request, FIELDS)
             prediction, own = id_of(request, "prediction_id"), id_of(request, "feedback_id")
             if key is not None and own is None and (prediction is None or not where):
@@ -211,7 +211,7 @@ class Crediting:
         prediction = id_of(request, "prediction_id")
         if prediction is None:
             raise Unprocessable.at("/prediction_id", "missing field `prediction_id`")
-        with with_pointer():
+        with ErrorScope():
             truth: JSON = {"clicks": request.get("clicks")}
             reading.truth(live.specs[0], truth)
         while True:
@@ -222,7 +222,7 @@ class Crediting:
                 raise self._unknown(live, prediction)
             record = orjson.loads(stored)
             joined = list(dict.fromkeys([*record.get("clicks", ()), *truth["clicks"]]))
-            with with_pointer():
+            with ErrorScope():
                 records.check(live, record["instance"], {"clicks": joined})
                 records.measured(live, record, {"clicks": joined})
             due = (

@@ -24,7 +24,7 @@ from feedrank.learners.inference.off_policy import LoggedChoice, RunningGuess, V
 from feedrank.learners.learner import Learner
 from feedrank.service.contract.faults import Conflict, Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
-from feedrank.service.contract.messages import only, whole, with_pointer
+from feedrank.service.contract.messages import ErrorScope, only, whole
 from feedrank.service.runtime import Host
 
 from . import measures
@@ -199,7 +199,7 @@ class Evaluation:
             if not isinstance(value, str):
                 raise Unprocessable.at("/learner", "must be a learner's name")
             value = (await self._host.info(value))["spec"]
-        with with_pointer(f"/{stated[0]}"):
+        with ErrorScope(f"/{stated[0]}"):
             learner = learners.build(value)
         if learner.spec["task"] != own["task"]:
             raise Unprocessable.at(

@@ -22,6 +22,7 @@ from feedrank.service.contract.messages import (
     LONGEST_PREDICTION_ID,
     PREDICT,
     SHARED,
+    ErrorScope,
     batch_of,
     encode,
     flag,
@@ -29,7 +30,6 @@ from feedrank.service.contract.messages import (
     new_prediction_id,
     only,
     request_digest,
-    with_pointer,
 )
 from feedrank.service.runtime import Host
 from feedrank.service.store import Clash, Record
@@ -58,7 +58,7 @@ class Serving:
         done = []
         if "instances" in request:
             for i, one in enumerate(batch_of(request, "instances", self._settings.max_batch, SHARED)):
-                with with_pointer(f"/instances/{i}"):
+                with ErrorScope(f"/instances/{i}"):
                     done.append(await self._one(live, only(one, FIELDS)))
         else:
             done.append(await self._one(live, only(request, FIELDS)))

@@ -18,7 +18,7 @@ from feedrank.learners.errors import SnapshotError
 from feedrank.learners.strongest import strongest
 from feedrank.service.contract.faults import Conflict, Gone, StorageFull, StoreUnavailable, Unprocessable
 from feedrank.service.contract.json_types import JSON, View
-from feedrank.service.contract.messages import Event, with_pointer
+from feedrank.service.contract.messages import ErrorScope, Event
 from feedrank.service.contract.naming import check_limit, every_name
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Entry, Snapshot, Store, Trimmed, open_store
@@ -82,7 +82,7 @@ class Host:
 
     async def create(self, name: str, spec: View) -> tuple[JSON, bool]:
         """Make a learner: (info, True); (info, False) if it is there with an equal spec; Conflict if with another."""
-        with with_pointer():
+        with ErrorScope():
             built = learners.build(spec)
             full = built.spec
             affordable(costs.of_labels(built), self.settings)
@@ -197,7 +197,7 @@ class Host:
             core = learner.state.learner
 
             def look() -> JSON:
-                with with_pointer():
+                with ErrorScope():
                     pairs = strongest(core, label, limit)
                 features = [{"feature": feature, "weight": weight} for feature, weight in pairs]
                 return {"version": core.version, "label": label, "features": features}

@@ -25,6 +25,7 @@ from feedrank.service.contract.messages import (
     OPTIONS,
     PREDICT,
     SHARED,
+    ErrorScope,
     batch_of,
     chance_of,
     encode,
@@ -37,7 +38,6 @@ from feedrank.service.contract.messages import (
     request_digest,
     size_of,
     whole,
-    with_pointer,
 )
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Clash, Record, Store
@@ -124,7 +124,7 @@ class Predictor:
 
     async def one(self, learner: LoadedLearner, request: Any, records: Records, where: str) -> JSON:
         """The reply; if it is to be remembered, its record joins `records`."""
-        with with_pointer(where):
+        with ErrorScope(where):
             only(request, PREDICT)
             instance = instance_of(request, self._settings)
             parsed = reading.instance(learner.state.learner.spec, instance)

@@ -23,13 +23,13 @@ from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, U
 from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import (
     CLICKS,
+    ErrorScope,
     Event,
     encode,
     id_of,
     only,
     predicted_at,
     truth_digest,
-    with_pointer,
 )
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Draft, Due, Missing, Stale, Store, StoreSignal
@@ -74,7 +74,7 @@ class Sweeper:
                 if stored is None:
                     raise await self._closed(learner, id)
                 record = orjson.loads(stored)
-                with with_pointer():
+                with ErrorScope():
                     spec = learner.state.learner.spec
                     truth: JSON = {"clicks": request["clicks"]} if "clicks" in request else {}
                     reading.truth(spec, truth, reading.instance(spec, record["instance"]))

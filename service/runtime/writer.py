@@ -30,6 +30,7 @@ from feedrank.service.contract.faults import (
 from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import (
     FEEDBACK,
+    ErrorScope,
     Event,
     Line,
     batch_of,
@@ -41,7 +42,6 @@ from feedrank.service.contract.messages import (
     served_of,
     truth_digest,
     truth_of,
-    with_pointer,
 )
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Clash, Closed, Diverged, Draft, Missing, Placement, Stale, Store
@@ -174,7 +174,7 @@ class Writer:
     ) -> tuple[Event, Draft]:
         """What is to be appended, checked so that it can be applied."""
         core = learner.state.learner
-        with with_pointer(where):
+        with ErrorScope(where):
             only(request, FEEDBACK)
             truth = truth_of(request)
             prediction_id, feedback_id = id_of(request, "prediction_id"), id_of(request, "feedback_id")
