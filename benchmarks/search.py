@@ -30,6 +30,7 @@ from feedrank.clients import Client, letor, measures
 from feedrank.clients.calls import dumps
 from feedrank.clients.search import Features, Reranker, Result, prepare, spec
 from feedrank.learners import build
+from feedrank.service.experiments.examination import moves
 from feedrank.service.experiments.handover import DRAFT, SECOND, Handover
 from feedrank.service.experiments.interleave import credit, draft
 
@@ -150,11 +151,15 @@ class Course:
                     "columns": table["columns"],
                     "rows": [table["rows"][i] for i in kept],
                 }
+                clicked = [shown[place] for place in places]
                 if rule.may_teach(unit):
-                    learner.learn({"items": items}, {"relevance": {shown[place]: 1 for place in places}})
-                event = {"unit": unit, "coins": number}
-                rule.take({**event, "credits": credit(drafted, 2, places)} if drafted else event)
-        self.alarm = rule.alarm
+                    learner.learn({"items": items}, {"relevance": rule.examination.grades(shown, clicked)})
+                event: dict[str, Any] = {"unit": unit, "coins": number}
+                if drafted:
+                    event["credits"] = credit(drafted, 2, places)
+                    event["moves"] = moves([engine, learned], shown, clicked)
+                rule.take(event)
+        self.alarm, self.exponent = rule.alarm, rule.examination.posterior[0]
 
     def better_at(self, by: float = 0.02, window: int = 200) -> int | None:
         """The search from which on the learned order was better on average, over `window` searches, for the first time."""
@@ -194,6 +199,7 @@ def taught(report: Report, lengths: list[int], searches: int = 1500, seeds: int 
                     " ".join(_at(one.over_at()) for one in courses),
                     f"{mean(one.shares[-1] for one in courses):.2f}",
                     f"{min(one.worst() for one in courses):+.4f}",
+                    " ".join(f"{one.exponent:.2f}" for one in courses),
                 ]
             )
     report.text(
@@ -203,6 +209,7 @@ def taught(report: Report, lengths: list[int], searches: int = 1500, seeds: int 
         [
             "retrieved", "clicks", f"NDCG@10 in the last {searches // 5}: engine", "learned", "shown",
             "better by 0.02 at", "90 % at", "share at the end", "worst 500 searches, shown minus engine",
+            "exponent",
         ],
         rows,
     )  # fmt: skip

@@ -185,18 +185,31 @@ class GuardrailReport(BaseModel):
     violated: bool = Field(description="`upper` is below -`limit`: it is worse for certain")
 
 
+class ExaminationReport(BaseModel):
+    """How far down visitors look, as drafted pages tell: place k with chance k^-exponent."""
+
+    curve: list[float] = Field(
+        description="for places 1 to 10, by the lower quartile of the exponent; clicks count 1 / this"
+    )
+    exponent: float
+    deviation: float = Field(description="the exponent's standard deviation")
+    clicks: int = Field(description="clicks on items that coins could have put elsewhere")
+
+
 class HandoverReport(BaseModel):
     """How far the second arm has taken over, and what proves it."""
 
     drafted: float = Field(description="share of the pages drafted from both arms")
     share: float = Field(description="share of the pages of the second arm alone")
     evidence: float = Field(description="the wealth of a bet that it is better")
-    needed: float = Field(description="wealth at which that is proved")
+    safety: float = Field(description="the wealth of a bet that it does not lose three clicks in a hundred")
+    needed: float = Field(description="the safety that hands over, with evidence of 1 or more")
     balance: float = Field(description="clicks that drafted pages have won, less those they lost")
     pages: int
     proved: bool
     restarts: int = Field(description="times that it was taken back because it got worse")
     alarm: str | None = Field(description="why the second arm is held back")
+    examination: ExaminationReport
 
 
 class Experiment(BaseModel):

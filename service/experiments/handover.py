@@ -1,17 +1,22 @@
 """Handover: how far the second arm may take over from the first, by what drafted pages have said so far.
 
 A page is the first arm's, drafted from both, or the second arm's. Only drafted pages are evidence: by the symmetry of the
-draft the difference of credits X in [-1, 1], second minus first, has mean 0 or less under every position bias as long as
-the second arm is no better. So for fixed bets lambda_k and starts s_j (page 0, 32, 96, 224, ... of the evidence)
+draft the difference of credits X in [-1, 1], second minus first, has mean 0 under every position bias where clicks do not
+look at what is shown, and below 0 where the second arm is worse. For fixed bets lambda_k and starts s_j (page 0, 32, 96,
+224, ... of the evidence)
 
-    V = sum_j w_j sum_k v_k prod_{t > s_j} (1 + lambda_k X_t),      w_j = 1 / ((j + 1) (j + 2)), sum w_j <= 1
+    V(d) = sum_j w_j sum_k v_k prod_{t > s_j} (1 + lambda_k (X_t + d)),      w_j = 1 / ((j + 1) (j + 2)), sum w_j <= 1
 
-is a nonnegative supermartingale from 1, and by Ville's inequality V ever reaches 1 / alpha with chance at most alpha
-while that is so. Later starts let a learner be judged without its first, bad pages, and keep V, hence the probing, up.
+is a nonnegative supermartingale from 1 as long as the second arm is worse by d or more, and by Ville's inequality it ever
+reaches 1 / alpha with chance at most alpha while that is so. Later starts let a learner be judged without its first, bad
+pages, and keep V, hence the probing, up.
 
-    before the proof    all are drafted while B > -BUDGET, else min(1, PROBE V); the rest is the first arm's
-    V >= 1 / alpha      proved: the second arm's, but for WATCH of the pages, which stay drafted
-    E >= 1 / ALARM      after the proof, E <- max(1, E) sum_k v_k (1 - lambda_k X): it has become worse, start anew
+    before the proof                   all are drafted while B > -BUDGET, else min(1, PROBE V(0)) are
+    V(MARGIN) >= 1 / alpha, V(0) >= 1  proved: the second arm's, but for WATCH of the pages, which stay drafted
+    E >= 1 / ALARM                     it is worse, start anew: after the proof E <- max(1, E) sum_k v_k (1 - lambda_k X)
+
+So what is proved is that the second arm does not lose MARGIN of the clicks, and the rest of the evidence is in its favour.
+To prove it strictly better takes several times the pages where the two orders hardly differ, and there it matters least.
 
 B <- B + X, kept within [-2 BUDGET, BUDGET], is what drafting has won or lost in clicks: a bad challenger spends its budget
 within a few pages and is then probed rarely, one that is no worse is compared on every page.
@@ -25,6 +30,7 @@ probing (`alarm`): somebody clicks at will.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,13 +39,16 @@ from feedrank.learners.inference.confidence import BETS, Capital
 from feedrank.learners.kernel import elementary
 from feedrank.service.contract.json_types import JSON, View
 
+from .examination import Examination
+
 FIRST, DRAFT, SECOND = "first", "draft", "second"
-PROBE, WATCH, ALARM, BUDGET = 0.15, 0.06, 0.001, 5.0
+PROBE, WATCH, ALARM, BUDGET = 0.15, 0.1, 0.001, 5.0
+MARGIN = 0.03  # of the clicks on a drafted page
 LEAST = 50  # lessons before the second arm is shown at all
 CAP, TEACH, FLOOD, GENERATION, CROWD = 3, 5, 20, 2000, 0.1
 STARTS = tuple(32 * (2**j - 1) for j in range(16))
 _SHARES = [1 / ((j + 1) * (j + 2)) for j in range(len(STARTS))]
-_WEIGHTS = BETS / (1 + (BETS / 0.3) ** 2)
+_WEIGHTS = BETS / (1 + BETS**2)
 _WEIGHTS = _WEIGHTS / elementary.total(_WEIGHTS)
 _LARGEST = 1e6  # of V and E: beyond, nothing changes, and coming back would take for ever
 
@@ -49,10 +58,11 @@ class Handover:
     """The state of the rule, a pure fold over feedback."""
 
     alpha: float
-    capital: Capital = field(default_factory=lambda: Capital.new(len(STARTS)))
+    capital: Capital = field(default_factory=lambda: Capital.new(2 * len(STARTS)))
     pages: int = 0
     lessons: int = 0
     value: float = 1.0
+    safety: float = 1.0
     balance: float = 0.0
     detector: float = 1.0
     proved: bool = False
@@ -62,6 +72,7 @@ class Handover:
     crowded: list[int] = field(default_factory=lambda: [0, 0])
     units: list[int] = field(default_factory=lambda: [0, 0])
     by_units: list[int] = field(default_factory=lambda: [0, 0])
+    examination: Examination = field(default_factory=Examination)
 
     @property
     def alarm(self) -> str | None:
@@ -115,6 +126,7 @@ class Handover:
                 fresh = own <= self._limit(CAP, 3) and coins == 1
         if credits is not None and fresh:
             self._bet(credits[1] - credits[0])
+            self.examination.take(event.get("moves", ()))
 
     def _add(self, key: str) -> int:
         self.counts[0][key] = self.counts[0].get(key, 0) + 1
@@ -130,17 +142,15 @@ class Handover:
                 self._restart()
             return
         self.balance = max(-2 * BUDGET, min(self.balance + x, BUDGET))
-        self.capital.add(rows, [x] * len(rows))
-        each = np.ldexp(self.capital.mantissa * _WEIGHTS, self.capital.exponent.astype(np.int32))
-        # Sums in the order of the list: equal logs must give equal states on every machine.
-        cash = 1.0 - sum(_SHARES)
-        self.value = min(
-            cash + sum(w * sum(row) for w, row in zip(_SHARES, each.tolist(), strict=True)), _LARGEST
-        )
-        self.proved = self.value >= 1 / self.alpha
+        count = len(rows)
+        self.capital.add([*rows, *(len(STARTS) + row for row in rows)], [x] * count + [x + MARGIN] * count)
+        each = np.ldexp(self.capital.mantissa * _WEIGHTS, self.capital.exponent.astype(np.int32)).tolist()
+        self.value, self.safety = _wealth(each[: len(STARTS)]), _wealth(each[len(STARTS) :])
+        self.proved = self.safety >= 1 / self.alpha and self.value >= 1
 
     def _restart(self) -> None:
-        self.capital, self.pages, self.value = Capital.new(len(STARTS)), 0, 1.0
+        self.capital, self.pages = Capital.new(2 * len(STARTS)), 0
+        self.value = self.safety = 1.0
         self.detector, self.proved, self.balance = 1.0, False, -BUDGET
         self.restarts += 1
 
@@ -151,12 +161,14 @@ class Handover:
             "drafted": drafted,
             "share": second,
             "evidence": self.value,
+            "safety": self.safety,
             "balance": self.balance,
             "needed": 1 / self.alpha,
             "pages": self.pages,
             "proved": self.proved,
             "restarts": self.restarts,
             "alarm": self.alarm,
+            "examination": self.examination.report(),
         }
 
     def to_json(self) -> JSON:
@@ -164,21 +176,29 @@ class Handover:
         return {
             "mantissa": b64encode(self.capital.mantissa.astype("<f8").tobytes()).decode(),
             "exponent": b64encode(self.capital.exponent.astype("<i8").tobytes()).decode(),
+            "examination": self.examination.to_json(),
             **{name: getattr(self, name) for name in _PLAIN},
         }
 
     @classmethod
     def from_json(cls, alpha: float, data: View) -> Handover:
         """The inverse of `to_json`."""
-        shape = (len(STARTS), len(BETS))
+        shape = (2 * len(STARTS), len(BETS))
         capital = Capital(
             np.frombuffer(b64decode(data["mantissa"]), "<f8").reshape(shape).copy(),
             np.frombuffer(b64decode(data["exponent"]), "<i8").reshape(shape).astype(np.int64),
         )
-        return cls(alpha, capital, **{name: data[name] for name in _PLAIN})
+        examination = Examination.from_json(data["examination"])
+        return cls(alpha, capital, examination=examination, **{name: data[name] for name in _PLAIN})
+
+
+def _wealth(each: Sequence[Sequence[float]]) -> float:
+    """V of the bets of every start; sums in the order of the list: equal logs must give equal states on every machine."""
+    whole = 1.0 - sum(_SHARES) + sum(w * sum(row) for w, row in zip(_SHARES, each, strict=True))
+    return min(whole, _LARGEST)
 
 
 _PLAIN = (
-    "pages", "lessons", "value", "balance", "detector", "proved", "restarts", "events", "counts", "crowded",
+    "pages", "lessons", "value", "safety", "balance", "detector", "proved", "restarts", "events", "counts", "crowded",
     "units", "by_units",
 )  # fmt: skip

@@ -13,7 +13,7 @@ from feedrank.service.contract import messages
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
 
-from . import behaviour, interleave, measures
+from . import behaviour, examination, interleave, measures
 from .loaded import LoadedExperiment
 from .measures import Measure
 
@@ -33,9 +33,9 @@ def lessons(live: LoadedExperiment, version: int, event: JSON) -> list[tuple[str
         arms = plan.learn
     truth = event["truth"]
     if plan.handover and "clicks" in truth:
-        # The record holds the page and nothing else. Clicked against the rest of the page rests on no curve; reading only
-        # what stands above a click, on pages of one engine, teaches to turn its order round.
-        truth = {"relevance": dict.fromkeys(truth["clicks"], 1)}
+        # The record holds the page and nothing else: clicked against the rest of it. Reading only what stands above a
+        # click, on pages of one engine, teaches to turn its order round.
+        truth = {"relevance": event.get("grades") or dict.fromkeys(truth["clicks"], 1)}
     lesson = {
         **record["instance"],
         **truth,
@@ -155,6 +155,13 @@ def measured(live: LoadedExperiment, record: JSON, feedback: JSON) -> JSON:
     judged.update({name: record[name] for name in ("unit", "before", "coins") if name in record})
     if plan.behaviour and (seen := behaviour.looked(record, feedback)):
         judged["seen"] = seen
+    clicks = feedback.get("clicks")
+    if live.figures.handover is not None and clicks:
+        # Into the log, so that every replica teaches the same, however much it has seen of the curve meanwhile.
+        shown = record["served"]["ranking"]
+        judged["grades"] = live.figures.handover.examination.grades(shown, clicks)
+        if record["counted"] and "orders" in record:
+            judged["moves"] = examination.moves(record["orders"], shown, clicks)
     if "shadow" in record and measure.is_loss:
         judged["shadow"] = [_value(measure, record, served, feedback) for served in record["shadow"]]
     if not record["counted"]:

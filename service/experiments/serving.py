@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import TypeVar
 
 import orjson
@@ -34,7 +35,7 @@ from feedrank.service.contract.messages import (
 from feedrank.service.runtime import Host
 from feedrank.service.store import Clash, Record
 
-from . import interleave, records
+from . import examination, interleave, records
 from .assignment import hashed
 from .behaviour import query_hash
 from .handover import DRAFT, SECOND
@@ -191,6 +192,9 @@ class Serving:
         record["served"] = {"ranking": drafted.names}
         # Who stood first by which chance: an off-policy answer needs no more.
         record["tops"] = [next(iter(names)) for names in entries if names]
+        if live.plan.handover and key == "id" and not page[0]:
+            # The first places of both orders: by which chance each item could have stood where.
+            record["orders"] = [list(islice(names, examination.PLACES)) for names in entries]
         if live.plan.compares_losses:
             record["arms"] = [{"ranking": list(names)} for names in entries]
         ranking = [entries[team][name] for name, team in zip(drafted.names, drafted.teams, strict=True)]
