@@ -153,7 +153,7 @@ class Course:
                 }
                 clicked = [shown[place] for place in places]
                 if rule.may_teach(unit):
-                    learner.learn({"items": items}, {"relevance": rule.examination.grades(shown, clicked)})
+                    learner.learn({"items": items}, {"relevance": rule.grades(unit, shown, clicked)})
                 event: dict[str, Any] = {"unit": unit, "coins": number}
                 if drafted:
                     event["credits"] = credit(drafted, 2, places)

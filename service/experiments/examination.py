@@ -17,13 +17,13 @@ function, eta has the posterior
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from feedrank.learners.kernel import elementary
+from feedrank.service.contract.json_types import JSON, View
 
 PLACES = 10
 PRIOR, PRECISION, QUARTILE = 0.7, 4.0, 0.6745
@@ -44,7 +44,7 @@ class Examination:
     weights: list[list[float]] = field(default_factory=lambda: [[0.0] * PLACES for _ in range(PLACES)])
     _fitted: tuple[int, float, float] = field(default=(-1, PRIOR, PRECISION), compare=False, repr=False)
 
-    def take(self, moves: Sequence[Sequence[Any]]) -> None:
+    def take(self, moves: Sequence[tuple[int, int, float]]) -> None:
         """(j, k, weight) of the clicks of one page."""
         for j, k, weight in moves:
             self.weights[j][k] += weight
@@ -89,7 +89,7 @@ class Examination:
         wanted = set(clicked)
         return {id: min(1 / p, MOST) for id, p in zip(shown, curve, strict=True) if id in wanted}
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> JSON:
         """What GET says."""
         eta, precision = self.posterior
         return {
@@ -99,12 +99,12 @@ class Examination:
             "clicks": self.clicks,
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSON:
         """All of it, as JSON values."""
         return {"clicks": self.clicks, "weights": self.weights}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Examination:
+    def from_json(cls, data: View) -> Examination:
         """The inverse of `to_json`."""
         return cls(data["clicks"], data["weights"])
 

@@ -102,6 +102,15 @@ class Handover:
         """Whether a page of this unit is still a lesson."""
         return unit is None or self._count(f"u{unit}") < self._limit(TEACH, 3)
 
+    def grades(self, unit: object, shown: Sequence[str], clicked: Sequence[str]) -> dict[str, float]:
+        """What each click on a page counts as a lesson: by its place, unless the unit has given more than its part.
+
+        A click far down counts most, and is what clicks at will would be.
+        """
+        if unit is None or self._count(f"u{unit}") < self._limit(1, 1):
+            return self.examination.grades(shown, clicked)
+        return dict.fromkeys(clicked, 1.0)
+
     def _limit(self, least: int, times: int) -> int:
         return max(least, times * sum(self.by_units) // max(1, sum(self.units)))
 

@@ -4,9 +4,9 @@ Radlinski, Kurup and Joachims (2008) for two arms, Schuth et al. (2014) for more
 each, in an order drawn anew, their best item that is not taken yet. By symmetry each arm is as likely as any other to
 hold any place, so clicks that do not look at what is shown favour no arm.
 
-A place is credited by P(arm brought it | the list shown), over all orders of its round that give this list: the
-expectation of team draft's credit given what was shown (Rao and Blackwell), with the same mean and less noise. Arms
-that rank alike get equal credit, whatever the coins said.
+A place is credited by P(arm brought it | the list down to it), over all orders of its round that begin so: the
+expectation of team draft's credit given what stands there (Rao and Blackwell), with the same mean and less noise. Arms
+that rank alike get equal credit, whatever the coins said; so do arms whose first picks are the same, for that place.
 
 The symmetry needs every arm to have something left to pick. Label rankings may know different numbers of labels: from
 the first round in which an arm could go short, the list is filled up as before, and nobody is credited for it.
@@ -15,7 +15,7 @@ the first round in which an arm could go short, the list is filled up as before,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -36,10 +36,13 @@ class Drafted:
 def draft(rankings: Sequence[Sequence[str]], key: str, prediction: str, top: int | None = None) -> Drafted:
     """The drafted list, the same for the same key and prediction id."""
     coins = words(key, "draft", prediction)
-    length = len(set().union(*rankings))
-    if top is not None:
-        length = min(length, top)
+    known = set(rankings[0])
+    every = known.union(*rankings)
+    length = len(every) if top is None else min(len(every), top)
     drafted = Drafted([], [], [])
+    if len(rankings) == 2 and len(known) == len(rankings[1]) == len(every):
+        _draft_two(rankings, coins, length, drafted)
+        return drafted
     taken: set[str] = set()
     fair = True
     while len(drafted.names) < length:
@@ -65,6 +68,36 @@ def draft(rankings: Sequence[Sequence[str]], key: str, prediction: str, top: int
     return drafted
 
 
+def _draft_two(
+    rankings: Sequence[Sequence[str]], coins: Iterator[int], length: int, drafted: Drafted
+) -> None:
+    """The same draft of two orders of the same items, which is nearly all there are: each is gone through once."""
+    taken: set[str] = set()
+    at = [0, 0]
+
+    def best(arm: int) -> str:
+        ranking, place = rankings[arm], at[arm]
+        while ranking[place] in taken:
+            place += 1
+        at[arm] = place
+        return ranking[place]
+
+    def put(name: str, arm: int, both: bool) -> None:
+        drafted.names.append(name)
+        drafted.teams.append(arm)
+        drafted.credits.append([0.5, 0.5] if both else [1.0 - arm, float(arm)])
+        taken.add(name)
+
+    while len(drafted.names) < length:
+        first = int(next(coins) > next(coins))
+        name, rival = best(first), best(1 - first)
+        put(name, first, both=name == rival)
+        if len(drafted.names) < length:
+            # With the same first pick, each might have picked second: then it is both's where they would pick alike.
+            other = best(1 - first)
+            put(other, 1 - first, both=name == rival and best(first) == other)
+
+
 def _symmetric(rest: Sequence[Sequence[str]], left: int) -> bool:
     """Whether every arm picks in this round, whatever the order; or all choose from the same items."""
     need = min(left, len(rest))
@@ -75,11 +108,11 @@ def _symmetric(rest: Sequence[Sequence[str]], left: int) -> bool:
 
 
 def _chances(rest: Sequence[Sequence[str]], shown: Sequence[str]) -> list[list[float]]:
-    """P(arm brought the place | `shown`) for each place of a round and each arm.
+    """P(arm brought place t | shown[: t + 1]) for each place of a round and each arm.
 
     All orders are as likely, and arm a can have brought place t only if its best item that is not in shown[:t] is
-    shown[t]. So the orders that give the list are the ways to give each place an arm of its own among those: a
-    permanent.
+    shown[t]. So the orders that give the list down to t are the ways to give each of its places an arm of its own among
+    those: a permanent.
     """
     able = []
     for names in rest:
@@ -89,17 +122,18 @@ def _chances(rest: Sequence[Sequence[str]], shown: Sequence[str]) -> list[list[f
             if next((each for each in names if each not in before), None) == name:
                 own |= 1 << place
         able.append(own)
-    # Arms that could have brought the same places are alike: counting them by kind keeps the permanent small.
-    kinds = Counter(able)
-    masks = tuple(kinds)
-    whole = _ways(masks, tuple(kinds.values()), 0, len(shown))
     chances = []
     for place in range(len(shown)):
+        above = [mask & ((2 << place) - 1) for mask in able]
+        # Arms that could have brought the same places are alike: counting them by kind keeps the permanent small.
+        kinds = Counter(above)
+        masks, counts = tuple(kinds), tuple(kinds.values())
+        whole = _ways(masks, counts, 0, place + 1)
         share = {
-            mask: _ways_with(masks, tuple(kinds.values()), len(shown), place, index) / whole / kinds[mask]
+            mask: _ways_with(masks, counts, place + 1, place, index) / whole / kinds[mask]
             for index, mask in enumerate(masks)
         }
-        chances.append([share[mask] for mask in able])
+        chances.append([share[mask] for mask in above])
     return chances
 
 

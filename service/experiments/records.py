@@ -159,7 +159,7 @@ def measured(live: LoadedExperiment, record: JSON, feedback: JSON) -> JSON:
     if live.figures.handover is not None and clicks:
         # Into the log, so that every replica teaches the same, however much it has seen of the curve meanwhile.
         shown = record["served"]["ranking"]
-        judged["grades"] = live.figures.handover.examination.grades(shown, clicks)
+        judged["grades"] = live.figures.handover.grades(record.get("unit"), shown, clicks)
         if record["counted"] and "orders" in record:
             judged["moves"] = examination.moves(record["orders"], shown, clicks)
     if "shadow" in record and measure.is_loss:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from itertools import islice
 from typing import TypeVar
 
@@ -188,7 +187,11 @@ class Serving:
         drafted = interleave.Drafted(
             _page(drafted.names, *page), _page(drafted.teams, *page), _page(drafted.credits, *page)
         )
-        record["drafted"] = asdict(drafted)
+        record["drafted"] = {
+            "names": drafted.names,
+            "teams": drafted.teams,
+            "credits": drafted.credits,
+        }
         record["served"] = {"ranking": drafted.names}
         # Who stood first by which chance: an off-policy answer needs no more.
         record["tops"] = [next(iter(names)) for names in entries if names]

@@ -123,6 +123,16 @@ def test_one_unit_gives_only_so_much_evidence_and_so_many_lessons():
     assert rule.may_teach(7)
 
 
+def test_a_unit_that_gives_more_than_its_part_has_no_say_by_place():
+    rule = warm({"unit": 100 + number} for number in range(40))
+    shown = [str(place) for place in range(10)]
+    assert rule.grades(7, shown, ["9"])["9"] > 1.5
+    assert rule.grades(None, shown, ["9"]) == rule.grades(7, shown, ["9"])
+    rule.take({"unit": 7})
+    rule.take({"unit": 7})
+    assert rule.grades(7, shown, ["9"]) == {"9": 1.0}
+
+
 def test_a_small_team_is_no_attack():
     rule = warm({**WON, "unit": number % 4, "coins": number} for number in range(400))
     assert rule.proved

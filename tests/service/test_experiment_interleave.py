@@ -32,7 +32,7 @@ def test_a_draft_is_a_list_of_best_picks(rankings: list[list[str]], prediction: 
 
 
 @given(RANKINGS, st.none() | st.integers(1, 4))
-def test_credit_is_the_chance_over_all_orders_that_give_the_list(
+def test_credit_is_the_chance_over_all_orders_that_give_the_list_down_to_the_place(
     rankings: list[list[str]], top: int | None
 ) -> None:
     drafted = draft(rankings, "key", "p", top)
@@ -40,14 +40,14 @@ def test_credit_is_the_chance_over_all_orders_that_give_the_list(
     for start in range(0, len(drafted.names), arms):
         shown = drafted.names[start : start + arms]
         before = set(drafted.names[:start])
-        ways = []
+        drafts = []
         for order in permutations(range(arms)):
             picks: list[str] = []
             for arm in order[: len(shown)]:
                 picks.append(next(n for n in rankings[arm] if n not in before and n not in picks))
-            if picks == shown:
-                ways.append(order)
+            drafts.append((order, picks))
         for place in range(len(shown)):
+            ways = [order for order, picks in drafts if picks[: place + 1] == shown[: place + 1]]
             chances = [sum(order[place] == arm for order in ways) / len(ways) for arm in range(arms)]
             assert drafted.credits[start + place] == pytest.approx(chances)
 
