@@ -155,7 +155,7 @@ class Rounds:
             return False
         x = table.look(features)
         t = weights.scores(x)
-        if not math.isfinite(t.dot(t)):  # squares that overflow are left to the pieces too
+        if not np.isfinite(t).all():
             return False
         self._raw, self._features, self._x, self._t = features.names if named else None, features, x, t  # type: ignore[assignment]
         return True

@@ -123,3 +123,26 @@ def test_a_list_that_was_changed_after_its_prediction_is_read_anew():
     features.append("w")
     learner.learn({"features": features}, {"label": "b"})
     assert list(learner.features) == ["v", "w"]
+
+
+@pytest.mark.skipif(kernel.NAME != "native", reason="NumPy itself fails otherwise where memory lacks")
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_lack_of_memory_inside_a_round_leaves_no_trace(spec):
+    lacking = pytest.importorskip("_testcapi", reason="this Python cannot be made to run out of memory")
+    learner = build({"task": "multiclass", "labels": ["a", "b"], **spec})
+    learner.learn({"features": ["v", "w"]}, {"label": "b"})
+    instance, truth = {"features": [f"new{i}" for i in range(40)]}, {"label": "a"}
+    before, failed = dump(learner), 0
+    for at in range(200):
+        lacking.set_nomemory(at, at + 1)
+        try:
+            learner.learn(instance, truth)
+        except MemoryError:
+            failed += 1
+        else:
+            break
+        finally:
+            lacking.remove_mem_hooks()
+        assert dump(learner) == before, at
+    assert failed > 3
+    assert learner.version == 2
