@@ -3,13 +3,14 @@
 Of feature j: the count c of events that named it, its mean mu and its sum of squared deviations m2 (Welford); n events.
 
     sd = sqrt(m2 / c),  rms = sqrt(mu^2 + sd^2)
-    dense   a feature that at least half of the events name, and that varies: 2 c >= n > 0 and sd > 1e-9 |mu|
-    z       (v - mu) / sd if dense, else v / rms (the sign of v if rms = 0), taken to [-2, 2]
+    dense   a feature that at least 95 % of the events name, and that varies: 20 c >= 19 n > 0 and sd > 1e-9 |mu|
+    z       (v - mu) / sd if dense, else v / rms (the sign of v if rms = 0), taken to [-2, 2]; beside a bias, 0 for the
+            value that all events so far named
     u       dense: z / sqrt(number of dense features); the others: z (with weighting idf: z (1 + log((1 + n) / (1 + c)))),
             divided by their own length
 
-So no result depends on the unit of a feature, a constant is no more than a bias, and words beside numbers have half of
-the say.
+So no result depends on the unit of a feature, a constant beside a bias says nothing, and words beside numbers have half
+of the say. A feature that is often left out is not centred, because what is left out counts as 0: so zeros may be left out.
 The state changes by learning only, after the round.
 """
 

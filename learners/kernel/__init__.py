@@ -9,7 +9,7 @@
     exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
     total, row_total, softmax, sigmoid, times, add_outer, sweep   sums, products and inverses
     scale, tally, recount   features scaled by what was counted of them
-    word_scores, calibrated, recalibrate, pool_round   pieces of the automatic learner
+    word_scores, calibrated, recalibrate, pool_round, adapt   pieces of the automatic learner
 
 `reference.py` and the other Python files here are the specification; the native version is native.c. Nobody outside this
 folder asks which one runs but to say so.
@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 6
+SEAM = 7
 
 
 def _choice() -> str:
@@ -43,6 +43,7 @@ def _choice() -> str:
 NAME = _choice()
 
 if TYPE_CHECKING or NAME == "numpy":
+    from .adaptive import adapt
     from .ascent import ascend, best
     from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
@@ -57,6 +58,7 @@ else:
         Rounds,
         Table,
         Weights,
+        adapt,
         add_outer,
         ascend,
         best,
@@ -91,6 +93,7 @@ __all__ = [
     "Rounds",
     "Table",
     "Weights",
+    "adapt",
     "add_outer",
     "ascend",
     "best",

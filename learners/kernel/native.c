@@ -3,7 +3,7 @@
      elementary.h  exp, log, cos            names.h    names -> numbers         features.h, json.h  reading an instance
      table.h       x of an instance         weights.h  scores and steps         ascent.h            dual ascent
      arrays.h      memory shown to NumPy    members.h  what Python sees          products.h          products and inverses
-     rounds.h      a whole round
+     rounds.h      a whole round            adaptive.h steps of AdaGrad
      welford.h     features scaled online   trust.h    the pool of the automatic learner      bayes.h  its words and calibration
 
    Compiled without fused multiply-add, without -ffast-math and for no CPU in particular: every operation is one of IEEE 754, in
@@ -31,9 +31,10 @@
 #include "welford.h"
 #include "trust.h"
 #include "bayes.h"
+#include "adaptive.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 6
+#define SEAM 7
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -86,6 +87,7 @@ static PyMethodDef methods[] = {
     {"word_scores", word_scores, METH_VARARGS, "What naive Bayes makes of an instance."},
     {"calibrated", calibrated, METH_VARARGS, "Calibrated probabilities."},
     {"recalibrate", recalibrate, METH_VARARGS, "One more round of calibration."},
+    {"adapt", adapt, METH_VARARGS, "One step of AdaGrad; the old entries."},
     {"pool_round", pool_round, METH_VARARGS, "One round of the pool."},
     {"total", total, METH_O, "x_0 + x_1 + ..."},
     {"row_total", row_total, METH_O, "The sum of the rows of a matrix."},

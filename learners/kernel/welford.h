@@ -70,8 +70,9 @@ static PyObject *scale_vector(PyObject *module, PyObject *arguments) {
         for (Py_ssize_t i = bias; i < count; i++) {
             double c = counts[at[i]], mean = means[at[i]], variance = deviations[at[i]] / (c > 1.0 ? c : 1.0);
             double spread = sqrt(variance), size = sqrt(mean * mean + variance);
-            dense[i] = events && 2.0 * c >= n && spread > 1e-9 * fabs(mean);
+            dense[i] = events && 20.0 * c >= 19.0 * n && spread > 1e-9 * fabs(mean);
             double number = dense[i] ? (v[i] - mean) / spread : v[i] / (size == 0.0 ? 1.0 : size);
+            if (bias && events && !dense[i] && c == n && fabs(v[i] - mean) <= 1e-9 * fabs(mean)) number = 0.0;
             if (c == 0.0) number = sign_of(v[i]);
             z[i] = number < -2.0 ? -2.0 : number > 2.0 ? 2.0 : number;
             values[i] = idf ? z[i] * (most - logarithms[at[i]]) : z[i];

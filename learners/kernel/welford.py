@@ -39,10 +39,12 @@ def scale(
     dense = np.zeros(len(rows), dtype=bool)
     dense_count = 0
     if events:
-        dense = (2.0 * counts >= events) & (spreads > FLAT * np.abs(means))
+        dense = (20.0 * counts >= 19.0 * events) & (spreads > FLAT * np.abs(means))
         dense_count = int(np.count_nonzero(dense))
     if dense_count:
         z = np.where(dense, (raw - means) / np.where(dense, spreads, 1.0), z)
+    if bias and events:
+        z[(counts == events) & ~dense & (np.abs(raw - means) <= FLAT * np.abs(means))] = 0.0
     new = counts == 0.0
     z[new] = np.sign(raw[new])
     z = np.minimum(np.maximum(z, -CLIP), CLIP)

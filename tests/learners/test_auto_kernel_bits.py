@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedrank.learners.kernel import calibrate, elementary, reference, trust, welford
+from feedrank.learners.kernel import adaptive, calibrate, elementary, reference, trust, welford
 
 native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
 
@@ -34,7 +34,9 @@ def instance(rng, features):
 def test_a_vector_is_scaled_to_the_same_bits(seed, bias, idf, events):
     rng = np.random.default_rng(seed)
     parts = statistics(rng, 30)
+    parts[0][rng.random(30) < 0.3] = events
     rows, raw = instance(rng, 30)
+    raw = np.where(rng.random(len(rows)) < 0.5, parts[1][rows], raw)  # the value of all events so far
     rest = rng.normal(size=rng.integers(0, 4))
     ours = welford.scale(rows, raw, rest, parts, int(bias), idf, events)
     assert bits(*native.scale(rows, raw, rest, parts, int(bias), idf, events)) == bits(*ours)
@@ -66,6 +68,20 @@ def test_logarithms_of_counts_climb_to_the_same_bits(seed, mores):
         assert bits(old) == bits(plain[rows, column])
         plain[rows, column] = elementary.log(elementary.exp(old) + more)
     assert bits(one) == bits(other) == bits(plain)
+
+
+@given(SEEDS, st.integers(1, 9))
+def test_a_step_of_adagrad_has_the_same_bits_and_says_what_was_before(seed, labels):
+    rng = np.random.default_rng(seed)
+    one = np.zeros((12, 10))[:, :labels], np.zeros((12, 10))[:, :labels]  # rows that lie apart
+    other = np.zeros((12, 10))[:, :labels], np.zeros((12, 10))[:, :labels]
+    for _ in range(6):
+        rows, values = instance(rng, 12)
+        miss = rng.normal(size=labels) * rng.integers(0, 2, labels)
+        old = adaptive.adapt(*one, rows, values, miss, 0.3)
+        assert bits(old) == bits(np.concatenate((other[0][rows], other[1][rows])))
+        assert bits(native.adapt(*other, rows, values, miss, 0.3)) == bits(old)
+        assert bits(*one) == bits(*other)
 
 
 @given(SEEDS, st.booleans(), st.integers(1, 4), st.integers(1, 12))
@@ -101,6 +117,10 @@ def test_the_native_round_refuses_what_would_read_beyond_its_arrays():
         native.tally(rows, raw, parts, 0)
     with pytest.raises(IndexError):
         native.recount(np.zeros((3, 2)), rows, 0, 1.0)
+    with pytest.raises(IndexError):
+        native.adapt(np.zeros((3, 2)), np.zeros((3, 2)), rows, raw, np.zeros(2), 0.3)
+    with pytest.raises(ValueError, match="rows in one piece"):
+        native.adapt(np.zeros((2, 3)).T, np.zeros((3, 2)), rows[:1], raw[:1], np.zeros(2), 0.3)
     with pytest.raises(ValueError, match="bias"):
         native.tally(rows[:1], raw[:1], parts, 2)
     state = (np.zeros(2), np.eye(2), np.zeros(2), np.zeros(3), np.zeros(2))

@@ -62,6 +62,29 @@ def test_an_expert_leaves_for_good_when_features_are_too_many():
     losses(learner, mail(1, 5))
 
 
+def test_adagrad_leaves_the_pool_when_labels_are_too_many_but_not_a_learner_of_its_own():
+    pool, alone = build({"task": "multiclass"}), build({"task": "multiclass", "algorithm": "adagrad"})
+    for learner in (pool, alone):
+        for i in range(33):
+            learner.learn({"features": [f"w{i}"]}, {"label": f"l{i}"})
+    for state in (pool, load(dump(pool))):
+        assert (state.describe()["experts"][3]["weight"], pool.model.experts[3].present) == (0.0, False)
+    assert load(dump(alone)).predict({"features": ["w7"]}).label == "l7"
+
+
+def test_zeros_may_be_left_out():
+    rng = np.random.default_rng(3)
+    whole, sparse = (build({"task": "binary", "labels": LABELS}) for _ in range(2))
+    mistakes = [0.0, 0.0]
+    for _ in range(500):
+        x = np.maximum(rng.normal(size=6), 0.0)  # half of the numbers are 0
+        truth = {"label": LABELS[bool(x[:3].sum() > x[3:].sum())]}
+        named = {f"n{i}": float(v) for i, v in enumerate(x)}
+        mistakes[0] += whole.learn({"features": named}, truth).loss
+        mistakes[1] += sparse.learn({"features": {k: v for k, v in named.items() if v}}, truth).loss
+    assert mistakes[1] <= 1.1 * mistakes[0] + 5
+
+
 @pytest.mark.parametrize(
     ("change", "name"),
     [(lambda x: {**x, "p": x["p"] * 1000}, "scale"), (lambda x: {**x, "k": 1000.0}, "constant")],

@@ -41,6 +41,8 @@ SPECS = [
     {"task": "binary", **LABELS, "algorithm": "least-squares"},
     {"task": "ordinal", "labels": ["1", "2", "3", "4"], "algorithm": "naive-bayes"},
     {"task": "multilabel", "algorithm": "least-squares"},
+    {"task": "multiclass", "algorithm": "adagrad"},
+    {"task": "multilabel", "algorithm": "adagrad", "bias": False},
     {"task": "multiclass", **PREDTRON, "normalize": "auto", "bias": True},
     {"task": "multiclass", **QUADRATIC, "normalize": "auto"},
     {"task": "label-ranking", **ASCENT, "update": "III", "normalize": "auto", "weighting": "idf"},

@@ -12,6 +12,7 @@ from ...model import Model
 from ...registry import Algorithm, Cost, Parameter, Size, Spec, needs, register
 from ...tasks.multilabel import Hamming, SubsetZeroOne
 from ...tasks.one_class import Multiclass
+from .adagrad import AdaGrad
 from .blend import Blend
 from .decisions import Blocks, ByGrade, ByScores, Decider, FScore, Reject, Weighted
 from .experts import DualAscentExpert, Expert
@@ -38,9 +39,15 @@ _EXPERTS: dict[str, Callable[[bool, int], Expert]] = {
     "dual-ascent": lambda bits, bias: DualAscentExpert(bits),
     "least-squares": LeastSquares,
     "naive-bayes": lambda bits, bias: NaiveBayes(bits),
+    "adagrad": lambda bits, bias: AdaGrad(bits),
 }
+# Above it AdaGrad leaves a pool that has dual ascent.
+MOST_COLUMNS = 32
 # a at the start.
-_TRUST = {"dual-ascent": 0.5, "least-squares": 0.5, "naive-bayes": 0.3}
+_TRUST = {"dual-ascent": 0.5, "least-squares": 0.5, "naive-bayes": 0.3, "adagrad": 0.1}
+
+
+_WEIGHT = "counts w times: dual ascent may move w C, AdaGrad's gradient is w times as long, for the others it is w events"
 
 
 def _decider(spec: Spec) -> Decider:
@@ -73,6 +80,9 @@ def _build(spec: Spec, names: list[str]) -> Model:
     kind = _KINDS[spec["task"]]
     bits = kind in ("set", "grade")
     experts = [_EXPERTS[name](bits, int(spec["bias"])) for name in names]
+    for expert in experts:
+        if isinstance(expert, AdaGrad) and "dual-ascent" in names:
+            expert.most = MOST_COLUMNS
     start = np.array([_TRUST[name] for name in names]) if len(names) > 1 else np.ones(1)
     labels = 2 if spec["task"] == "binary" else 0
     return Blend(kind, labels, spec["bias"], _decider(spec), experts, start)
@@ -192,28 +202,19 @@ register(
         _build_auto,
         presets={task: {} for task in (*_KINDS, "subset-ranking")},
         cost=_cost,
-        weight="counts w times: in dual ascent it may move w C, in the others it is w equal events",
+        weight=_WEIGHT,
     )
 )
-register(
-    Algorithm(
-        "least-squares",
-        "recursive least squares on random waves and on curves of at most 300 features",
-        tuple(_KINDS),
-        _SHARED,
-        lambda spec: _build(spec, ["least-squares"]),
-        cost=_cost,
-        weight="counts w times: in dual ascent it may move w C, in the others it is w equal events",
-    )
-)
-register(
-    Algorithm(
-        "naive-bayes",
-        "how often each sparse feature came with each label, as probabilities",
-        tuple(_KINDS),
-        _SHARED,
-        lambda spec: _build(spec, ["naive-bayes"]),
-        cost=_cost,
-        weight="counts w times: in dual ascent it may move w C, in the others it is w equal events",
-    )
-)
+_ALONE = {
+    "least-squares": "recursive least squares on random waves and on curves of at most 300 features",
+    "naive-bayes": "how often each sparse feature came with each label, as probabilities",
+    "adagrad": "gradient steps on logistic loss, softmax where one label is right; a rate for every weight",
+}
+
+
+def _alone(name: str) -> Callable[[Spec], Model]:
+    return lambda spec: _build(spec, [name])
+
+
+for _name, _text in _ALONE.items():
+    register(Algorithm(_name, _text, tuple(_KINDS), _SHARED, _alone(_name), cost=_cost, weight=_WEIGHT))

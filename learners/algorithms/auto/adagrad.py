@@ -1,0 +1,108 @@
+"""AdaGrad on logistic loss, softmax where one label is right: every weight has a rate of its own (Duchi et al. 2011).
+
+    s = W' u,  e = u (link(s) - Y)',  G <- G + e^2,  W <- W - 0.3 e / sqrt(G)
+
+Its log-odds are probabilities already, and no single event moves it far: the one to trust while events are few and noisy.
+Above `most` columns, where it is slow and dual ascent is ahead of it, it leaves for good.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ... import kernel
+from ...growth import columns_for
+from ...instances import Floats
+from ...kernel import sigmoid, softmax
+from ...weights.base import Arrays, Counters
+from .experts import Expert, Inputs, Target
+
+RATE = 0.3
+
+
+class AdaGrad(Expert):
+    """See above."""
+
+    name = "adagrad"
+    scale = 1.0
+
+    def __init__(self, bits: bool) -> None:
+        self.bits = bits
+        self.most: int | None = None
+        self.features = 0
+        self.labels = 0
+        self._weights = kernel.Weights()
+        self._squares = kernel.Weights()
+        self._before: list[Any] = []
+
+    def grow(self, features: int, columns: int) -> None:
+        self.features, self.labels = features, columns
+        if self.present and self.most is not None and columns > self.most:
+            self._leave()
+        if self.present:
+            self._weights.grow(features, columns)
+            self._squares.grow(features, columns)
+
+    def _leave(self) -> None:
+        self.present = False
+        self._weights, self._squares = kernel.Weights(), kernel.Weights()
+
+    def mark(self) -> Any:
+        """References; `learn` keeps the entries that it changes."""
+        self._before = []
+        return self._weights, self._squares, self.features, self.labels, self.present
+
+    def rewind(self, mark: Any) -> None:
+        for weights, squares, rows, old in self._before:
+            if old is not None:
+                weights[rows], squares[rows] = old[: len(rows)], old[len(rows) :]
+        self._weights, self._squares, self.features, self.labels, self.present = mark
+        if self.present:
+            self._weights.shrink(self.features, self.labels)
+            self._squares.shrink(self.features, self.labels)
+
+    def scores(self, inputs: Inputs) -> Floats:
+        return self._weights.scores(inputs.vector) if self.present else np.zeros(self.labels)
+
+    def learn(self, inputs: Inputs, scored: Inputs, s: Floats, target: Target) -> None:
+        if not self.present or not len(s) or not (self.bits or target.relevant.any()):
+            return
+        miss = (sigmoid(s) if self.bits else softmax(s)) - target.Y
+        if target.weight != 1.0:
+            miss = miss * target.weight
+        x, weights, squares = inputs.vector, self._weights.theta, self._squares.theta
+        # Its place first, then the step, which gives the way back: nothing can fail between the two.
+        entry: list[Any] = [weights, squares, x.rows, None]
+        self._before.append(entry)
+        entry[3] = kernel.adapt(weights, squares, x.rows, x.values, miss, RATE)
+
+    def parts(self, inputs: Inputs) -> tuple[Floats, Floats, Floats]:
+        x, nothing = inputs.vector, np.zeros(self.labels)
+        if not self.present:
+            return np.zeros((len(x.rows), self.labels)), nothing, nothing
+        return self._weights.theta[x.rows] * x.values[:, None], nothing, nothing
+
+    def reset(self) -> None:
+        if not self.present:
+            return
+        self._weights, self._squares = kernel.Weights(), kernel.Weights()
+        self.grow(self.features, self.labels)
+
+    def arrays(self) -> Arrays:
+        return {"W": self._weights.theta, "G": self._squares.theta}
+
+    def counters(self) -> Counters:
+        return {"present": self.present}
+
+    def restore(self, arrays: Arrays, counters: Counters) -> None:
+        if not counters["present"]:
+            self._leave()
+            return
+        if arrays["W"].shape != (self.features, self.labels) or arrays["G"].shape != arrays["W"].shape:
+            raise ValueError("AdaGrad has another shape than its features and labels")
+        self._weights.theta[:] = arrays["W"]
+        self._squares.theta[:] = arrays["G"]
+
+    def nbytes_for(self, features: int, columns: int) -> int:
+        here = self.present and (self.most is None or columns <= self.most)
+        return 16 * features * columns_for(columns) if here else 0
