@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import log2
 
 from feedrank.clients.search import Features, Result
-from feedrank.clients.search.demo.corpus import Document, Index, documents
+from feedrank.clients.search.demo.corpus import Document, SearchIndex, documents
 from feedrank.clients.search.features import words
 
 WANTED = {"module": 12.0, "class": 3.0, "function": 1.0}
@@ -35,7 +35,7 @@ class Corpus:
 
     def __init__(self, retrieved: int, modules: int | None = None) -> None:
         self._documents: list[Document] = list(documents(modules=modules))
-        self._index, self._retrieved = Index(iter(self._documents)), retrieved
+        self._index, self._retrieved = SearchIndex(iter(self._documents)), retrieved
 
     def searches(self, count: int, seed: int) -> list[Search]:
         """So many searches whose target the engine retrieves."""

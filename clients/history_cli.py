@@ -17,7 +17,7 @@ from .client import Client
 from .connection import Key, Server, Store, service
 from .exceptions import ClientError, NotFound
 from .history.formats import READERS, Columns, FormatError, Line, Source, format_of
-from .history.transfer import VIEWS, Report, events, load, write
+from .history.transfer import VIEWS, ImportReport, events, load, write
 from .letor import LetorError
 from .payloads import JSON
 
@@ -93,9 +93,9 @@ def _ensure(client: Client, learner: str, spec: JSON) -> None:
         client.create(learner, spec)
 
 
-def _load(client: Client, learner: str, lines: Iterator[Line], reading: Source, source: str) -> Report:
+def _load(client: Client, learner: str, lines: Iterator[Line], reading: Source, source: str) -> ImportReport:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    report = Report()
+    report = ImportReport()
     with Progress(*columns, console=Console(stderr=True)) as progress:
         bar = progress.add_task("0 learned", total=reading.path.stat().st_size)
         for report in load(client, learner, lines, source):
@@ -103,7 +103,7 @@ def _load(client: Client, learner: str, lines: Iterator[Line], reading: Source, 
     return report
 
 
-def _print(report: Report, client: Client, learner: str) -> None:
+def _print(report: ImportReport, client: Client, learner: str) -> None:
     print(f"{report.learned} learned, {report.duplicates} known already, {report.refused} refused")
     for number, reason in report.refusals:
         print(f"  line {number}: {reason}")

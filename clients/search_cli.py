@@ -37,7 +37,7 @@ def demo(
     modules: Annotated[int | None, typer.Option(min=1, help="search only so many modules")] = None,
 ) -> None:
     """Search the documentation of Python's library in a browser; clicks teach, and an A/B compares live."""
-    from .search.demo.corpus import Index, documents  # noqa: PLC0415  (the help needs none of it)
+    from .search.demo.corpus import SearchIndex, documents  # noqa: PLC0415  (the help needs none of it)
     from .search.demo.site import Site  # noqa: PLC0415
     from .search.demo.web import serve  # noqa: PLC0415
 
@@ -46,7 +46,7 @@ def demo(
         place = store or (None if server else f"sqlite:{folder}/demo.db")
         try:
             with service(server, place, key) as client:
-                site = Site(client, Index(documents(modules=modules)))
+                site = Site(client, SearchIndex(documents(modules=modules)))
                 with serve(site, port) as web:
                     print(
                         f"search and click: http://127.0.0.1:{web.server_port}/  (Ctrl-C ends it)", flush=True

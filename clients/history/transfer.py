@@ -24,7 +24,7 @@ SHOWN = 20  # refusals that are kept with their reason
 
 
 @dataclass(slots=True)
-class Report:
+class ImportReport:
     """What an import did. `curve` holds the mean loss of each stretch of lines that were new."""
 
     learned: int = 0
@@ -62,9 +62,9 @@ class Report:
 
 def load(
     client: Client, learner: str, lines: Iterable[Line], source: str, chunk: int = 256
-) -> Iterator[Report]:
+) -> Iterator[ImportReport]:
     """Send the lines as feedback; the report so far after each chunk."""
-    report = Report()
+    report = ImportReport()
     reading = iter(lines)
     while batch := list(islice(reading, chunk)):
         good = []

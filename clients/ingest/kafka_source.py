@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from ..payloads import Payload
-from .pump import Message
+from .pump import BrokerMessage
 
 WAIT = 1.0  # seconds for a batch
 
@@ -32,7 +32,7 @@ class KafkaSource:
         self._producer = Producer(common | {"enable.idempotence": True})
         self._consumer.subscribe([self.topic])
 
-    def fetch(self, most: int) -> Sequence[Message]:
+    def fetch(self, most: int) -> Sequence[BrokerMessage]:
         """The next messages of the partitions that are ours."""
         batch = []
         for message in self._consumer.consume(most, WAIT):
@@ -42,10 +42,10 @@ class KafkaSource:
                     raise KafkaException(error)
                 continue  # a broker or partition that is not there yet: librdkafka tries again
             place = f"kafka:{message.topic()}:{message.partition()}:{message.offset()}"
-            batch.append(Message(place, message.value() or b"", message))
+            batch.append(BrokerMessage(place, message.value() or b"", message))
         return batch
 
-    def done(self, messages: Sequence[Message]) -> None:
+    def done(self, messages: Sequence[BrokerMessage]) -> None:
         """Commit behind the last message of each partition, after what was published has arrived."""
         self._producer.flush()
         last: dict[int, int] = {}
@@ -55,7 +55,7 @@ class KafkaSource:
         offsets = [TopicPartition(self.topic, partition, offset) for partition, offset in last.items()]
         self._consumer.commit(offsets=offsets, asynchronous=False)
 
-    def dead_letter(self, message: Message, reason: str) -> None:
+    def dead_letter(self, message: BrokerMessage, reason: str) -> None:
         """To `TOPIC.dead`."""
         self._producer.produce(
             f"{self.topic}.dead",

@@ -10,7 +10,7 @@ import nats
 from nats.errors import TimeoutError as NoMessage
 from nats.js.errors import NotFoundError
 
-from .pump import Message
+from .pump import BrokerMessage
 
 WAIT = 1.0  # seconds for a batch
 
@@ -33,34 +33,34 @@ class NatsSource:
         self._pull = await self._js.pull_subscribe("", durable=group, stream=self.stream)
         self._dead: str | None = None
 
-    def fetch(self, most: int) -> Sequence[Message]:
+    def fetch(self, most: int) -> Sequence[BrokerMessage]:
         """The next messages of the stream."""
         return self._runner.run(self._fetch(most))
 
-    async def _fetch(self, most: int) -> Sequence[Message]:
+    async def _fetch(self, most: int) -> Sequence[BrokerMessage]:
         try:
             batch = await self._pull.fetch(most, timeout=WAIT)
         except NoMessage:
             return []
         return [
-            Message(f"nats:{self.stream}:{message.metadata.sequence.stream}", message.data, message)
+            BrokerMessage(f"nats:{self.stream}:{message.metadata.sequence.stream}", message.data, message)
             for message in batch
         ]
 
-    def done(self, messages: Sequence[Message]) -> None:
+    def done(self, messages: Sequence[BrokerMessage]) -> None:
         """Acknowledge them, and wait until the server has heard it."""
         self._runner.run(self._acknowledge(messages))
 
-    async def _acknowledge(self, messages: Sequence[Message]) -> None:
+    async def _acknowledge(self, messages: Sequence[BrokerMessage]) -> None:
         for message in messages:
             await message.handle.ack()
         await self._nats.flush()
 
-    def dead_letter(self, message: Message, reason: str) -> None:
+    def dead_letter(self, message: BrokerMessage, reason: str) -> None:
         """To `STREAM-dead`, which is made when it is first needed."""
         self._runner.run(self._bury(message, reason))
 
-    async def _bury(self, message: Message, reason: str) -> None:
+    async def _bury(self, message: BrokerMessage, reason: str) -> None:
         if self._dead is None:
             self._dead = f"{self.stream}-dead"
             try:

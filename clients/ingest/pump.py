@@ -23,7 +23,7 @@ PERMANENT = frozenset({404, 409, 410, 413, 422})  # sent again, it would be refu
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class BrokerMessage:
     """One message: `id` is its place (topic, partition and offset), `handle` what the broker knows it by."""
 
     id: str
@@ -31,16 +31,16 @@ class Message:
     handle: Any = None
 
 
-class Source(Protocol):
+class BrokerSource(Protocol):
     """A broker's topic, read by one member of a group."""
 
-    def fetch(self, most: int) -> Sequence[Message]:
+    def fetch(self, most: int) -> Sequence[BrokerMessage]:
         """The next messages, at most so many; none if there are none within about a second."""
 
-    def done(self, messages: Sequence[Message]) -> None:
+    def done(self, messages: Sequence[BrokerMessage]) -> None:
         """All of them have been dealt with: the group will not be given them again."""
 
-    def dead_letter(self, message: Message, reason: str) -> None:
+    def dead_letter(self, message: BrokerMessage, reason: str) -> None:
         """Keep a message that was refused, with the reason, where an operator finds it."""
 
     def publish(self, topic: str, body: bytes) -> None:
@@ -50,7 +50,7 @@ class Source(Protocol):
 
 
 @dataclass(slots=True)
-class Counts:
+class IngestCounts:
     """What went through."""
 
     learned: int = 0
@@ -66,16 +66,16 @@ class Pump:
         self,
         client: Client,
         learner: str,
-        source: Source,
+        source: BrokerSource,
         publish: str | None = None,
         batch: int = BATCH,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.counts = Counts()
+        self.counts = IngestCounts()
         self._client, self._learner, self._source = client, learner, source
         self._publish, self._batch, self._sleep = publish, batch, sleep
 
-    def run(self, until: Callable[[], bool] = lambda: False, *, drain: bool = False) -> Counts:
+    def run(self, until: Callable[[], bool] = lambda: False, *, drain: bool = False) -> IngestCounts:
         """Go on until stopped, or with `drain` until nothing is left."""
         while not until():
             if not self.step() and drain:
@@ -90,8 +90,8 @@ class Pump:
             self._source.done(messages)
         return len(messages)
 
-    def _send(self, messages: Sequence[Message]) -> None:
-        lines: list[tuple[Message, JSON]] = []
+    def _send(self, messages: Sequence[BrokerMessage]) -> None:
+        lines: list[tuple[BrokerMessage, JSON]] = []
         for message in messages:
             try:
                 lines.append((message, line_of(message)))
@@ -104,7 +104,7 @@ class Pump:
                 self._sleep(pause)
                 pause = min(2 * pause, 30.0)
 
-    def _try(self, lines: list[tuple[Message, JSON]]) -> list[tuple[Message, JSON]]:
+    def _try(self, lines: list[tuple[BrokerMessage, JSON]]) -> list[tuple[BrokerMessage, JSON]]:
         """Send them; those that must be sent again."""
         again = []
         replies = self._client.stream(self._learner, [line for _, line in lines])
@@ -126,7 +126,7 @@ class Pump:
             again += lines[answered:]
         return again
 
-    def _count(self, message: Message, reply: Outcome | Prediction) -> None:
+    def _count(self, message: BrokerMessage, reply: Outcome | Prediction) -> None:
         if isinstance(reply, Prediction):
             self.counts.predicted += 1
         elif reply.duplicate:
@@ -136,12 +136,12 @@ class Pump:
         if self._publish is not None:
             self._source.publish(self._publish, json.dumps({"message": message.id, **asdict(reply)}).encode())
 
-    def _refuse(self, message: Message, reason: str) -> None:
+    def _refuse(self, message: BrokerMessage, reason: str) -> None:
         self.counts.refused += 1
         self._source.dead_letter(message, reason)
 
 
-def line_of(message: Message) -> JSON:
+def line_of(message: BrokerMessage) -> JSON:
     """The stream's line of a message: a feedback body, or `{"predict": ...}` or `{"feedback": ...}`; else ValueError."""
     try:
         body = json.loads(message.body)

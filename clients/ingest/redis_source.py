@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import redis
 
-from .pump import Message
+from .pump import BrokerMessage
 
 WAIT = 1000  # milliseconds for a batch
 IDLE = 60_000  # milliseconds after which another member's messages are taken over
@@ -33,7 +33,7 @@ class RedisSource:
             if "BUSYGROUP" not in str(error):
                 raise
 
-    def fetch(self, most: int) -> Sequence[Message]:
+    def fetch(self, most: int) -> Sequence[BrokerMessage]:
         """What a member that has gone left behind, or else what is new."""
         left: Any = self._redis.xautoclaim(self.stream, self._group, self._member, self._idle, count=most)
         entries = left[1]
@@ -43,15 +43,15 @@ class RedisSource:
             )
             entries = replies[0][1] if replies else []
         return [
-            Message(f"redis:{self.stream}:{id.decode()}", (fields or {}).get(b"event", b""), id)
+            BrokerMessage(f"redis:{self.stream}:{id.decode()}", (fields or {}).get(b"event", b""), id)
             for id, fields in entries
         ]
 
-    def done(self, messages: Sequence[Message]) -> None:
+    def done(self, messages: Sequence[BrokerMessage]) -> None:
         """Acknowledge them."""
         self._redis.xack(self.stream, self._group, *[message.handle for message in messages])
 
-    def dead_letter(self, message: Message, reason: str) -> None:
+    def dead_letter(self, message: BrokerMessage, reason: str) -> None:
         """To `STREAM.dead`."""
         self._redis.xadd(
             f"{self.stream}.dead", {"event": message.body, "message": message.id, "reason": reason}

@@ -31,7 +31,7 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMessage:
     """One message; its text never leaves this process but for an excerpt on the page."""
 
     reply: JSON
@@ -54,7 +54,7 @@ class Inbox:
         self._stack = ExitStack()
         self._imap: IMAPClient | None = None
         self._validity = 0
-        self._shown: dict[int, Shown] = {}
+        self._shown: dict[int, ShownMessage] = {}
 
     def close(self) -> None:
         """Log out."""
@@ -123,9 +123,9 @@ class Inbox:
                 "date": parsed.date.isoformat() if parsed.date else None,
                 "excerpt": excerpt(parsed),
             }
-            self._shown[uid] = Shown(reply, of(parsed))
+            self._shown[uid] = ShownMessage(reply, of(parsed))
 
-    def _ranked(self, shown: Sequence[Shown]) -> list[JSON]:
+    def _ranked(self, shown: Sequence[ShownMessage]) -> list[JSON]:
         """Asked again at every look: what was learned since changes the ranking at once."""
         if not shown:
             return []

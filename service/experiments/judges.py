@@ -21,7 +21,7 @@ MISTAKE = "mistake"  # of label rankings by dual ascent: 1 if an irrelevant labe
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class LossMeasure:
     """What a loss needs beside its name: the labels (ordinal), what labels cost, and blocks of labels."""
 
     task: str
@@ -36,7 +36,7 @@ class Loss:
         return next((block[0] for block in self.blocks if label in block), label)
 
 
-def judge(loss: Loss, served: View, feedback: View) -> float | None:
+def judge(loss: LossMeasure, served: View, feedback: View) -> float | None:
     """L in [0, 1] of `label`, `labels` or `ranking`; `items` are the ids of a list, `known` counts the labels."""
     if "ranking" in served:
         return _of_order(loss, served, feedback)
@@ -48,7 +48,7 @@ def judge(loss: Loss, served: View, feedback: View) -> float | None:
     return _of_label(loss, served["label"], feedback["label"])
 
 
-def _of_label(loss: Loss, sigma: str | None, y: str) -> float | None:
+def _of_label(loss: LossMeasure, sigma: str | None, y: str) -> float | None:
     most, cost = max([1.0, *loss.costs.values()]), loss.costs.get(y, 1.0)
     if sigma is None:
         return cost / most if loss.name == "reject" else None
@@ -61,7 +61,7 @@ def _of_label(loss: Loss, sigma: str | None, y: str) -> float | None:
     return wrong * cost / most if loss.name == "weighted" else wrong / most
 
 
-def _of_set(loss: Loss, sigma: set[str], y: set[str], known: int) -> float:
+def _of_set(loss: LossMeasure, sigma: set[str], y: set[str], known: int) -> float:
     a, b, c = len(sigma & y), len(sigma - y), len(y - sigma)
     labels = max(known, a + b + c)
     match loss.name:
@@ -80,7 +80,7 @@ def _of_set(loss: Loss, sigma: set[str], y: set[str], known: int) -> float:
             return float(b + c > 0)
 
 
-def _of_order(loss: Loss, served: View, feedback: View) -> float:
+def _of_order(loss: LossMeasure, served: View, feedback: View) -> float:
     """The order is that of the served list, so its own indices are 0, 1, ...; what was not shown stands behind it."""
     shown = list(served["ranking"])
     grades = _grades(feedback)

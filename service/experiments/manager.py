@@ -41,7 +41,7 @@ TIDIED = 1.0  # seconds between two looks at who may leave
 ROOM = 8  # experiments may take one part in so many of what learners may
 
 
-class Use:
+class ExperimentUse:
     """An experiment that is being used; a class, because a generator costs as much as a small prediction."""
 
     __slots__ = ("_experiments", "_name")
@@ -295,12 +295,12 @@ class Experiments:
 
     # What is in memory
 
-    def _use(self, name: str) -> Use:
+    def _use(self, name: str) -> ExperimentUse:
         """`async with self._use(name) as live`: the experiment, in memory while it is used."""
-        return Use(self, name)
+        return ExperimentUse(self, name)
 
     async def take(self, name: str) -> LoadedExperiment:
-        """See `Use`."""
+        """See `ExperimentUse`."""
         self._users[name] = self._users.get(name, 0) + 1
         try:
             live = self._live.get(name)
@@ -314,7 +314,7 @@ class Experiments:
         return live
 
     async def leave(self, name: str, error: BaseException | None) -> None:
-        """See `Use`."""
+        """See `ExperimentUse`."""
         if isinstance(error, NotFound):
             self._live.pop(name, None)
         users = self._users[name] = self._users[name] - 1

@@ -22,7 +22,7 @@ from feedrank.learners import forms, registry
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import View
 
-from .judges import MISTAKE, Loss, judge
+from .judges import MISTAKE, LossMeasure, judge
 
 CLICKS, RANK, REWARD = "clicks", "reciprocal-rank", "reward"
 CLICKED, GRADED = "clicks", "grades"  # what feedback of a list may hold
@@ -54,7 +54,7 @@ class Measure:
 
     name: str
     cutoff: int | None = None
-    loss: Loss | None = None
+    loss: LossMeasure | None = None
 
     @property
     def is_loss(self) -> bool:
@@ -153,7 +153,7 @@ def _loss_of(spec: View) -> tuple[str, int | None]:
     return name or forms.of(spec["task"]).loss, spec.get("cutoff")
 
 
-def _loss(name: str, cutoff: int | None, specs: Sequence[View], place: str) -> Loss:
+def _loss(name: str, cutoff: int | None, specs: Sequence[View], place: str) -> LossMeasure:
     if name == "precision" and cutoff is None:
         raise Unprocessable.at(place, "precision needs a cutoff, such as `precision@10`")
     task = specs[0]["task"]
@@ -164,9 +164,9 @@ def _loss(name: str, cutoff: int | None, specs: Sequence[View], place: str) -> L
     if name == "block-zero-one":
         if not stated:
             raise Unprocessable.at(place, "no arm says what the blocks are")
-        return Loss(task, name, blocks=stated[0])
+        return LossMeasure(task, name, blocks=stated[0])
     labels = specs[0]["labels"] if task == "ordinal" else ()
-    return Loss(task, name, cutoff, labels, stated[0] if stated else {})
+    return LossMeasure(task, name, cutoff, labels, stated[0] if stated else {})
 
 
 def value(measure: Measure, served: View, feedback: View) -> float | None:

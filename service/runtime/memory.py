@@ -32,7 +32,7 @@ DOUBTS = 8  # pieces of work timed by the processor after one that took long by 
 TURN = 0.002  # seconds of short work after which others get their turn
 
 
-class Use:
+class LearnerUse:
     """A learner that is being used. A class, because a generator would cost as much as all else on the way to it."""
 
     __slots__ = ("_learner", "_memory", "_name")
@@ -71,9 +71,9 @@ class Memory:
         """Events that are known to be in logs and not yet applied here."""
         return sum(learner.newest - learner.version for learner in self._learners.values())
 
-    def use(self, name: str) -> Use:
+    def use(self, name: str) -> LearnerUse:
         """`async with memory.use(name) as learner`: the learner of a name or alias, in memory while it is used."""
-        return Use(self, name)
+        return LearnerUse(self, name)
 
     async def take(self, name: str) -> LoadedLearner:
         """See `use`."""

@@ -98,7 +98,7 @@ def single(url: str) -> Any:
     return client
 
 
-class Watched(Redis):
+class WatchedRedis(Redis):
     """A client of the primary; with it, the connections to its Sentinels are closed."""
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
@@ -132,7 +132,7 @@ def sentinel(url: str) -> Any:
         if key.startswith(("ssl", "socket", "retry", "protocol"))
     }
     watchers: Any = Sentinel(places(url), sentinel_kwargs={**shared, **own}, **settings)  # type: ignore[no-untyped-call]
-    return watchers.master_for(unquote(service), redis_class=Watched)
+    return watchers.master_for(unquote(service), redis_class=WatchedRedis)
 
 
 def places(url: str) -> list[Address]:

@@ -26,7 +26,7 @@ class Retention(NamedTuple):
     forget: int
 
 
-class Write(Protocol):
+class RunWrite(Protocol):
     """Runs an operation in the writer's transaction."""
 
     async def __call__(
@@ -34,7 +34,7 @@ class Write(Protocol):
     ) -> T: ...
 
 
-class Query(Protocol):
+class RunQuery(Protocol):
     """Runs a query in the reader's thread."""
 
     async def __call__(self, query: Callable[[sqlite3.Connection], T]) -> T: ...
@@ -197,7 +197,7 @@ def read_part(db: sqlite3.Connection, upload: int, number: int, version: int) ->
 
 
 async def upload(
-    write: Write, name: str, snapshot: Snapshot, outcomes: Mapping[int, bytes], retention: Retention
+    write: RunWrite, name: str, snapshot: Snapshot, outcomes: Mapping[int, bytes], retention: Retention
 ) -> str:
     """Save part by part; what does not come to its end leaves nothing behind."""
     number, digest = await write(lambda db: begin(db, name, snapshot))
@@ -224,7 +224,7 @@ async def upload(
         raise
 
 
-async def whole(query: Query, name: str, version: int) -> Snapshot | None:
+async def whole(query: RunQuery, name: str, version: int) -> Snapshot | None:
     """The snapshot at this version, if all of it is there."""
     row = await query(lambda db: find_snapshot(db, name, version))
     if row is None:
@@ -234,7 +234,7 @@ async def whole(query: Query, name: str, version: int) -> Snapshot | None:
     return Snapshot(version, digest, b"".join(data), chain) if len(data) == total else None
 
 
-async def parts(query: Query, name: str, version: int) -> AsyncIterator[bytes]:
+async def parts(query: RunQuery, name: str, version: int) -> AsyncIterator[bytes]:
     """The data of a snapshot, part by part, as far as it is there."""
     row = await query(lambda db: find_snapshot(db, name, version))
     _, _, upload, total = row or ("", "", 0, 0)

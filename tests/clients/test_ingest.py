@@ -16,7 +16,7 @@ from redis_server import RedisServer
 from typer.testing import CliRunner
 
 from feedrank.clients import Client
-from feedrank.clients.ingest.pump import Message, Pump
+from feedrank.clients.ingest.pump import BrokerMessage, Pump
 from feedrank.clients.ingest_cli import app
 from feedrank.embedded import Embedded
 
@@ -44,7 +44,8 @@ class Broker:
 
     def fetch(self, most):
         batch = [
-            Message(f"t:0:{i}", body) for i, body in enumerate(self.bodies[self.at : self.at + most], self.at)
+            BrokerMessage(f"t:0:{i}", body)
+            for i, body in enumerate(self.bodies[self.at : self.at + most], self.at)
         ]
         self.at += len(batch)
         return batch

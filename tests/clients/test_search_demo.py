@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from feedrank.clients import Client
-from feedrank.clients.search.demo.corpus import Document, Index, documents
+from feedrank.clients.search.demo.corpus import Document, SearchIndex, documents
 from feedrank.clients.search.demo.site import Site
 from feedrank.clients.search.demo.web import LONGEST_BODY, POLICY, serve
 from feedrank.embedded import Embedded
@@ -30,7 +30,7 @@ CORPUS = [
 @contextmanager
 def running(folder):
     with Client("http://embedded", transport=Embedded(f"sqlite:{folder / 'demo.db'}")) as client:
-        site = Site(client, Index(iter(CORPUS)), deadline=300)
+        site = Site(client, SearchIndex(iter(CORPUS)), deadline=300)
         with serve(site) as server:
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
             thread.start()
@@ -61,7 +61,7 @@ def test_the_standard_library_is_a_corpus():
     assert len(ids) == len(set(ids)) > 20
     assert "argparse.ArgumentParser" in ids
     assert {one.kind for one in found} == {"module", "class", "function"}
-    index = Index(iter(found))
+    index = SearchIndex(iter(found))
     assert index.search("argument parser")[0].fields["module"] == "argparse"
     assert len(index) == len(found)
     index.close()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from .. import fts5
 from ..hits import Result
 
-__all__ = ["Document", "Index", "documents"]
+__all__ = ["Document", "SearchIndex", "documents"]
 
 _PASSED_OVER = {"this", "antigravity", "idlelib", "lib2to3", "turtledemo"}
 
@@ -53,7 +53,7 @@ def _read(module: str, tree: ast.Module) -> Iterator[Document]:
             yield Document(id, module, id.replace(".", " ").replace("_", " "), kind, text)
 
 
-class Index:
+class SearchIndex:
     """A full-text index of documents in memory; may be shared by threads."""
 
     def __init__(self, corpus: Iterator[Document]) -> None:

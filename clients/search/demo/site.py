@@ -11,7 +11,7 @@ from ...payloads import JSON
 from ..features import Features
 from ..hits import Result
 from ..reranker import Reranker, engine_arm, prepare
-from .corpus import Index
+from .corpus import SearchIndex
 
 __all__ = ["Site"]
 
@@ -27,7 +27,7 @@ class Site:
     let clicks join.
     """
 
-    def __init__(self, client: Client, index: Index, deadline: float = 1.0, seed: int = 0) -> None:
+    def __init__(self, client: Client, index: SearchIndex, deadline: float = 1.0, seed: int = 0) -> None:
         prepare(client, NAME)
         self._client, self._index = client, index
         self.reranker = Reranker(client, NAME, features=FEATURES, deadline=deadline)

@@ -23,7 +23,7 @@ from ...tasks.task import lead
 from .orders import contributions, search
 
 __all__ = [
-    "Solution",
+    "Optimum",
     "average_precision",
     "block_zero_one",
     "f_score",
@@ -40,7 +40,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(slots=True)
-class Solution:
+class Optimum:
     """A decision; a score for each label or item; the margin, None where there is no other decision; the objective
     of a search.
     """
@@ -51,47 +51,47 @@ class Solution:
     objective: float | None = None
 
 
-def weighted_zero_one(g: Floats, costs: Floats) -> Solution:
+def weighted_zero_one(g: Floats, costs: Floats) -> Optimum:
     """risk(z) = sum_y cost_y g_y - cost_z g_z, with g_y the estimate of P(y | x): the largest cost_z g_z."""
     scores = costs * g
-    return Solution(int(scores.argmax()) if len(g) else -1, scores, lead(scores))
+    return Optimum(int(scores.argmax()) if len(g) else -1, scores, lead(scores))
 
 
-def block_zero_one(g: Floats, groups: Ints) -> Solution:
+def block_zero_one(g: Floats, groups: Ints) -> Optimum:
     """risk = sum g - (sum of g over the block): the block with the largest sum, and the likeliest label in it.
 
     Labels of one block are the same decision to this loss, so the margin is the gap to another block. A label
     scores its block's sum, less what it lacks to the best of the block.
     """
     if not len(g):
-        return Solution(-1, g, None)
+        return Optimum(-1, g, None)
     sums = np.bincount(groups, weights=g).astype(np.float64)
     leaders = np.full(len(sums), -math.inf)
     np.maximum.at(leaders, groups, g)
     scores = sums[groups] + g - leaders[groups]
-    return Solution(int(scores.argmax()), scores, lead(sums))
+    return Optimum(int(scores.argmax()), scores, lead(sums))
 
 
-def hamming(g: Floats, one: float) -> Solution:
+def hamming(g: Floats, one: float) -> Optimum:
     """Mean Hamming: score_j = (2 g_j - g_1) / m, the sign of the regression on 2 y_j - 1; `one` = g_1 is that on
     1.
     """
     scores = (2.0 * g - one) / max(1, len(g))
-    return Solution(scores > 0.0, scores, float(np.abs(scores).min()) if len(g) else None)
+    return Optimum(scores > 0.0, scores, float(np.abs(scores).min()) if len(g) else None)
 
 
-def precision_set(g: Floats, k: int) -> Solution:
+def precision_set(g: Floats, k: int) -> Optimum:
     """Prec@k over the sets of k labels: the k largest g_j; the best swap of one label gives scores and margin."""
     order = np.argsort(-g, kind="stable")
     sigma = np.zeros(len(g), dtype=bool)
     sigma[order[:k]] = True
     if len(g) <= k:
-        return Solution(sigma, g / k, None)
+        return Optimum(sigma, g / k, None)
     last, first = g[order[k - 1]], g[order[k]]
-    return Solution(sigma, (g - np.where(sigma, first, last)) / k, float(last - first) / k)
+    return Optimum(sigma, (g - np.where(sigma, first, last)) / k, float(last - first) / k)
 
 
-def f_score(P: Floats, empty: float) -> Solution:
+def f_score(P: Floats, empty: float) -> Optimum:
     """F-score: P[j, s - 1] estimates P(j in y, |y| = s | x), `empty` P(y = 0 | x). The best set of size k is the
     top k of P W.
 
@@ -99,13 +99,13 @@ def f_score(P: Floats, empty: float) -> Solution:
     """
     m = len(P)
     if not m:
-        return Solution(np.zeros(0, dtype=bool), np.zeros(0), None, None)
+        return Optimum(np.zeros(0, dtype=bool), np.zeros(0), None, None)
     into, without, totals, order = _f_marginals(P)
     k = int(np.concatenate(([empty], totals)).argmax())
     sigma = np.zeros(m, dtype=bool)
     sigma[order[:k, k - 1]] = True
     scores = into.max(axis=1) - np.maximum(without.max(axis=1), empty)
-    return Solution(sigma, scores, float(np.abs(scores).min()))
+    return Optimum(sigma, scores, float(np.abs(scores).min()))
 
 
 def f_gains(P: Floats) -> Floats:
@@ -148,7 +148,7 @@ def f_sets(P: Floats, empty: float) -> tuple[Mask, Mask]:
     return sets[0], sets[1]
 
 
-def seen_sets(w: Floats, member: Mask, h: Floats) -> Solution:
+def seen_sets(w: Floats, member: Mask, h: Floats) -> Optimum:
     """0-1 over sets: risk(z) = g_1 - w_z, where w_z estimates P(y = z | x) for the sets seen (rows of `member`), 0
     for all others.
 
@@ -164,7 +164,7 @@ def seen_sets(w: Floats, member: Mask, h: Floats) -> Solution:
         taken = {member[i].tobytes() for i in np.flatnonzero(w < 0.0)}
         sigma = _nearest(h, taken)
     scores = best_in - best_out
-    return Solution(sigma, scores, float(np.abs(scores).min()) if m else None)
+    return Optimum(sigma, scores, float(np.abs(scores).min()) if m else None)
 
 
 def _unseen(seen: int, m: int) -> bool:
@@ -210,7 +210,7 @@ def _nearest(h: Floats, taken: set[bytes]) -> Mask:
                 heapq.heappush(heap, (cost - costs[last] + costs[last + 1], (*flips[:-1], last + 1)))
 
 
-def sorted_order(v: Floats, steps: Floats) -> Solution:
+def sorted_order(v: Floats, steps: Floats) -> Optimum:
     """risk = - sum_j v_j D_{place of j}: by falling v. `steps`[p] = D_p - D_{p+1} >= 0; places of equal D are one
     decision.
 
@@ -220,10 +220,10 @@ def sorted_order(v: Floats, steps: Floats) -> Solution:
     order = np.argsort(-v, kind="stable")
     gaps = (v[order[:-1]] - v[order[1:]]) * steps[: max(0, len(v) - 1)]
     gaps = gaps[steps[: len(gaps)] > 0.0]
-    return Solution(order, v, float(gaps.min()) if len(gaps) else None)
+    return Optimum(order, v, float(gaps.min()) if len(gaps) else None)
 
 
-def pairwise_disagreement(D: Floats, constant: float) -> Solution:
+def pairwise_disagreement(D: Floats, constant: float) -> Optimum:
     """risk = constant + sum_{j < l} D[j, l] 1[l above j]: minimum feedback arc set on the upper triangle D."""
     a, Q, f = disagreement_terms(D)
     return _best_order(a, Q, f, Q.sum(axis=1) - Q.sum(axis=0), constant)
@@ -234,7 +234,7 @@ def disagreement_terms(D: Floats) -> tuple[Floats, Floats, Floats]:
     return np.zeros(len(D)), np.triu(D, 1), np.ones(len(D))
 
 
-def average_precision(A: Floats, constant: float) -> Solution:
+def average_precision(A: Floats, constant: float) -> Optimum:
     """risk = constant - sum_p (1/p) (A[j, j] + sum_{l above j} A[j, l]) for j at place p; A symmetric: a quadratic
     assignment.
     """
@@ -248,10 +248,10 @@ def ap_terms(A: Floats) -> tuple[Floats, Floats, Floats]:
     return a, A - np.diag(a), -1.0 / np.arange(1, len(A) + 1)
 
 
-def _best_order(a: Floats, Q: Floats, f: Floats, start: Floats, constant: float) -> Solution:
+def _best_order(a: Floats, Q: Floats, f: Floats, start: Floats, constant: float) -> Optimum:
     """The search from the order of falling `start`."""
     order, value, gap = search(a, Q, f, np.argsort(-start, kind="stable"))
-    return Solution(order, swap_scores(order, a, Q, f), gap, constant + value)
+    return Optimum(order, swap_scores(order, a, Q, f), gap, constant + value)
 
 
 def swap_scores(order: Ints, a: Floats, Q: Floats, f: Floats) -> Floats:

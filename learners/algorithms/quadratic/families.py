@@ -22,7 +22,7 @@ from ...instances import Floats, Ints
 from ...losses import rankings as losses
 from ...weights.base import Arrays
 from . import decoders
-from .decoders import Solution
+from .decoders import Optimum
 from .targets import normalised_gains, relevant
 
 __all__ = ["Classes", "Family", "Items", "ranking_loss"]
@@ -56,7 +56,7 @@ class Family(ABC):
         """The columns that decoding needs."""
 
     @abstractmethod
-    def decode(self, loss: str, theta: Floats) -> Solution:
+    def decode(self, loss: str, theta: Floats) -> Optimum:
         """The decision, from g(x) in those columns: (rows, columns)."""
 
     @abstractmethod
@@ -138,7 +138,7 @@ class Classes(Family):
     def columns(self, loss: str) -> Ints:
         return np.arange(self.labels)
 
-    def decode(self, loss: str, theta: Floats) -> Solution:
+    def decode(self, loss: str, theta: Floats) -> Optimum:
         if loss == "block-zero-one":
             return decoders.block_zero_one(theta[0], groups_of(self.blocks, self.labels))
         return decoders.weighted_zero_one(theta[0], self._costs(loss))
@@ -228,10 +228,10 @@ class Items(Family):
     def columns(self, loss: str) -> Ints:
         return np.array([self.served.index(loss)])
 
-    def decode(self, loss: str, theta: Floats) -> Solution:
+    def decode(self, loss: str, theta: Floats) -> Optimum:
         v = theta[:, 0]
         if loss == "precision" and self.cutoff is None:
-            return Solution(np.argsort(-v, kind="stable"), v, None)
+            return Optimum(np.argsort(-v, kind="stable"), v, None)
         return decoders.sorted_order(v, steps_of(loss, len(v), self.cutoff))
 
     def functionals(self, loss: str, theta: Floats) -> Floats:

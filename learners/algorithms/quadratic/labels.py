@@ -16,7 +16,7 @@ from ...errors import OptionError, pointer
 from ...instances import Floats, Ints
 from ...weights.base import Arrays
 from . import decoders
-from .decoders import Solution
+from .decoders import Optimum
 from .families import Family, ranking_loss, steps_of
 from .targets import ABSENT, disagreements, normalised_gains, pairs, relevant
 
@@ -152,14 +152,14 @@ class Labels(Family):
         pairwise[js, ls] = g[: len(js)]
         return pairwise + np.triu(pairwise, 1).T if loss == "ap" else pairwise
 
-    def decode(self, loss: str, theta: Floats) -> Solution:
+    def decode(self, loss: str, theta: Floats) -> Optimum:
         g = theta[0]
         if loss == "ap":
             return decoders.average_precision(self._matrix(loss, g), float(g[-1]))
         if loss == "pairwise-disagreement":
             return decoders.pairwise_disagreement(self._matrix(loss, g), float(g[-1]))
         if loss == "precision" and self.cutoff is None:
-            return Solution(np.argsort(-g, kind="stable"), g, None)
+            return Optimum(np.argsort(-g, kind="stable"), g, None)
         return decoders.sorted_order(g, steps_of(loss, len(g), self.cutoff))
 
     def functionals(self, loss: str, theta: Floats) -> Floats:

@@ -17,7 +17,7 @@ from ...instances import Floats, Ints
 from ...kernel import times
 from ...weights.base import Arrays
 from . import decoders
-from .decoders import Mask, Solution
+from .decoders import Mask, Optimum
 from .families import Family, groups_of, needed
 from .targets import ABSENT, Columns, Growing, Key
 
@@ -118,7 +118,7 @@ class Sets(Family):
             return np.concatenate(([0], marginals))
         return np.concatenate(([0], marginals, self.set_columns.array))
 
-    def decode(self, loss: str, theta: Floats) -> Solution:
+    def decode(self, loss: str, theta: Floats) -> Optimum:
         g = theta[0]
         if loss == "f-score":
             return decoders.f_score(*self._sizes_of(g))
@@ -158,7 +158,7 @@ class Sets(Family):
         rank[order] = np.arange(len(order))
         return groups, touched[first[order]], rank[owner.ravel()]
 
-    def _block(self, h: Floats, w: Floats) -> Solution:
+    def _block(self, h: Floats, w: Floats) -> Optimum:
         """Two sets are in one block if they meet the same groups of labels; of the best block, the set best by
         Hamming.
         """
@@ -173,7 +173,7 @@ class Sets(Family):
             leading[members[h[members].argmax()]] = True
         sigma = inside & ((h > 0.0) | leading)
         # A label in takes its group's score, one left out of a group that is touched its own, which is not above 0.
-        return Solution(sigma, np.where(inside & ~sigma, h, solution.scores[groups]), solution.margin)
+        return Optimum(sigma, np.where(inside & ~sigma, h, solution.scores[groups]), solution.margin)
 
     def functionals(self, loss: str, theta: Floats) -> Floats:
         g, m = theta[0], self.labels
