@@ -3,7 +3,7 @@
 import os
 import sys
 
-from feedrank import __version__
+from feedrank import __version__, completion
 
 # command: (module, its typer app, the extra it needs, what the help says)
 COMMANDS = {
@@ -75,11 +75,19 @@ def main() -> None:
 
 def dispatch(arguments: list[str]) -> None:
     """Find the command and run it."""
+    if completion.ASKED in os.environ:
+        print("\n".join(completion.candidates(COMMANDS)))
+        return
     command, *rest = arguments or ["--help"]
     if command == "--version":
         print(f"feedrank {__version__}, {kernel()}")
     elif command in ("--help", "-h", "help"):
         print(usage())
+    elif command == "completion":
+        try:
+            print(completion.script(rest))
+        except ValueError as error:
+            sys.exit(f"feedrank completion: {error}")
     elif command in COMMANDS:
         run(command, rest)
     else:
@@ -98,6 +106,7 @@ def kernel() -> str:
 def usage() -> str:
     """The list of commands."""
     rows = "\n".join(f"  {name:<12}{text}" for name, (_, _, _, text) in COMMANDS.items())
+    rows += "\n  completion  complete commands and options with Tab: bash, zsh, fish"
     return f"usage: feedrank COMMAND [OPTIONS]\n\n{rows}\n\n`feedrank COMMAND -h` says more."
 
 

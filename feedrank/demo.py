@@ -137,8 +137,10 @@ def served(store: str, port: int) -> Iterator[str]:
         while "ready on " not in line:
             ready, _, _ = select.select([process.stdout], [], [], 60)
             line = process.stdout.readline() if ready else ""
+            if not line and process.poll() is None and not ready:
+                raise ClientError("the server did not start within a minute")
             if not line:
-                raise ClientError("the server did not start; its own line above says why")
+                raise typer.Exit(1)  # the server has said why
         yield line.split("ready on ")[1].split()[0]
     finally:
         process.send_signal(signal.SIGTERM)

@@ -34,6 +34,32 @@ def test_version():
     assert re.fullmatch(r"feedrank 0\.\S+, (native|numpy) kernel\n", feedrank("--version").stdout)
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("le", "learners"),
+        ("learners\nretr", "retract"),
+        ("import\n--tru", "--truth"),
+        ("completion\nz", "zsh"),
+    ],
+)
+def test_tab_completes_commands_their_parts_and_options(words, expected):
+    done = program("-m", "feedrank.cli", environ={**os.environ, "_FEEDRANK_WORDS": words})
+    assert done.stdout.split() == [expected]
+
+
+def test_bash_takes_the_completion():
+    ask = 'eval "$1"; COMP_WORDS=(feedrank learners); COMP_CWORD=1; declare -F _feedrank && complete -p feedrank'
+    done = subprocess.run(
+        ["bash", "-c", ask, "bash", feedrank("completion", "bash").stdout],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "_feedrank" in done.stdout
+    assert feedrank("completion", "tcsh").stderr.startswith("feedrank completion: name a shell")
+
+
 def test_unknown_command():
     done = feedrank("servo")
     assert done.returncode == 1

@@ -169,9 +169,10 @@ def read_jsonl(source: Source) -> Iterator[Line]:
         if not isinstance(value, dict):
             yield Line(number, problem="must be an object")
         elif any(name in value for name in ("features", "items", "text")) and any(t in value for t in TRUTHS):
-            yield Line(
-                number, {k: v for k, v in value.items() if k != "feedback_id"}, id=value.get("feedback_id")
-            )
+            column = source.columns.id
+            id = value.pop(column, None) if column is not None and column != "feedback_id" else None
+            own = value.pop("feedback_id", None)
+            yield Line(number, value, id=own if id is None else str(id))
         else:
             yield source.columns.line(number, value)
 

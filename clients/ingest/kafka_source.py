@@ -15,6 +15,17 @@ from ..payloads import Payload
 from .pump import BrokerMessage
 
 WAIT = 1.0  # seconds for a batch
+# How the settings begin that a producer does not know: it would warn of each.
+READING = (
+    "auto.offset.",
+    "fetch.",
+    "group.",
+    "heartbeat.",
+    "isolation.",
+    "max.poll.",
+    "partition.assignment.",
+    "session.",
+)
 
 
 class KafkaSource:
@@ -29,7 +40,8 @@ class KafkaSource:
         self._consumer = Consumer(
             common | {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "earliest"}
         )
-        self._producer = Producer(common | {"enable.idempotence": True})
+        writing = {name: value for name, value in common.items() if not name.startswith(READING)}
+        self._producer = Producer(writing | {"enable.idempotence": True})
         self._consumer.subscribe([self.topic])
 
     def fetch(self, most: int) -> Sequence[BrokerMessage]:

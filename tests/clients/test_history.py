@@ -59,6 +59,13 @@ def test_a_truth_column_that_is_not_there_is_refused_with_those_that_are(tmp_pat
         lines_of(tmp_path, "a.csv", "w,folder\n1,x\n")
 
 
+def test_jsonl_bodies_are_identified_by_the_column_that_was_named(tmp_path):
+    text = '{"id": 7, "text": "a b", "label": "x"}\n'
+    (tmp_path / "a.jsonl").write_text(text)
+    (line,) = READERS["jsonl"](Source(tmp_path / "a.jsonl", Columns(id="id")))
+    assert (line.id, line.body) == ("7", {"text": "a b", "label": "x"})
+
+
 def test_jsonl_takes_feedback_bodies_and_rows_and_says_what_is_neither(tmp_path):
     text = '{"features": ["a"], "label": "x", "feedback_id": "i"}\n{"c": 3, "label": "y"}\nnope\n[1]\n'
     body, row, broken, wrong = lines_of(tmp_path, "a.jsonl.gz", gzip.compress(text.encode()))

@@ -72,6 +72,17 @@ def test_a_topic_read_again_from_its_start_changes_nothing(client):
     assert client.snapshot("l") == before
 
 
+def test_readers_that_die_between_learning_and_acknowledging_leave_no_gap_and_no_repeat(client):
+    broker = Broker(events(120))
+    for _ in range(5):
+        Pump(client, "l", broker, batch=10).step()
+        Pump(client, "l", broker)._send(broker.fetch(7))  # learned, never acknowledged
+        broker.at = broker.committed
+    Pump(client, "l", broker, batch=10).run(drain=True)
+    page = client.events("l", limit=1000)
+    assert len(page.events) == len({event["feedback_id"] for event in page.events}) == 120
+
+
 def test_what_is_refused_is_kept_aside_with_its_reason_and_the_rest_goes_on(client):
     bodies = [b"not json", b"[1]", b'{"features": ["a"]}', *events(3)]
     broker = Broker(bodies)
