@@ -17,7 +17,7 @@ from .redis_nodes import FAILURES
 Change = tuple[str, str, int]
 PAUSE = 0.25  # seconds between attempts to connect again
 IDLE = 5.0  # seconds of silence after which the connection is tested
-MOMENT = 0.005  # seconds that messages are left to come together
+MOMENT = 0.02  # seconds that messages are left to come together
 CHANNELS = 1_000  # in one command
 
 
