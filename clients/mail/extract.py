@@ -7,7 +7,7 @@
     list: thread: file: time:   List-Id; ids that the message is or refers to; words of attachments' names; the month,
                   alone and with the sender, because projects, and with them folders, come and go
 
-Every value is 1: how much a place counts is learned (`normalize: blocks`), for every mailbox anew.
+They are names alone, each of value 1: how much a place counts is learned (`normalize: blocks`), for every mailbox anew.
 """
 
 from __future__ import annotations
@@ -33,34 +33,35 @@ MAX_PLACE = 400
 EXCERPT = 160
 
 
-def features(raw: bytes) -> dict[str, float]:
+def features(raw: bytes) -> list[str]:
     """The features of a message as it was received; never empty, never failing."""
     return of(read(raw))
 
 
-def of(message: Message) -> dict[str, float]:
+def of(message: Message) -> list[str]:
     """The features of a message that was read."""
     subject = words(without_prefixes(message.subject))
-    plain_words = dict.fromkeys([*words(message.subject), *words(_text(message))])
-    names = ["mail", *list(plain_words)[:MAX_WORDS]]  # `mail`: even an empty message has one
+    plain_words = dict.fromkeys((*words(message.subject), *words(_text(message))))
     month = f"{message.date:%Y-%m}" if message.date else ""
     places = {
-        "subject": subject,
         "from": [
             *message.sender,
             *("@" + address.rpartition("@")[2] for address in message.sender),
             *words(message.sender_name),
         ],
+        "subject": subject,
         "to": [*message.recipients, *words(message.recipient_names)],
         "list": [message.list_id] if message.list_id else [],
         # Its own id too: the replies to it will name it.
         "thread": [*message.references[:1], *message.references[-MAX_REFERENCES:], message.id],
-        "file": [word for name in message.attachments for word in words(name)],
+        "file": words(" ".join(message.attachments)),
         "time": [month, *(f"{address} {month}" for address in message.sender)] if month else [],
     }
+    names = ["mail"]  # even an empty message has one
     for place, own in places.items():
         names += [f"{place}:{name}" for name in dict.fromkeys(own[:MAX_PLACE])]
-    return dict.fromkeys(names, 1.0)
+    plain_words.pop("mail", None)
+    return [*names, *list(plain_words)[:MAX_WORDS]]
 
 
 def excerpt(message: Message) -> str:

@@ -35,7 +35,7 @@ class ShownMessage:
     """One message; its text never leaves this process but for an excerpt on the page."""
 
     reply: JSON
-    features: dict[str, float]
+    features: list[str]
 
 
 class Inbox:

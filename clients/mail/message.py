@@ -10,7 +10,7 @@ import binascii
 import hashlib
 import quopri
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -32,7 +32,26 @@ _LINE = re.compile(rb"([!-9;-~]+)[ \t]*:")
 # What a mailbox, not the sender, writes: it changes when a message is moved.
 _ADDED = {"status", "x-status", "x-keywords", "x-uid", "x-mozilla-status", "x-mozilla-status2", "received"}
 
-Headers = dict[str, str]
+
+class Headers(Mapping[str, str]):
+    """The first value of every header field by its name in lower case, unfolded; decoded when it is asked for."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self, lines: dict[str, list[bytes]]) -> None:
+        self._lines = lines
+
+    def __getitem__(self, name: str) -> str:
+        return " ".join(charset_text(line, "utf-8").strip() for line in self._lines[name]).strip()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._lines
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +120,7 @@ def key(headers: Headers) -> str:
 
 
 def read_headers(raw: bytes) -> Headers:
-    """The first value of every header field, unfolded, by its name in lower case."""
+    """The headers of `raw`, whatever follows them."""
     return _split(raw)[0]
 
 
@@ -116,30 +135,23 @@ def _split(raw: bytes) -> tuple[Headers, bytes]:
         start = raw.find(b"\n") + 1
     blank = _BLANK.search(raw, start)
     head, body = (raw[start : blank.start()], raw[blank.end() :]) if blank else (raw[start:], b"")
-    headers: Headers = {}
-    name, size = "", 0
-    lines: list[bytes] = []
-
-    def end() -> None:
-        if name and name not in headers:
-            headers[name] = " ".join(charset_text(line, "utf-8").strip() for line in lines).strip()
-
+    fields: dict[str, list[bytes]] = {}
+    lines: list[bytes] = []  # of the field that was begun last, whether it is kept or not
+    size = 0
     for line in head.splitlines():
         if line[:1] in (b" ", b"\t"):
             if size < MAX_HEADER:
                 lines.append(line[: MAX_HEADER - size])
                 size += len(line)
         elif field := _LINE.match(line, 0, MAX_ID):
-            end()
-            if len(headers) >= MAX_FIELDS:
+            if len(fields) >= MAX_FIELDS:
                 break
-            name = field.group(1).decode("ascii").lower()
-            lines, size = [line[field.end() : field.end() + MAX_HEADER]], len(line)
+            end = field.end()
+            lines, size = [line[end : end + MAX_HEADER]], len(line)
+            fields.setdefault(field.group(1).decode("ascii").lower(), lines)
         else:
-            end()
-            name = ""
-    end()
-    return headers, body
+            lines, size = [], MAX_HEADER
+    return Headers(fields), body
 
 
 def _parts(headers: Headers, body: bytes) -> Iterator[tuple[str, str, str]]:

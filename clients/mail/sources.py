@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from .folder_names import label_of, modified_utf7
-from .message import date_of, is_whole, key, read_headers
+from .message import Headers, date_of, is_whole, key, read_headers
 
 __all__ = ["MessageRef", "SourceError", "find", "in_file", "in_order"]
 
@@ -95,29 +95,25 @@ def _tree(root: Path) -> Iterator[MessageRef]:
             path = Path(place) / name
             if name.startswith(".") or not path.is_file():
                 continue
-            if _is_mbox(path):
+            head = _head(str(path))
+            if head.startswith(b"From "):
                 yield from _mbox(path, label_of([*parents, name.removesuffix(".mbox")]))
-            elif _is_message(path):
-                yield in_file(str(path), label_of(parents))
+            elif not _HEADERS.isdisjoint(headers := read_headers(head)):
+                yield _reference(label_of(parents), headers, partial(_read, str(path)))
 
 
-def _is_mbox(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(5) == b"From "
-
-
-def _is_message(path: Path) -> bool:
-    with path.open("rb") as file:
-        return not _HEADERS.isdisjoint(read_headers(file.read(HEAD)))
+def _head(path: str) -> bytes:
+    """The beginning of a file, up to the end of its headers or more."""
+    with open(path, "rb", buffering=0) as file:
+        head = file.read(HEAD)
+        if not is_whole(head):
+            head += file.read(MAX_BYTES - HEAD)
+    return head
 
 
 def in_file(path: str, folder: str) -> MessageRef:
     """The message in a file."""
-    with open(path, "rb") as file:
-        head = file.read(HEAD)
-        if not is_whole(head):
-            head += file.read(MAX_BYTES - HEAD)
-    return _reference(folder, head, partial(_read, path))
+    return _reference(folder, read_headers(_head(path)), partial(_read, path))
 
 
 def _read(path: str, start: int = 0, size: int = MAX_BYTES) -> bytes:
@@ -135,9 +131,8 @@ def _mbox(path: Path, folder: str) -> Iterator[MessageRef]:
             head = data[start : min(end, start + HEAD)]
             if not is_whole(head):
                 head = data[start : min(end, start + MAX_BYTES)]
-            yield _reference(folder, head, partial(_read, str(path), start, end - start))
+            yield _reference(folder, read_headers(head), partial(_read, str(path), start, end - start))
 
 
-def _reference(folder: str, head: bytes, load: Callable[[], bytes]) -> MessageRef:
-    headers = read_headers(head)
+def _reference(folder: str, headers: Headers, load: Callable[[], bytes]) -> MessageRef:
     return MessageRef(folder, key(headers), date_of(headers) or _OLDEST, load)

@@ -125,7 +125,7 @@ def follow_renames(
                 break
 
 
-def sender_of(features: dict[str, float]) -> str:
+def sender_of(features: Sequence[str]) -> str:
     """The feature that names the sender; empty if there is none."""
     return next((name for name in features if name.startswith("from:") and "@" in name), "")
 

@@ -8,6 +8,10 @@ from html import unescape
 MAX_WORD = 40
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+# ASCII letters in lower case, digits and apostrophes as they are, all else a blank.
+_LETTERS = (
+    bytes(ord(chr(byte).lower()) if chr(byte).isalnum() or byte == 39 else 32 for byte in range(128)) * 2
+)
 # Scripts without spaces between words: Chinese, Japanese, Thai and their neighbours.
 _RUN = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
 _HIDDEN = re.compile(r"<(script|style|head)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL)
@@ -22,11 +26,16 @@ _WROTE = ("wrote", "writes", "schrieb", "écrit", "escribió", "scrisse")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order, in lower case; pairs of characters where a script has no spaces."""
-    tokens = _WORD.findall(text.lower())
-    if text.isascii():
-        return [word for word in tokens if len(word) <= MAX_WORD]
-    return [part for word in tokens for part in _split(word)]
+    """The different words of a text in order, in lower case; pairs of characters where a script has no spaces."""
+    if not text.isascii():
+        return list(dict.fromkeys(part for word in _WORD.findall(text.lower()) for part in _split(word)))
+    # What `_WORD` finds, at a fifth of its cost: of ASCII, only an apostrophe may stand within a word.
+    different = dict.fromkeys(text.encode().translate(_LETTERS).decode().split())
+    if "'" in text:
+        different = dict.fromkeys(
+            part for word in different for part in (_WORD.findall(word) if "'" in word else (word,))
+        )
+    return [word for word in different if len(word) <= MAX_WORD]
 
 
 def _split(word: str) -> list[str]:
