@@ -1,12 +1,12 @@
 """Folders for mail, out of the box: the Enron users, each message ranked before it is learned.
 
-    python benchmarks/mail.py --data DATA [--user beck-s ...] [--no-speed]
+    python benchmarks/mail.py --data DATA [--user beck-s ...] [--no-speed] [--leave-one-out]
 
 DATA/enron holds USER.tar.gz (messages as USER/FOLDER/NUMBER; the raw ham mailboxes of the Enron-Spam corpus). Everything is
 as `feedrank mail train` has it: the features and the spec of `feedrank.clients.mail`, date order, folders unknown until
-their first message, which is always a mistake. Plain words are the features of benchmarks/enron.py with the same learner
-and unit length. Vowpal Wabbit gets the mail features; its best setting in hindsight counts. Filing follows the promise from
-the first message on.
+their first message, which is always a mistake. Plain words are the features of benchmarks/enron.py in the same order with
+the same learner and unit length. Vowpal Wabbit gets the mail features; its best setting in hindsight counts. Filing follows
+the promise from the first message on.
 """
 
 from __future__ import annotations
@@ -19,36 +19,23 @@ import time
 from collections.abc import Sequence
 from math import exp, log
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from data import enron
+from data import words
+from mail_designs import DESIGNS, RULES, Mail, filed, judgements, leave_one_out, plain_words, risks
 from peers_models import vw_classes
 from report import Report, arguments, part, track
 
 from feedrank.clients import Client
 from feedrank.clients.mail.bookkeeping import MailState
-from feedrank.clients.mail.extract import SPEC, features
-from feedrank.clients.mail.promise import (
-    SENDER,
-    WINDOW,
-    Credit,
-    Judgement,
-    certainty,
-    earned,
-    judged,
-    may_file,
-    risk,
-)
+from feedrank.clients.mail.extract import features
 from feedrank.clients.mail.sources import find, in_order
-from feedrank.clients.mail.training import sender_of, train
+from feedrank.clients.mail.training import train
 from feedrank.embedded import Embedded
-from feedrank.learners import build
 
-Stream = list[tuple[dict[str, float], str]]
 USERS = ("beck-s", "kitchen-l", "lokay-m", "williams-w3")
-PLAIN = {**SPEC, "normalize": "unit"}
 VOWPAL_WABBIT = (
     "--loss_function logistic",
     "--loss_function logistic -l 2",
@@ -58,7 +45,6 @@ VOWPAL_WABBIT = (
     "--loss_function hinge --sgd -l 0.5",
     "--loss_function hinge --sgd -l 2",
 )
-PRECISION = 0.95
 
 
 class Ranked(NamedTuple):
@@ -70,51 +56,29 @@ class Ranked(NamedTuple):
     precision: float
 
 
-def ranked(stream: Stream) -> Ranked:
+def ranked(stream: Sequence[Mail]) -> Ranked:
     """Rank, file by the promise, then learn."""
-    learner = build(SPEC)
-    mistakes = top3 = 0
-    record: list[Judgement] = []
-    senders: dict[str, list[str]] = {}
-    filed: list[bool] = []
-    credit = Credit()
-    for words, folder in stream:
-        prediction = learner.predict({"features": words}, top=3)
-        top3 += folder in [name for name, _ in prediction.ranking]
-        mistakes += learner.learn({"features": words}, {"label": folder}).mistake
-        recent = senders.setdefault(sender_of(words), [])
-        if prediction.label is not None and prediction.margin is not None:
-            right = prediction.label == folder
-            sureness = certainty(prediction.margin, prediction.label, recent[-SENDER:])
-            chance = risk(record[-WINDOW:], prediction.label, sureness)
-            if may_file(chance, credit, 0.0, PRECISION):
-                filed.append(right)
-                credit = judged(credit, right, PRECISION)
-            else:
-                credit = earned(credit, chance, right, PRECISION)
-            record.append(Judgement(prediction.label, sureness, right))
-        recent.append(folder)
+    rounds = judgements(stream)
+    right = [one is not None and one.right for one in rounds]
+    top3 = [one is not None and one.in_top3 for one in rounds]
+    files = filed(risks(rounds))
     n = len(stream)
-    shares = (mistakes / n, top3 / n, len(filed) / n, sum(filed) / max(1, len(filed)))
+    shares = (1 - sum(right) / n, sum(top3) / n, len(files) / n, sum(files) / max(1, len(files)))
     return Ranked(*(100 * share for share in shares))
 
 
-def mistakes_of(spec: dict[str, Any], stream: Sequence[tuple[Any, str]]) -> float:
-    """Percent of mistakes of a learner."""
-    learner = build(spec)
-    return 100 * sum(learner.learn({"features": x}, {"label": y}).mistake for x, y in stream) / len(stream)
-
-
-def vowpal_wabbit(stream: Stream) -> tuple[float, str] | None:
+def vowpal_wabbit(stream: Sequence[Mail]) -> tuple[float, str] | None:
     """Percent of mistakes of the best setting of --oaa in hindsight, and the setting."""
-    labels = list(dict.fromkeys(folder for _, folder in stream))
+    labels = list(dict.fromkeys(mail.folder for mail in stream))
     results = []
     for setting in VOWPAL_WABBIT:
         try:
             play = vw_classes(f"--oaa {len(labels)} {setting}", labels)
         except ModuleNotFoundError:
             return None
-        results.append((100 * sum(play(words, folder) for words, folder in stream) / len(stream), setting))
+        results.append(
+            (100 * sum(play(mail.features, mail.folder) for mail in stream) / len(stream), setting)
+        )
     return min(results)
 
 
@@ -146,11 +110,16 @@ def unpacked(data: Path, users: Sequence[str], into: Path) -> list[Path]:
     return [into / user for user in users]
 
 
-def row(data: Path, root: Path) -> tuple[list[object], list[float], float | None]:
+def read(root: Path) -> list[Mail]:
+    """The messages of a user in date order."""
+    raws = [(one.load(), one.folder) for one in in_order(find(root))]
+    return [Mail(features(raw), words(email.message_from_bytes(raw)), folder) for raw, folder in raws]
+
+
+def row(user: str, stream: Sequence[Mail]) -> tuple[list[object], list[float], float | None]:
     """A user's line of the table, its figures, and the ratio to Vowpal Wabbit."""
-    stream: Stream = [(features(one.load()), one.folder) for one in in_order(find(root))]
     result = ranked(stream)
-    plain = mistakes_of(PLAIN, list(enron(data, root.name)))
+    plain = 100 * (1 - sum(plain_words(stream)) / len(stream))
     best = vowpal_wabbit(stream)
     ratio = result.mistakes / best[0] if best else None
     cells = [
@@ -158,14 +127,44 @@ def row(data: Path, root: Path) -> tuple[list[object], list[float], float | None
         f"{plain:.2f}",
         f"{best[0]:.2f} (`{best[1]}`)" if best else "not installed",
     ]
-    line: list[object] = [root.name, len(stream), len({name for _, name in stream}), *cells]
+    line: list[object] = [user, len(stream), len({mail.folder for mail in stream}), *cells]
     line += [f"{ratio:.2f}" if ratio else "", *(f"{figure:.1f}" for figure in result[1:])]
     return line, [*result, plain], ratio
+
+
+def left_out(report: Report, streams: dict[str, list[Mail]]) -> None:
+    """The table of `--leave-one-out`."""
+    lines: list[list[object]] = []
+    ratios = []
+    for one in leave_one_out(streams, lambda user: print(f"{user} is done", flush=True)):
+        best = vowpal_wabbit(streams[one.user])
+        ratios.append(one.mistakes / best[0] if best else None)
+        ratio = f"{ratios[-1]:.2f}" if ratios[-1] else "not installed"
+        figures = [f"{one.mistakes:.2f}", f"{one.plain:.2f}", ratio]
+        lines.append(
+            [
+                one.user,
+                one.design,
+                *figures,
+                f"{one.boldness:.2f}",
+                f"{one.filed:.1f}",
+                f"{one.precision:.1f}",
+            ]
+        )
+    report.text(
+        f"Designs: {'; '.join(DESIGNS)}. Filing rules: b of {', '.join(f'{b:.2f}' for b in RULES)}.\n"
+    )
+    head = ["left out", "design chosen by the others", "mistakes %", "plain words %", "of VW's best"]
+    report.table([*head, "b chosen by the others", "filed %", "of it right %"], lines)
+    known = [ratio for ratio in ratios if ratio]
+    if known:
+        report.text(f"Geometric mean of the ratios: {exp(sum(map(log, known)) / len(known)):.3f}.")
 
 
 def main() -> None:
     parser = arguments(__doc__, "mail", "enron")
     parser.add_argument("--user", action="append", help="only these users")
+    parser.add_argument("--leave-one-out", action="store_true", help="what three users choose for the fourth")
     parser.add_argument("--no-speed", action="store_true", help="leave the second table out")
     options = parser.parse_args()
     data = part(options.data, "enron")
@@ -175,7 +174,11 @@ def main() -> None:
     report = Report("Folders for mail, out of the box", options.out)
     with tempfile.TemporaryDirectory() as folder:
         roots = unpacked(data, users, Path(folder))
-        results = [row(data, root) for root in track(roots, "users")]
+        streams = {root.name: read(root) for root in track(roots, "reading")}
+        if options.leave_one_out:
+            left_out(report, streams)
+            return
+        results = [row(user, stream) for user, stream in track(list(streams.items()), "users")]
         lines = [line for line, _, _ in results]
         means = [
             sum(column) / len(results) for column in zip(*(figures for _, figures, _ in results), strict=True)

@@ -45,6 +45,9 @@ def _sums(blocks: Ints, values: Floats, count: int) -> Floats:
 class Blocks:
     """The blocks in order of joining, and how often each was right and wrong."""
 
+    alike = 0.5
+    """The part of the length that goes to all features alike."""
+
     def __init__(self) -> None:
         self.names = Names()
         self.right: Floats = EMPTY
@@ -85,7 +88,7 @@ class Blocks:
         worth = np.where(there, self._worth(count), 0.0)
         shares = worth / total(worth)
         safe = np.where(there, squares, 1.0)
-        factors = np.sqrt(0.5 / total(squares) + 0.5 * shares / safe)
+        factors = np.sqrt(self.alike / total(squares) + (1.0 - self.alike) * shares / safe)
         return values * factors[own], rest * factors[new]
 
     def _numbers(self, names: Sequence[str]) -> Ints:
@@ -103,8 +106,12 @@ class Blocks:
         known = len(self.names)
         worth = np.ones(max(count, known))
         odds = (1.0 + self.right[:known]) / (1.0 + self.wrong[:known])
-        worth[:known] = odds * odds
+        worth[:known] = self.worth_of(odds)
         return worth[:count]
+
+    def worth_of(self, odds: Floats) -> Floats:
+        """w of blocks that were right so many times as often as wrong."""
+        return odds * odds
 
     def judge(self, rows: Ints, parts: Floats, g: Floats) -> None:
         """Count who was right: `parts` are the contributions of the features in `rows` to the scores, -g the step."""

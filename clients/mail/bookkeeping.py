@@ -7,7 +7,7 @@ learned   (message, label) pairs that the service has, and `logs`: how far its l
 labels    folders that were renamed, and the label that they keep in the learner
 actions   what we did: filed, suggested; and what became of it
 judgements  certainty and rightness of predictions whose truth the person showed, and `senders`: where their mail went
-credits   what is left of the credit that filing may use (see `promise`)
+credits   the credit and the debt of filing (see `promise`)
 
 What belongs to a learner is kept by its name and the service that has it: another store has learned nothing yet.
 """
@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS actions (id INTEGER PRIMARY KEY, account TEXT, key TE
 CREATE INDEX IF NOT EXISTS actions_key ON actions (account, key);
 CREATE TABLE IF NOT EXISTS judgements (id INTEGER PRIMARY KEY, learner TEXT, label TEXT, certainty REAL, right INTEGER);
 CREATE TABLE IF NOT EXISTS senders (learner TEXT, sender TEXT, labels TEXT, PRIMARY KEY (learner, sender)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS credits (learner TEXT, account TEXT, credit REAL, filed INTEGER,
+CREATE TABLE IF NOT EXISTS credits (learner TEXT, account TEXT, credit REAL, debt REAL, loans INTEGER, proof REAL,
     PRIMARY KEY (learner, account)) WITHOUT ROWID;
 PRAGMA user_version = 2;
 """
@@ -198,14 +198,14 @@ class MailState:
 
     def credit(self) -> Credit:
         """What filing may use."""
-        sql = "SELECT credit, filed FROM credits WHERE learner = ? AND account = ?"
+        sql = "SELECT credit, debt, loans, proof FROM credits WHERE learner = ? AND account = ?"
         rows = self._all(sql, self._scope, self.account)
         return Credit(*rows[0]) if rows else Credit()
 
     def set_credit(self, credit: Credit) -> None:
         """What filing may use from now on."""
-        row = (self._scope, self.account, credit.left, credit.filed)
-        self._db.execute("INSERT OR REPLACE INTO credits VALUES (?, ?, ?, ?)", row)
+        row = (self._scope, self.account, credit.left, credit.debt, credit.loans, credit.proof)
+        self._db.execute("INSERT OR REPLACE INTO credits VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def reserved(self) -> float:
         """The risks of what was filed and is not judged yet."""

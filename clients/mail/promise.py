@@ -5,25 +5,32 @@ Every prediction whose truth became known is a line of the record: its folder, i
     certainty   c = margin (h + 1/2) / (n + 2)      h of the sender's last n <= 10 messages went into that folder
     risk        g = (wrong + 1) / (60 + 2)          among the 60 lines nearest in certainty, of all folders
                 e = (wrong + 20 g) / (20 + 20)      among the 20 nearest lines of that folder: the chance of a mistake
-    credit      B = d N - mistakes + 3 max(0, 1 - d N / 20)      N messages filed and judged, d = 1 - precision
-    rule        file if  B - R >= 1  and  e <= min(d / 2 (B - R), 0.3),  R the risks of filed mail not yet judged
+    rule        file if  B - R >= 1,  e <= b min(d, 1/20) (B - R)  and  e < 1/2;    d = 1 - precision,
+                R the risks of filed mail that is not judged yet
 
-A mistake takes 1 of the credit, and nothing is filed below 1. So, whatever mail comes, and but for messages that were filed
-while others waited for their judgement,
+B is a credit, D a debt, both 3 at the start. A message that was filed and is now judged takes 1 of the credit if it was
+wrong, and adds d; as long as there is a debt, 0.15 d of that goes to pay it back:
 
-    mistakes <= d N     at every moment from N = 20 / d on (400 messages for 0.95), and before that at most 3 more.
+    B <- B + d - r - [wrong],    D <- D - r,    r = min(D, 0.15 d)
 
-With a credit below 1 filing pauses. Then each prediction of risk at most d / 2 counts as if it had been filed, until B is 1
-again, and the bound is one on these and the filed ones together.
+So B = d N - M + D with N messages filed and judged, M of them wrong. Nothing is filed below B = 1 and a mistake takes 1:
+B >= 0 and, whatever mail comes, but for messages that were filed while others waited for their judgement,
+
+    M <= d N + D,    at every moment;  M <= d N as soon as the debt is paid (from 400 messages on for 0.95, without loans).
+
+With a credit below 1 filing pauses. Then predictions of risk at most d / 2 are only watched: each adds d to a proof, a
+wrong one takes 1. When the proof reaches 2^k, k loans so far, the credit and the debt grow by 1 and filing goes on. So
+after S messages watched there were at most log2(1 + d S) loans: D <= 3 + log2(1 + d S), each paid back like the first 3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 
 __all__ = [
+    "BOLDNESS",
     "SENDER",
     "START",
     "WINDOW",
@@ -39,12 +46,14 @@ __all__ = [
 WINDOW = 1000
 """Lines that count: what was right long ago says little."""
 START = 3.0
-_LOAN = 20.0
-"""START is given back over the first 20 / d messages."""
+BOLDNESS = 0.7
+"""b: how much of the credit one message may be expected to cost. The promise holds for any b."""
+_LARGEST = 0.05
 SENDER = 10
+_REPAID = 0.15
 _FEWEST = 20
 _ALL, _OWN, _PRIOR = 60, 20, 20
-_WORST = 0.3
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +87,27 @@ def risk(rounds: Sequence[Judgement], label: str, sureness: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """B, and N."""
+    """B and D; the loans so far, and the proof for the next one."""
 
     left: float = START
-    filed: int = 0
+    debt: float = START
+    loans: int = 0
+    proof: float = 0.0
 
 
-def may_file(chance: float, credit: Credit, reserved: float, precision: float) -> bool:
+def may_file(
+    chance: float, credit: Credit, reserved: float, precision: float, boldness: float = BOLDNESS
+) -> bool:
     """The rule: `chance` is the risk e, `reserved` is R."""
     free = credit.left - reserved
-    return free >= 1.0 and chance <= min(0.5 * (1.0 - precision) * free, _WORST)
+    return free >= 1.0 and chance < 0.5 and chance <= boldness * min(1.0 - precision, _LARGEST) * free
 
 
 def judged(credit: Credit, right: bool, precision: float) -> Credit:
     """The credit after a filed message turned out to be right or wrong."""
     d = 1.0 - precision
-    gain = d - (START * d / _LOAN if d * credit.filed < _LOAN else 0.0)
-    return Credit(credit.left + gain - (not right), credit.filed + 1)
+    repaid = min(credit.debt, _REPAID * d)
+    return replace(credit, left=credit.left + d - repaid - (not right), debt=credit.debt - repaid)
 
 
 def earned(credit: Credit, chance: float, right: bool, precision: float) -> Credit:
@@ -102,4 +115,7 @@ def earned(credit: Credit, chance: float, right: bool, precision: float) -> Cred
     d = 1.0 - precision
     if credit.left >= 1.0 or chance > 0.5 * d:
         return credit
-    return Credit(max(0.0, credit.left + d - (not right)), credit.filed)
+    proof = max(0.0, credit.proof + d - (not right))
+    if proof < 2.0**credit.loans - _ROUNDING:
+        return replace(credit, proof=proof)
+    return Credit(credit.left + 1.0, credit.debt + 1.0, credit.loans + 1)

@@ -260,15 +260,35 @@ def test_mistakes_never_exceed_the_bound_whatever_the_estimate_says(outcomes, pr
             assert wrong <= bound(precision, filed) + 1e-9
 
 
-def test_a_pause_ends_when_the_predictions_are_good_again():
-    paused = Credit(0.5, 100)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=600), st.floats(0.5, 0.99))
+def test_mistakes_stay_within_the_debt_and_loans_grow_with_the_logarithm(outcomes, precision):
+    d = 1 - precision
+    credit, wrong, filed, watched = Credit(), 0, 0, 0
+    for right, risky in outcomes:
+        chance = 0.4 if risky else 0.0
+        if may_file(chance, credit, 0.0, precision):
+            credit = judged(credit, right, precision)
+            filed, wrong = filed + 1, wrong + (not right)
+        else:
+            watched += credit.left < 1
+            credit = earned(credit, chance, right, precision)
+        assert wrong <= d * filed + credit.debt + 1e-9
+        assert 2**credit.loans <= 1 + d * watched + 1e-6
+        assert credit.debt <= START + credit.loans
+
+
+def test_a_pause_ends_when_the_predictions_are_good_again_and_the_next_proof_is_twice_as_long():
+    paused = Credit(0.5, 2.0)
     assert not may_file(0.0, paused, 0.0, 0.95)
     assert earned(paused, 0.2, True, 0.95) == paused  # too risky to be filed, so it proves nothing
     credit = earned(paused, 0.0, False, 0.95)
-    for _ in range(20):
-        assert not may_file(0.0, credit, 0.0, 0.95)
-        credit = earned(credit, 0.0, True, 0.95)
-    assert may_file(0.0, Credit(credit.left + 1e-9, 100), 0.0, 0.95)
+    for length in (20, 40):
+        for _ in range(length):
+            assert not may_file(0.0, credit, 0.0, 0.95)
+            credit = earned(credit, 0.0, True, 0.95)
+        assert may_file(0.0, credit, 0.0, 0.95)
+        credit = judged(credit, False, 0.95)
+    assert (credit.loans, credit.proof) == (2, 0.0)
 
 
 def test_without_a_record_nothing_is_filed():
@@ -296,7 +316,7 @@ def test_the_state_is_kept_by_account_learner_and_service(tmp_path):
         state.rename_folder("A", "B/C")
         state.relabel("B/C", "A")
         state.put_recent({"from:a@example.org": ["A"] * 30})
-        state.set_credit(Credit(2.5, 7))
+        state.set_credit(Credit(2.5, 1.5, 2, 0.75))
         state.arrived(action, 9, 77)
     with (
         MailState(path, "one") as state,
@@ -313,7 +333,7 @@ def test_the_state_is_kept_by_account_learner_and_service(tmp_path):
         ]
         assert (state.log(), state.credit(), state.reserved()) == (
             (3, feedback_id("k1", "A")),
-            Credit(2.5, 7),
+            Credit(2.5, 1.5, 2, 0.75),
             0.25,
         )
         assert (state.label_of("B/C"), state.folder_of("A"), state.recent("from:a@example.org")) == (

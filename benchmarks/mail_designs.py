@@ -1,0 +1,222 @@
+"""Leave-one-user-out for mail: which design three users would choose, and what the fourth gets from it.
+
+The designs and the filing rules are those of this file, no others. A design is chosen by the geometric mean of its mistakes
+on three users, a filing rule by the mean share that it files on them; both are then measured on the user left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import exp, log
+from typing import NamedTuple
+
+import numpy as np
+
+from feedrank.clients.mail.extract import SPEC
+from feedrank.clients.mail.promise import (
+    BOLDNESS,
+    SENDER,
+    WINDOW,
+    Credit,
+    Judgement,
+    certainty,
+    earned,
+    judged,
+    may_file,
+    risk,
+)
+from feedrank.clients.mail.training import sender_of
+from feedrank.learners import build
+from feedrank.learners.algorithms.auto.pool import Pool
+from feedrank.learners.blocks import Blocks
+from feedrank.learners.instances import Floats
+from feedrank.learners.learner import Learner
+
+PLAIN = {**SPEC, "normalize": "unit"}
+PRECISION = 0.95
+BUILT = "half alike, half by odds squared (built)"
+RULES = tuple(BOLDNESS * 2 ** (step / 2) for step in (-3, -2, -1, 0, 1, 2, 3))
+
+
+class Mail(NamedTuple):
+    """A message: our features, plain words, its folder."""
+
+    features: list[str]
+    words: list[str]
+    folder: str
+
+
+class Judged(NamedTuple):
+    """A prediction, how certain it was, and whether it was right."""
+
+    label: str
+    certainty: float
+    right: bool
+    in_top3: bool
+
+
+class Variant(Blocks):
+    """Blocks of other weights."""
+
+    def __init__(self, alike: float, worth: Callable[[Floats], Floats]) -> None:
+        super().__init__()
+        self.alike, self._worth_by = alike, worth
+
+    def worth_of(self, odds: Floats) -> Floats:
+        return self._worth_by(odds)
+
+
+def variant(alike: float, worth: Callable[[Floats], Floats]) -> Callable[[], Learner]:
+    """A learner with other weights of the blocks."""
+
+    def make() -> Learner:
+        learner = build(SPEC)
+        learner.transform.blocks = Variant(alike, worth)
+        learner.transform.blocks.grow(learner.features)
+        return learner
+
+    return make
+
+
+def ranked(learner: Learner, stream: Sequence[Mail]) -> Iterator[bool]:
+    """Whether each message was right before it was learned."""
+    for mail in stream:
+        yield not learner.learn({"features": mail.features}, {"label": mail.folder}).mistake
+
+
+def pooled(stream: Sequence[Mail]) -> Iterator[bool]:
+    """Plain words and the built design as two experts of the automatic learner's pool, by log loss."""
+    learners = (build(PLAIN), build(SPEC))
+    pool = Pool(False, np.full(2, 0.5))
+    places: dict[str, int] = {}
+    for mail in stream:
+        instances = ({"features": mail.words}, {"features": mail.features})
+        is_new = mail.folder not in places
+        right = place = places.setdefault(mail.folder, len(places))
+        Z = np.zeros((2, len(places)))
+        for row, learner, instance in zip(Z, learners, instances, strict=True):
+            for name, score in learner.predict(instance).ranking:
+                row[places[name]] = 4.0 * score
+        known = len(places) - is_new
+        yield bool(known) and int((pool.weights @ Z[:, :known]).argmax()) == right
+        target = np.zeros(len(places))
+        target[place] = 1.0
+        pool.learn(Z, target, 1.0, not is_new)
+        for learner, instance in zip(learners, instances, strict=True):
+            learner.learn(instance, {"label": mail.folder})
+
+
+def _of(make: Callable[[], Learner]) -> Callable[[Sequence[Mail]], Iterator[bool]]:
+    return lambda stream: ranked(make(), stream)
+
+
+def plain_words(stream: Sequence[Mail]) -> Iterator[bool]:
+    """The features of benchmarks/enron.py, unit length."""
+    return ranked(build(PLAIN), [mail._replace(features=mail.words) for mail in stream])
+
+
+DESIGNS: Mapping[str, Callable[[Sequence[Mail]], Iterator[bool]]] = {
+    "plain words": plain_words,
+    "mail features, unit length": _of(lambda: build(PLAIN)),
+    "half alike, half by blocks, all equal": _of(variant(0.5, np.ones_like)),
+    "half alike, half by odds": _of(variant(0.5, lambda odds: odds)),
+    BUILT: _of(lambda: build(SPEC)),
+    "half alike, half by odds to the fourth": _of(variant(0.5, lambda odds: odds**4)),
+    "all by odds squared": _of(variant(0.0, lambda odds: odds * odds)),
+    "pool of plain words and the built design": pooled,
+}
+
+
+# ---- filing
+
+
+def judgements(stream: Sequence[Mail]) -> list[Judged | None]:
+    """What the built design said of every message, before it was learned; None where it had nothing to say."""
+    learner = build(SPEC)
+    senders: dict[str, list[str]] = {}
+    results: list[Judged | None] = []
+    for mail in stream:
+        prediction = learner.predict({"features": mail.features}, top=3)
+        recent = senders.setdefault(sender_of(mail.features), [])
+        results.append(None)
+        if prediction.label is not None and prediction.margin is not None:
+            sureness = certainty(prediction.margin, prediction.label, recent[-SENDER:])
+            in_top3 = mail.folder in [name for name, _ in prediction.ranking]
+            results[-1] = Judged(prediction.label, sureness, prediction.label == mail.folder, in_top3)
+        learner.learn({"features": mail.features}, {"label": mail.folder})
+        recent.append(mail.folder)
+    return results
+
+
+def risks(rounds: Sequence[Judged | None]) -> list[tuple[float, bool]]:
+    """The risk of every prediction by the record before it, and whether it was right."""
+    record: list[Judgement] = []
+    results = []
+    for one in rounds:
+        if one is not None:
+            results.append((risk(record[-WINDOW:], one.label, one.certainty), one.right))
+            record.append(Judgement(one.label, one.certainty, one.right))
+    return results
+
+
+def filed(rounds: Sequence[tuple[float, bool]], boldness: float = BOLDNESS) -> list[bool]:
+    """Whether each message that the promise files was right."""
+    credit = Credit()
+    results = []
+    for chance, right in rounds:
+        if may_file(chance, credit, 0.0, PRECISION, boldness):
+            results.append(right)
+            credit = judged(credit, right, PRECISION)
+        else:
+            credit = earned(credit, chance, right, PRECISION)
+    return results
+
+
+# ---- leaving one out
+
+
+class LeftOut(NamedTuple):
+    """What the others chose, and what the user left out gets from it, in percent."""
+
+    user: str
+    design: str
+    mistakes: float
+    plain: float
+    boldness: float
+    filed: float
+    precision: float
+
+
+def leave_one_out(streams: Mapping[str, Sequence[Mail]], done: Callable[[str], None]) -> list[LeftOut]:
+    """A row for every user."""
+    mistakes: dict[str, dict[str, float]] = {}
+    files: dict[str, dict[float, list[bool]]] = {}
+    for user, stream in streams.items():
+        mistakes[user] = {name: 100 * (1 - sum(play(stream)) / len(stream)) for name, play in DESIGNS.items()}
+        rounds = risks(judgements(stream))
+        files[user] = {boldness: filed(rounds, boldness) for boldness in RULES}
+        done(user)
+
+    def spread(name: str, users: Sequence[str]) -> float:
+        return exp(sum(log(mistakes[user][name]) for user in users) / len(users))
+
+    rows = []
+    for user in streams:
+        others = [other for other in streams if other != user]
+        design = min(DESIGNS, key=lambda name: spread(name, others))
+        boldness = max(
+            RULES, key=lambda rule: sum(len(files[other][rule]) / len(streams[other]) for other in others)
+        )
+        own = files[user][boldness]
+        rows.append(
+            LeftOut(
+                user,
+                design,
+                mistakes[user][design],
+                mistakes[user]["plain words"],
+                boldness,
+                100 * len(own) / len(streams[user]),
+                100 * sum(own) / max(1, len(own)),
+            )
+        )
+    return rows
