@@ -3,7 +3,9 @@
 A round shows the features as context and every label as an item; choosing the right one earns 1. Ours is the preset, with
 nothing tuned; Vowpal Wabbit's best setting is chosen in hindsight, set by set.
 
-    python benchmarks/choice.py --data DATA [--rows 4000] [--orders 1]
+    python benchmarks/choice.py --data DATA [--rows N] [--orders 1] [--leave-one-out]
+    python benchmarks/choice.py --coverage [--runs 2000] [--events 200]
+    python benchmarks/choice.py --speed
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from choice_checks import coverage, leave_one_out, speed
 from report import Report, arguments
 from stream_data import Stream, read
 
 from feedrank import learners
+from feedrank.learners.choice.bilinear import PRIOR, Bilinear
 
 SETTINGS = {
     f"{explore} lr {rate:g}": f"{flags} -l {rate:g}"
@@ -36,17 +40,37 @@ SETTINGS = {
 def main() -> None:
     parser = arguments(__doc__, "choice")
     parser.add_argument("--data", type=Path, help="folder of the data, see benchmarks/data.md")
-    parser.add_argument("--rows", type=int, default=4000, help="of each stream, at most")
+    parser.add_argument("--rows", type=int, help="of each stream, at most; else all")
     parser.add_argument("--orders", type=int, default=1, help="of streams that have no order of their own")
+    parser.add_argument("--leave-one-out", action="store_true", help="the prior that other sets choose")
+    parser.add_argument(
+        "--coverage", action="store_true", help="of off-policy intervals, with a learning logger"
+    )
+    parser.add_argument("--runs", type=int, default=2000, help="of --coverage")
+    parser.add_argument("--events", type=int, default=200, help="of a run of --coverage")
+    parser.add_argument("--speed", action="store_true", help="a predict beside a list's")
     asked = parser.parse_args()
+    if asked.coverage or asked.speed:
+        report = Report("Choices with a reward", asked.out)
+        if asked.coverage:
+            coverage(report, asked.runs, asked.events)
+        if asked.speed:
+            speed(report)
+        return
     if asked.data is None or not asked.data.exists():
         print("choice: skipped, because there is no --data; benchmarks/data.md says where to get it")
         return
     report = Report("Choices with a reward", asked.out)
+    streams = [
+        stream
+        for stream in read(asked.data)
+        if stream.group == "streams" and stream.task in ("binary", "multiclass")
+    ]
+    if asked.leave_one_out:
+        leave_one_out(report, [cut(stream.order(0), asked.rows) for stream in streams], play)
+        return
     rows, ratios = [], []
-    for stream in read(asked.data):
-        if stream.group != "streams" or stream.task not in ("binary", "multiclass"):
-            continue
+    for stream in streams:
         orders = [cut(stream.order(k), asked.rows) for k in range(asked.orders if stream.shuffled else 1)]
         ours, cost = np.mean([play(order, seed) for seed, order in enumerate(orders)], axis=0)
         peers = {
@@ -73,8 +97,8 @@ def main() -> None:
     report.text(f"Geometric mean of the ratios: {mean:.3f}; the least {min(ratios):.3f}.")
 
 
-def cut(stream: Stream, rows: int) -> Stream:
-    """Its first rounds."""
+def cut(stream: Stream, rows: int | None) -> Stream:
+    """Its first rounds; all without `rows`."""
     return replace(stream, rounds=stream.rounds[:rows])
 
 
@@ -83,10 +107,12 @@ def actions(stream: Stream) -> list[str]:
     return list(dict.fromkeys(str(y) for _, y in stream.rounds))
 
 
-def play(stream: Stream, seed: int) -> tuple[float, float]:
-    """The mean reward of the preset, and microseconds of processor time a round."""
+def play(stream: Stream, seed: int, prior: float = PRIOR) -> tuple[float, float]:
+    """The mean reward of the preset, or with another prior, and microseconds of processor time a round."""
     items = [{"id": name, "features": {}} for name in actions(stream)]
     learner = learners.build({"task": "choice"})
+    learner.model.weights = Bilinear(prior)
+    learner.grow()
     chance = np.random.default_rng(seed)
     earned, start = 0.0, time.process_time()
     for x, y in stream.rounds:

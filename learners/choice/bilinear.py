@@ -30,7 +30,8 @@ STEPS = 100
 class Bilinear:
     """W and A, which grow in both directions: what is new weighs 0, at the prior's precision."""
 
-    def __init__(self) -> None:
+    def __init__(self, prior: float = PRIOR) -> None:
+        self.prior = prior
         self.rows = self.columns = 0
         self.weights: Floats = np.zeros((0, 0))
         self.precision: Floats = np.zeros((0, 0))
@@ -41,13 +42,13 @@ class Bilinear:
         if columns > self.weights.shape[1]:
             width = max(columns, self.weights.shape[1] * 5 // 4, 8)
             weights = np.zeros((len(self.weights), width))
-            precision = np.full((len(self.weights), width), PRIOR)
+            precision = np.full((len(self.weights), width), self.prior)
             weights[:, : self.columns] = self.weights[:, : self.columns]
             precision[:, : self.columns] = self.precision[:, : self.columns]
             self.weights, self.precision = weights, precision
         if rows > len(self.weights):
             weights = grown(self.weights, rows)
-            precision = np.full(weights.shape, PRIOR)
+            precision = np.full(weights.shape, self.prior)
             precision[: self.rows] = self.precision[: self.rows]
             self.weights, self.precision = weights, precision
         self.rows, self.columns = max(self.rows, rows), max(self.columns, columns)

@@ -125,6 +125,8 @@ class ChoiceLearner(Learner):
 
     def _allowed(self, ids: Sequence[str], exclude: Sequence[str]) -> Floats:
         allowed = np.ones(len(ids))
+        if not exclude:
+            return allowed
         index = {name: i for i, name in enumerate(ids)}
         for i, name in enumerate(exclude):
             if name not in index:

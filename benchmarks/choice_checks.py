@@ -1,0 +1,141 @@
+"""What `choice.py` measures beside rewards: the prior left to other sets, coverage at every look, the cost of a predict."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from report import Report, track
+from stream_data import Stream
+
+from feedrank import learners
+from feedrank.learners.choice.bilinear import PRIOR
+from feedrank.learners.inference.confidence import Floats, log_mixture
+from feedrank.learners.inference.off_policy import BOUNDS, LoggedChoice, RunningGuess, ValueEstimate
+
+PRIORS = tuple(PRIOR * factor for factor in (0.1, 0.3, 1.0, 3.0, 10.0))
+ALPHA = 0.05
+
+
+def leave_one_out(
+    report: Report, streams: Sequence[Stream], play: Callable[[Stream, int, float], tuple[float, float]]
+) -> None:
+    """The prior's precision that the other sets choose for each, by the geometric mean of the rewards."""
+    rewards = {
+        stream.name: {prior: play(stream, 0, prior)[0] for prior in PRIORS}
+        for stream in track(streams, "priors")
+    }
+    rows: list[list[object]] = []
+    for name, own in rewards.items():
+        others = [rewards[other] for other in rewards if other != name]
+        chosen = max(PRIORS, key=lambda prior: sum(math.log(other[prior]) for other in others))
+        rows.append([name, f"{chosen:g}", f"{own[chosen]:.3f}", f"{own[PRIOR]:.3f}"])
+    report.text(f"The prior's precision, of {', '.join(f'{prior:g}' for prior in PRIORS)}:\n")
+    report.table(
+        ["left out", "chosen by the others", "reward with it", f"reward with {PRIOR:g} (built)"], rows
+    )
+
+
+# ---- coverage
+
+EARNS = np.array([[0.3, 0.5, 0.6, 0.35], [0.6, 0.4, 0.2, 0.35]])
+"""The chance of a reward: a row for each context, a column for each item."""
+TARGETS = {
+    "uniform": np.full((2, 4), 0.25),
+    "the best item of each context": np.eye(4)[EARNS.argmax(axis=1)],
+    "mostly the worst": np.array([[0.9, 0.0, 0.0, 0.1], [0.0, 0.1, 0.9, 0.0]]),
+}
+
+
+def excludes(estimate: ValueEstimate, value: float) -> bool:
+    """Whether `value` is outside of `estimate.interval(ALPHA)`: its capital has reached the goal. No root is solved for."""
+    n = estimate.n
+    values = np.repeat([value, 1.0 - value], len(BOUNDS))
+    reached = log_mixture(
+        estimate.capital.logs(), np.array(estimate.guesses) - n * values, (*BOUNDS, *BOUNDS)
+    )
+    return bool((reached >= math.log(2 * len(BOUNDS) / ALPHA)).any())
+
+
+def one_run(rng: np.random.Generator, events: int, floor: float) -> dict[str, bool]:
+    """Whether the value of each target was excluded at some look, the logger being our learner as it learns."""
+    logger = learners.build({"task": "choice", "floor": floor})
+    items = [{"id": str(a), "features": {}} for a in range(4)]
+    guess = RunningGuess()
+    estimates = {name: ValueEstimate() for name in TARGETS}
+    sums, missed = dict.fromkeys(TARGETS, 0.0), dict.fromkeys(TARGETS, False)
+    for context, chance, luck in zip(
+        rng.integers(2, size=events).tolist(), rng.random(events).tolist(), rng.random(events), strict=True
+    ):
+        instance = {"items": items, "features": [f"context {context}"]}
+        prediction = logger.predict(instance, chance=chance)
+        assert prediction.probabilities is not None
+        spread: Floats = np.zeros(4)
+        for (name, _), p in zip(prediction.ranking, prediction.probabilities, strict=True):
+            spread[int(name)] = p
+        chosen = int(prediction.decision[0])
+        reward = float(luck < EARNS[context, chosen])
+        logged = LoggedChoice(spread.tolist(), chosen, reward)
+        q = [guess(f"{context} {a}") for a in range(4)]
+        for name, target in TARGETS.items():
+            estimate = estimates[name]
+            estimate.add(logged, target[context].tolist(), q)
+            sums[name] += float(target[context] @ EARNS[context])
+            missed[name] = missed[name] or excludes(estimate, sums[name] / estimate.n)
+        guess.add(f"{context} {chosen}", reward)
+        logger.learn(instance, {"reward": reward}, served=prediction.served())
+    return missed
+
+
+def coverage(report: Report, runs: int, events: int) -> None:
+    """How often the value of a policy stays within its interval at every event of a run."""
+    rows: list[list[object]] = []
+    for floor in (0.02, 0.4):
+        rng = np.random.default_rng(7)
+        misses = dict.fromkeys(TARGETS, 0)
+        for _ in track(range(runs), f"coverage, floor {floor}"):
+            for name, missed in one_run(rng, events, floor).items():
+                misses[name] += missed
+        rows += [[floor, name, f"{1 - count / runs:.2%}"] for name, count in misses.items()]
+    head = [f"floor of the logger, {runs} runs of {events}", "policy", "covered at every look"]
+    report.table(head, rows)
+
+
+# ---- speed
+
+
+def speed(report: Report, items: int = 50, features: int = 10, context: int = 21, repeats: int = 9) -> None:
+    """A predict beside that of the preset for lists on the same items, by processor time, turn by turn."""
+    rng = np.random.default_rng(0)
+
+    def instance() -> dict[str, object]:
+        rows = rng.random((items, features)).tolist()
+        return {
+            "items": [
+                {"id": f"i{i}", "features": {f"f{j}": value for j, value in enumerate(row)}}
+                for i, row in enumerate(rows)
+            ],
+            "features": {f"c{j}": value for j, value in enumerate(rng.random(context).tolist())},
+        }
+
+    chooser, ranker = learners.build({"task": "choice"}), learners.build({"task": "subset-ranking"})
+    for _ in range(100):
+        shown = instance()
+        chooser.learn(shown, {"reward": float(rng.random() < 0.5)}, served=chooser.predict(shown).served())
+        ranker.learn({"items": shown["items"]}, {"relevance": {f"i{rng.integers(items)}": 1}})
+    shows = [instance() for _ in range(200)]
+    lists = [{"items": shown["items"]} for shown in shows]
+    costs: dict[str, list[float]] = {"choice": [], "list": []}
+    for _ in range(repeats):
+        for name, learner, instances in (("choice", chooser, shows), ("list", ranker, lists)):
+            begun = time.process_time()
+            for one in instances:
+                learner.predict(one)
+            costs[name].append(1e6 * (time.process_time() - begun) / len(instances))
+    least = {name: min(each) for name, each in costs.items()}
+    shape = f"{items} items x {features} features, {context} of the context"
+    head = [shape, "choice, us", "a list's preset, us", "ratio"]
+    row = [f"{least['choice']:.0f}", f"{least['list']:.0f}", f"{least['choice'] / least['list']:.2f}"]
+    report.table(head, [["a predict", *row]])
