@@ -20,6 +20,7 @@ OURS: dict[str, dict[str, Any]] = {
     "dual-ascent": {"algorithm": "dual-ascent", "update": "III", "weighting": "idf", "normalize": "auto"},
     "least-squares": {"algorithm": "least-squares"},
     "naive-bayes": {"algorithm": "naive-bayes"},
+    "adagrad": {"algorithm": "adagrad"},
     "predtron": {"algorithm": "predtron", "normalize": "unit", "bias": True},
 }
 
