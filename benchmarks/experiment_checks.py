@@ -1,8 +1,10 @@
 """Are experiments right? False verdicts of equal arms at every look, traffic of unequal ones, off-policy coverage.
 
-    python benchmarks/experiment_checks.py [--runs 2000] [--events 400] [--only aa traffic history off-policy units confseq]
+    python benchmarks/experiment_checks.py [--runs 2000] [--events 400] [--only PART ...]
 
-Runs go side by side as arrays, through the formulas of the service (a test holds the two together). `--only` names parts.
+PARTs are aa, delays, traffic, history, handover, off-policy, units, confseq.
+
+Runs go side by side as arrays, through the formulas of the service (tests hold the two together).
 """
 
 from __future__ import annotations
@@ -16,51 +18,43 @@ import orjson
 from experiment_traffic import MEASURES, TRAFFIC, verdicts
 from report import Report, arguments, track
 
-from feedrank.learners.inference.confidence import BETS, Floats, lower_bounds
-from feedrank.learners.inference.off_policy import LoggedChoice, RunningGuess, ValueEstimate
+from feedrank.learners.inference.confidence import BETS, Floats, Ints, log_mixture, lower_bounds
+from feedrank.learners.inference.off_policy import BOUNDS
 from feedrank.service.experiments import plan as plans
 from feedrank.service.experiments import verdict
+from feedrank.service.experiments.arrivals import Arrivals
+from feedrank.service.experiments.handover import MARGIN, STARTS
+from feedrank.service.experiments.levels import level_share
 from feedrank.service.experiments.state import State
-from feedrank.service.experiments.watch import NEVER, split_verdicts
+from feedrank.service.experiments.watch import NEVER, signs, split_terms, split_verdicts
 
 POWER, CONFIDENCE = 0.8, 0.95
-PARTS = ("aa", "traffic", "history", "off-policy", "units", "confseq")
+PARTS = ("aa", "delays", "traffic", "history", "handover", "off-policy", "units", "confseq")
 
 
 def late_answers(rng: np.random.Generator, runs: int, events: int, wait: bool) -> float:
-    """Equal arms, the second one's failures reported 150 rounds late: the share of runs that ever give a verdict."""
-    decided = 0
-    definition = {"arms": ["a", "b"], "measure": "reward", **({"wait": 200} if wait else {})}
-    spec = {"task": "multiclass", "algorithm": "predtron", "loss": "zero-one"}
-    plan = plans.read("late", definition, [spec] * 2)
-    for _ in range(runs):
-        arm, value = rng.integers(2, size=events), rng.integers(2, size=events)
-        answered = np.arange(events) + np.where((arm == 1) & (value == 0), 150.0, 0.0)
-        state, told = State.new(plan), 0
-        for t in np.argsort(answered, kind="stable"):
-            passed = arm[told : int(answered[t]) + 1]
-            told = max(told, int(answered[t]) + 1)
-            state.apply(plan, {
-                "kind": "feedback", "arm": int(arm[t]), "value": float(value[t]), "at": float(answered[t]),
-                "served_at": float(t), "served": [int((passed == 0).sum()), int((passed == 1).sum())],
-            })  # fmt: skip
-            # Solving for the intervals takes a millisecond: only where the arms look different enough to matter.
-            if (
-                state.events % 5 == 0
-                and _apart(state)
-                and verdict.report(plan, state)["verdict"] != verdict.UNDECIDED
-            ):
-                decided += 1
-                break
-    return decided / runs
+    """Equal arms, the second one's failures reported 150 rounds late: the share of runs that ever give a verdict.
 
-
-def _apart(state: State) -> bool:
-    tallies = [(tally.total / tally.rounds, tally.rounds) for tally in state.arms if tally.rounds]
-    if len(tallies) < 2:
-        return False
-    (a, n), (b, m) = tallies
-    return abs(a - b) * np.sqrt(n * m / (n + m)) > 1.0
+    With `wait` rounds count in the order in which they were served. Without it they count as they are answered, and no
+    verdict is given while the arms' rounds are not answered alike (`arrivals`).
+    """
+    arms, value = rng.integers(2, size=(2, runs, events))
+    answered = np.arange(events) + np.where((arms == 1) & (value == 0), 150, 0)
+    order = np.argsort(answered, axis=1, kind="stable")
+    if wait:
+        order = np.broadcast_to(np.arange(events), order.shape)
+    own, y = np.take_along_axis(arms, order, axis=1), np.take_along_axis(value, order, axis=1)
+    guesses, off = split_terms(y.astype(np.float64), own, (0.5, 0.5))
+    alpha = (1 - CONFIDENCE) * level_share(0)
+    decided = signs(np.where(own == 0, off, -off), guesses[:, :, 0] - guesses[:, :, 1], 2.0, alpha) != 0
+    if not wait:
+        passed = np.minimum(np.take_along_axis(answered, order, axis=1), events - 1)
+        for run in np.flatnonzero(decided.any(axis=1)):
+            served = np.stack([np.cumsum(arms[run] == arm)[passed[run]] for arm in (0, 1)], axis=1)
+            replied = np.stack([np.cumsum(own[run] == arm) for arm in (0, 1)], axis=1)
+            for t in np.flatnonzero(decided[run]):
+                decided[run, t] = not Arrivals(served[t].tolist(), replied[t].tolist()).differ()
+    return float(decided.any(axis=1).mean())
 
 
 def false_verdicts(report: Report, runs: int, events: int) -> None:
@@ -83,13 +77,18 @@ def false_verdicts(report: Report, runs: int, events: int) -> None:
             values, served = (np.arange(arms) == chosen[:, :, None]).astype(np.float64), None
         rate = float((verdicts(units, values, arms, served) != NEVER).mean())
         rows.append([method, arms, traffic, measure if served is not None else "clicks", f"{rate:.2%}"])
-    few = max(10, runs // 20)
-    for wait in (False, True):
-        rate = late_answers(rng, few, events, wait)
-        how = "`wait`" if wait else "counted as answered"
-        rows.append(["split", 2, f"failures of one arm late, {how}, {few} runs", "0 or 1", f"{rate:.2%}"])
     head = ["method", "arms", "traffic", "measure", "ever decide (allowed: 5 %)"]
     report.table([f"A/A, {runs} runs of {events} events: {head[0]}", *head[1:]], rows)
+
+
+def delays(report: Report, runs: int, events: int) -> None:
+    rng = np.random.default_rng(6)
+    rows: list[list[object]] = [
+        [how, f"{late_answers(rng, runs, events, wait):.2%}"]
+        for how, wait in (("counted as answered", False), ("`wait`", True))
+    ]
+    head = f"equal arms, failures of one 150 rounds late, {runs} runs of {events} events, every look"
+    report.table([head, "ever decide (allowed: 5 %)"], rows)
 
 
 def fixed_horizon(a: float, b: float, power: float = POWER, alpha: float = 0.05) -> int:
@@ -128,49 +127,103 @@ def history(report: Report, runs: int) -> None:
     report.table(head, rows)
 
 
+REWARDS = np.array([0.3, 0.5, 0.6, 0.35])
+TARGETS = {
+    "uniform": np.full(4, 0.25),
+    "the best item": np.eye(4)[2],
+    "mostly the worst": np.array([0.9, 0, 0, 0.1]),
+}
+
+
+class Estimates:
+    """`ValueEstimate` of one policy in many runs side by side: rows are c on r, then c on 1 - r."""
+
+    def __init__(self, runs: int, policy: Floats) -> None:
+        self.policy, self.n = policy, 0
+        self.value = float(policy @ REWARDS)
+        self.logs, self.guesses = np.zeros((runs, 4, len(BETS))), np.zeros((runs, 4))
+        self.missed = np.zeros(runs, dtype=bool)
+
+    def add(self, p: Floats, chosen: Ints, reward: Floats, q: Floats) -> None:
+        row, pi = np.arange(len(p)), self.policy
+        w = pi[chosen] / p[row, chosen]
+        self.n += 1
+        for at, c in enumerate((*BOUNDS, *BOUNDS)):
+            own, earned = (q, reward) if at < len(BOUNDS) else (1 - q, 1 - reward)
+            capped = np.where(own * pi <= c * p, own, c * p / np.where(pi > 0, pi, 1.0))
+            self.guesses[:, at] += capped @ pi
+            self.logs[:, at] += np.log1p((w * (earned - capped[row, chosen]) / c)[:, None] * BETS)
+        values = self.n * np.array([self.value, self.value, 1 - self.value, 1 - self.value])
+        mixture = log_mixture(self.logs, self.guesses - values, (*BOUNDS, *BOUNDS))
+        self.missed |= (mixture > np.log(4 / (1 - CONFIDENCE))).any(axis=1)
+
+    def intervals(self) -> Floats:
+        """(lower, upper) of every run."""
+        each = [
+            lower_bounds(logs, guesses, self.n, (*BOUNDS, *BOUNDS), (1 - CONFIDENCE) / 4)
+            for logs, guesses in zip(self.logs, self.guesses, strict=True)
+        ]
+        low = np.array(each)
+        return np.clip(np.stack([low[:, :2].max(axis=1), 1 - low[:, 2:].max(axis=1)], axis=1), 0, 1)
+
+
+def logged_runs(runs: int, events: int, floor: float, seed: int = 3) -> dict[str, Estimates]:
+    """A logger that learns: its best item so far, and others at random with `floor`."""
+    rng = np.random.default_rng(seed)
+    estimates = {name: Estimates(runs, target) for name, target in TARGETS.items()}
+    count, total = np.zeros((runs, 4)), np.zeros((runs, 4))
+    row = np.arange(runs)
+    for _ in range(events):
+        overall = (total.sum(axis=1) + 0.5) / (count.sum(axis=1) + 1)
+        q = (total + 2 * overall[:, None]) / (count + 2)
+        p = np.full((runs, 4), floor / 4)
+        p[row, q.argmax(axis=1)] += 1 - floor
+        chosen = np.minimum((rng.random((runs, 1)) > np.cumsum(p, axis=1)).sum(axis=1), 3)
+        reward = (rng.random(runs) < REWARDS[chosen]).astype(np.float64)
+        for estimate in estimates.values():
+            estimate.add(p, chosen, reward, q)
+        count[row, chosen] += 1
+        total[row, chosen] += reward
+    return estimates
+
+
 def off_policy(report: Report, runs: int, events: int) -> None:
-    """A logger that learns, three kinds of targets: how often the value leaves the interval at some look."""
+    """Three kinds of targets: how often the value leaves the interval at some look, every event being one."""
     rows: list[list[object]] = []
-    rng = np.random.default_rng(3)
-    rewards = np.array([0.3, 0.5, 0.6, 0.35])
-    targets = {
-        "uniform": np.full(4, 0.25),
-        "the best item": np.eye(4)[2],
-        "mostly the worst": np.array([0.9, 0, 0, 0.1]),
-    }
-    for floor in (0.4, 0.02):
-        missed, widths = dict.fromkeys(targets, 0), {name: [] for name in targets}
-        for _ in track(range(runs), f"off-policy, floor {floor}"):
-            guess, estimates = RunningGuess(), {name: ValueEstimate() for name in targets}
-            miss = dict.fromkeys(targets, False)
-            draws = rng.random((2, events))
-            for t in range(events):
-                q = [guess(str(a)) for a in range(4)]
-                p = np.full(4, floor / 4)
-                p[int(np.argmax(q))] += 1 - floor
-                chosen = min(int((draws[0, t] > np.cumsum(p)).sum()), 3)
-                reward = float(draws[1, t] < rewards[chosen])
-                for name, target in targets.items():
-                    estimates[name].add(LoggedChoice(p.tolist(), chosen, reward), target.tolist(), q)
-                guess.add(str(chosen), reward)
-                if t % 20 == 19:
-                    for name, target in targets.items():
-                        low, high = estimates[name].interval(1 - CONFIDENCE)
-                        miss[name] |= not low <= float(target @ rewards) <= high
-            for name, estimate in estimates.items():
-                missed[name] += miss[name]
-                low, high = estimate.interval(1 - CONFIDENCE)
-                widths[name].append(high - low)
-        for name in targets:
-            covered = 1 - missed[name] / runs
-            rows.append([f"{floor}", name, f"{covered:.2%}", f"{np.median(widths[name]):.2f}"])
-    head = [
-        f"exploration of the logger, {runs} runs of {events}",
-        "policy",
-        "covered at all looks",
-        "width at the end",
-    ]
-    report.table(head, rows)
+    for floor in track((0.4, 0.02), "off-policy"):
+        for name, estimate in logged_runs(runs, events, floor).items():
+            widths = np.diff(estimate.intervals(), axis=1)
+            covered = 1 - estimate.missed.mean()
+            rows.append([f"{floor}", name, f"{covered:.2%}", f"{np.median(widths):.2f}"])
+    head = [f"exploration of the logger, {runs} runs of {events}", "policy", "covered at all looks"]
+    report.table([*head, "width at the end"], rows)
+
+
+def handovers(report: Report, runs: int, pages: int = 1000) -> None:
+    """The rule of `handover` on credits of a stated mean and deviation: how often it hands over within so many drafts."""
+    rows: list[list[object]] = []
+    rng = np.random.default_rng(7)
+    weights = BETS / (1 + BETS**2)
+    weights /= weights.sum()
+    starts = [start for start in STARTS if start < pages]
+    shares = np.array([1 / ((j + 1) * (j + 2)) for j in range(len(STARTS))])
+    cash = 1 - shares[: len(starts)].sum()  # later starts are still worth 1
+    for deviation in track((0.15, 0.35), "handover"):
+        for mean in (0.015, 0.0, -0.015, -MARGIN):
+            spread = deviation**2
+            draws = rng.random((runs, pages))
+            x = np.where(draws < (spread + mean) / 2, 1.0, np.where(draws < spread, -1.0, 0.0))
+            capital = np.ones((2, runs, len(starts), len(BETS)))
+            proved = np.zeros(runs, dtype=bool)
+            for t in range(pages):
+                begun = sum(start <= t for start in starts)
+                for own, d in zip(capital, (0.0, MARGIN), strict=True):
+                    own[:, :begun] *= 1 + BETS * (x[:, t, None, None] + d)
+                value, safety = cash + (capital @ weights) @ shares[: len(starts)]
+                proved |= (safety >= 20) & (value >= 1)
+            rows.append([deviation, f"{mean:+.3f}", f"{proved.mean():.1%}"])
+    head = ["deviation of the credit of a page", "its mean: learned minus engine"]
+    report.table([*head, f"handed over within {pages:,} drafts, {runs} courses"], rows)
 
 
 def many_units(report: Report, units: int = 100_000) -> None:
@@ -235,7 +288,9 @@ def main() -> None:
         "units": lambda: many_units(report),
         "traffic": lambda: traffic(report, max(40, options.runs // 10)),
         "history": lambda: history(report, max(20, options.runs // 20)),
+        "handover": lambda: handovers(report, max(20, options.runs // 5)),
         "confseq": lambda: against_confseq(report),
+        "delays": lambda: delays(report, options.runs, options.events),
         "aa": lambda: false_verdicts(report, options.runs, options.events),
         "off-policy": lambda: off_policy(report, options.runs, options.events),
     }

@@ -26,7 +26,7 @@ from report import Report, arguments, part, track
 from search_users import FEATURES, MODELS, Clicks, Corpus, Search, ndcg
 from served import serving
 
-from feedrank.clients import Client, letor, measures
+from feedrank.clients import Client, letor, ranking_measures
 from feedrank.clients.calls import dumps
 from feedrank.clients.search import Features, Reranker, Result, prepare, spec
 from feedrank.learners import build
@@ -266,9 +266,9 @@ GRID = {
 }
 
 
-def one_pass(queries: list[letor.Query], asked: dict[str, Any]) -> measures.Means:
+def one_pass(queries: list[letor.Query], asked: dict[str, Any]) -> ranking_measures.Means:
     """Every list ranked, measured, then learned: what `feedrank rank train` does."""
-    learner, means = build({"task": "subset-ranking", **asked}), measures.Means(10)
+    learner, means = build({"task": "subset-ranking", **asked}), ranking_measures.Means(10)
     for query in queries:
         means.add(query.ranked(name for name, _ in learner.predict(query.instance).ranking))
         learner.learn(query.instance, {"relevance": query.relevance})
