@@ -34,6 +34,7 @@ from .rebuilding import Rebuilder, first_outcome
 
 log = logging.getLogger(__name__)
 PAGE = 256  # entries read at once
+LARGE = 2**18  # bytes of entries from which they are parsed in a thread
 WRITTEN = 4_096  # bytes of snapshot that an event may cost: very large states are saved less often
 # Raised by a defect, not by an accident: the same entry raises the same on every replica.
 DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -221,16 +222,15 @@ class Follower(Generic[S, E]):
         entries = await self._store.read(self.log, self.version, PAGE, self.chain or None)
         if not entries:
             raise await self.lacking(f"the log of {self.title} ends before version {self.newest}")
-        if entries[0].version != self.version + 1:
-            raise StoreUnavailable(
-                f"the log of {self.title} jumps from version {self.version} to {entries[0].version}"
-            )
-        for entry in entries:
+        if (first := entries[0].version) != self.version + 1:
+            raise StoreUnavailable(f"the log of {self.title} jumps from version {self.version} to {first}")
+        large = sum(len(entry.body) for entry in entries) > LARGE
+        reads = map(self.recipe.read, entries)
+        events = await asyncio.to_thread(list, reads) if large else list(reads)
+        for entry, event in zip(entries, events, strict=True):
             late = self._horizon is not None and entry.retracted > self._horizon
-            self.pending.setdefault(
-                entry.version,
-                Pending(self.recipe.read(entry), 0 if late else entry.retracted, entry.chain, entry.previous),
-            )
+            retracted = 0 if late else entry.retracted
+            self.pending.setdefault(entry.version, Pending(event, retracted, entry.chain, entry.previous))
 
     async def _apply(self, version: int, event: E) -> None:
         state, skipped = self.state, self.state.skipped
@@ -316,7 +316,7 @@ class Follower(Generic[S, E]):
         return twin
 
     async def start(self, before: int) -> None:
-        """Load the newest snapshot before a version, or nothing; Trimmed if the log does not reach back to it."""
+        """Load the newest snapshot before a version, or nothing; Trimmed if the log does not reach back."""
         await self._load(before)
         self.loaded = True
 

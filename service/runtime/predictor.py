@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from feedrank.learners import costs, reading
+from feedrank.learners import costs
 from feedrank.learners.results import Prediction
 from feedrank.service.contract.faults import (
     Conflict,
@@ -44,6 +44,7 @@ from feedrank.service.store import Clash, Record, Store
 from feedrank.service.store.shared import Batcher
 
 from .folding import Counts
+from .instances import read_instance
 from .learner_state import LoadedLearner
 from .memory import Memory, affordable
 
@@ -127,7 +128,7 @@ class Predictor:
         with ErrorScope(where):
             only(request, PREDICT)
             instance = instance_of(request, self._settings)
-            parsed = reading.instance(learner.state.learner.spec, instance)
+            parsed = await read_instance(learner.state.learner.spec, instance)
             remember = flag(request, "remember", True)
             flag(request, "explain", False)
             covers = flag(request, "coverage", False)

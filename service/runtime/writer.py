@@ -48,6 +48,7 @@ from feedrank.service.store import Clash, Closed, Diverged, Draft, Missing, Plac
 from feedrank.service.store.shared import Batcher
 
 from .folding import Counts, Pending
+from .instances import read_instance
 from .learner_state import LoadedLearner
 from .memory import Memory, affordable
 from .predictor import Predictor, Records
@@ -193,7 +194,7 @@ class Writer:
             instance = instance_of(request, self._settings)
             if prediction_id is None:
                 event.instance = instance
-                event.parsed = reading.instance(core.spec, instance)
+                event.parsed = await read_instance(core.spec, instance)
                 event.served = served_of(request, core.form)
             elif instance:
                 raise Unprocessable.at(f"/{next(iter(instance))}", "is not taken beside a prediction_id")
@@ -220,7 +221,7 @@ class Writer:
         if stored is not None:
             record = loads(stored)
             event.instance, event.served = record["instance"], record["served"]
-            event.parsed = reading.instance(learner.state.learner.spec, event.instance)
+            event.parsed = await read_instance(learner.state.learner.spec, event.instance)
         elif await self._store.find(learner.log, f"p:{id}") is None:
             raise self.unknown(learner, id)
 

@@ -117,7 +117,7 @@ def wrong(status: int, body: bytes, one: Input | None) -> str | None:
         return f"{status} {body[:300]!r}"
     if b"Traceback" in body:
         return "a stack trace"
-    if one is None or one.kind == "header" or not body or "/metrics" in one.path or "/page" in one.path:
+    if one is None or one.kind == "header" or not body or one.path.partition("?")[0] in ("/", "/metrics"):
         return None
     for line in body.splitlines() if one.kind == "stream" and status == 200 else [body]:
         try:
