@@ -13,7 +13,7 @@ LINE = b'{"features": {"\\u00fcber": 1.50, "b": -2e0}, "label": "x"}'
 
 
 class Entry:
-    taken = None
+    taken, at = None, 0.0
 
     def __init__(self, body):
         self.body = body
