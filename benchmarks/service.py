@@ -19,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import durability
 import httpx
@@ -45,37 +46,65 @@ def teach(client: httpx.Client, chance: random.Random) -> None:
 
 def predictions(
     report: Report,
-    ours: Served,
-    bare: Served,
+    places: tuple[Served, Served, Served],
     folder: Path,
     chance: random.Random,
     seconds: float,
     turns: int,
 ) -> None:
-    """Rates and times of predictions beside the bare endpoint's, alternating so that both meet the same machine."""
+    """Rates and times of predictions beside the bare endpoints', alternating so that all meet the same machine."""
     rows: list[list[object]] = []
     for remember in (False, True):
         file = write(folder / f"{remember}.ndjson", [asked(chance, remember) for _ in range(200)])
-        found: list[tuple[dict[str, float], dict[str, float]]] = []
+        measured: list[list[dict[str, float]]] = []
         for _ in track(range(turns), "predict"):
-            pair = []
-            for place in (ours, bare):
+            each = []
+            for place in places:
                 before = spent(place.pid)
                 told = load(f"{place.url}/v1/learners/mail/predict", file, seconds, CONNECTIONS)
-                pair.append({**told, "cpu": 1e6 * (spent(place.pid) - before) / told["count"]})
-            found.append((pair[0], pair[1]))
+                each.append({**told, "cpu": 1e6 * (spent(place.pid) - before) / told["count"]})
+            measured.append(each)
         for name, scale, unit in (
             ("rate", 1.0, "requests/s"),
             ("cpu", 1.0, "us of processor"),
             ("p99", 1e3, "ms, p99"),
         ):
-            middle = [scale * median(pair[side][name] for pair in found) for side in (0, 1)]
-            ratio = median(one[name] / other[name] for one, other in found)
-            rows.append([f"predict, remember: {str(remember).lower()}", unit, *middle, f"{ratio:.2f}"])
-    report.table(["call", "unit", "service", "bare FastAPI", "ratio"], rows)
+            middle = [scale * median(each[side][name] for each in measured) for side in range(3)]
+            ratios = [median(each[0][name] / each[side][name] for each in measured) for side in (1, 2)]
+            rows.append(
+                [
+                    f"predict, remember: {str(remember).lower()}",
+                    unit,
+                    *middle,
+                    *(f"{ratio:.2f}" for ratio in ratios),
+                ]
+            )
+    report.table(["call", "unit", "service", "bare FastAPI", "bare ASGI", "over FastAPI", "over ASGI"], rows)
 
 
-def a_round(chance: random.Random) -> tuple[dict[str, object], dict[str, object]]:
+def binding(rounds: int, chance: random.Random) -> float | None:
+    """Microseconds of processor a round of Vowpal Wabbit's Python binding that tells all scores; None where it is not."""
+    try:
+        from vowpalwabbit import Workspace
+    except ModuleNotFoundError:
+        return None
+    vw = Workspace("--oaa 101 -b 22 --scores --quiet")
+    lines = []
+    for _ in range(1_000):
+        asks, learns = a_round(chance)
+        words = " ".join(asks["features"])
+        lines.append((f"| {words}", f"{int(learns['label'].split('-')[1]) + 1} | {words}"))
+    best = float("inf")
+    for _ in range(max(2, rounds // 1_000)):
+        begun = time.process_time()
+        for asks, learns in lines:
+            vw.predict(asks)
+            vw.learn(learns)
+        best = min(best, (time.process_time() - begun) / len(lines))
+    return 1e6 * best
+
+
+def a_round(chance: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
     """A prediction and the feedback on it."""
     words = message(chance)
     return {"features": words, "top": 10, "remember": False}, {"features": words, "label": a_folder(chance)}
@@ -124,8 +153,10 @@ def resident(process: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-async def streamed(url: str, rounds: int, chance: random.Random, process: int) -> tuple[float, list[float]]:
-    """Rounds a second of one stream, and the server's memory on the way."""
+async def streamed(
+    url: str, rounds: int, chance: random.Random, process: int
+) -> tuple[float, float, list[float]]:
+    """Rounds a second of one stream, the server's microseconds of processor a round, and its memory on the way."""
     place = httpx.URL(url)
     reader, writer = await asyncio.open_connection(place.host, place.port, limit=2**24)
     writer.write(
@@ -146,7 +177,7 @@ async def streamed(url: str, rounds: int, chance: random.Random, process: int) -
             await writer.drain()
         writer.write(b"0\r\n\r\n")
 
-    begun = time.perf_counter()
+    begun, used = time.perf_counter(), spent(process)
     sending = asyncio.create_task(send())
     await reader.readuntil(b"\r\n\r\n")
     answered, memory = 0, [resident(process)]
@@ -164,7 +195,7 @@ async def streamed(url: str, rounds: int, chance: random.Random, process: int) -
     writer.close()
     if answered != 2 * rounds:
         raise RuntimeError(f"{answered} replies to {2 * rounds} lines")
-    return rounds / (time.perf_counter() - begun), memory
+    return rounds / (time.perf_counter() - begun), 1e6 * (spent(process) - used) / rounds, memory
 
 
 def main() -> None:
@@ -181,15 +212,16 @@ def main() -> None:
             with (
                 serving(f"sqlite:{folder / 'bench.db'}") as ours,
                 running(str(HERE / "http_bare.py")) as bare,
+                running(str(HERE / "http_bare.py"), "asgi") as barest,
                 httpx.Client(base_url=ours.url, timeout=60, trust_env=False) as client,
             ):
                 teach(client, chance)
                 if options.only != "stream":
-                    predictions(report, ours, bare, folder, chance, seconds, turns)
+                    predictions(report, (ours, bare, barest), folder, chance, seconds, turns)
                 if options.only != "predict":
                     single = single_calls(client, chance, seconds)
                     bare_single = bare_calls(ours.url, chance, seconds)
-                    rate, memory = asyncio.run(streamed(ours.url, rounds, chance, ours.pid))
+                    rate, cost, memory = asyncio.run(streamed(ours.url, rounds, chance, ours.pid))
                     grown = " ".join(f"{value:.0f}" for value in memory)
                     report.table(
                         [
@@ -213,6 +245,16 @@ def main() -> None:
                             ]
                         ],
                     )
+                    if (theirs := binding(rounds // 20, chance)) is not None:
+                        report.table(
+                            [
+                                "us of processor a round",
+                                "stream, the server",
+                                "VW's binding, --scores",
+                                "rates",
+                            ],
+                            [[rounds, f"{cost:.1f}", f"{theirs:.1f}", f"{theirs / cost:.2f}"]],
+                        )
         if options.only in (None, "feedback", "start"):
             durability.measure(report, folder, options.only, options.quick)
 
