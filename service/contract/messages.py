@@ -216,8 +216,8 @@ class Event:
         items = instance.get("items", ())
         if isinstance(items, Mapping):
             return len(items["ids"]) * len(items["columns"])
-        listed = sum(len(item["features"]) for item in items)
-        return listed + sum(len(instance.get(name, ())) for name in ("features", "text"))
+        own = len(instance.get("features", ())) + len(instance.get("text", ()))
+        return own + sum(len(item["features"]) for item in items) if items else own
 
     def body(self) -> bytes:
         """As the log keeps it; the instance of a remembered prediction is in the record that the entry takes."""
