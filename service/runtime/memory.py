@@ -12,8 +12,10 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TypeVar
 
-from feedrank.learners import costs
+from feedrank.learners import costs, reading
+from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessable
+from feedrank.service.contract.json_types import View
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Diverged, Store
 
@@ -30,6 +32,7 @@ FIRST = 2e-7  # seconds for each feature, before anything was measured
 SURE = 5  # an estimate of so many times `SHORT` is believed against what smaller pieces took
 DOUBTS = 8  # pieces of work timed by the processor after one that took long by the clock
 TURN = 0.002  # seconds of short work after which others get their turn
+CHARACTERS, ITEMS = 20_000, 400  # of an instance, from which a thread costs less than it spares
 
 
 class LearnerUse:
@@ -325,3 +328,19 @@ async def finished(running: asyncio.Future[T]) -> T:
     if cancelled is not None:
         raise cancelled
     return running.result()
+
+
+async def read_instance(spec: View, instance: View) -> FeatureVector | ItemList:
+    """What `reading.instance` reads: a long text is cut into words, and a long list checked, in a thread."""
+    if is_long(instance):
+        return await asyncio.to_thread(reading.instance, spec, instance)
+    return reading.instance(spec, instance)
+
+
+def is_long(instance: View) -> bool:
+    text, items = instance.get("text"), instance.get("items")
+    fields = text.values() if isinstance(text, dict) else (text,)
+    if sum(len(field) for field in fields if isinstance(field, str)) > CHARACTERS:
+        return True
+    rows = items.get("rows") if isinstance(items, dict) else items
+    return isinstance(rows, list) and len(rows) > ITEMS

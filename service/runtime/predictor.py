@@ -44,9 +44,8 @@ from feedrank.service.store import Clash, Record, Store
 from feedrank.service.store.shared import Batcher
 
 from .folding import Counts
-from .instances import read_instance
 from .learner_state import LoadedLearner
-from .memory import Memory, affordable
+from .memory import Memory, affordable, read_instance
 
 
 class Remembered(NamedTuple):

@@ -48,9 +48,8 @@ from feedrank.service.store import Clash, Closed, Diverged, Draft, Missing, Plac
 from feedrank.service.store.shared import Batcher
 
 from .folding import Counts, Pending
-from .instances import read_instance
 from .learner_state import LoadedLearner
-from .memory import Memory, affordable
+from .memory import Memory, affordable, read_instance
 from .predictor import Predictor, Records
 
 TURN = 64  # events of a batch that are read at a time
