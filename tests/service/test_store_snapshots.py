@@ -91,6 +91,22 @@ def test_a_retraction_is_written_at_its_entry_and_drops_the_snapshots_that_conta
     with_store(body)
 
 
+def test_a_snapshot_before_a_retraction_is_kept_if_it_left_out_what_was_retracted(with_store):
+    async def body(store):
+        await fill(store, "a", 5)
+        await store.append("a", [draft("w", "w4", retracts=3, base=0)])
+        assert (await store.head("a")).retracted == 6
+        for version, without, kept in ((4, 0, ()), (4, 5, ()), (4, 6, (4,))):
+            await store.save("a", Snapshot(version, "d", b"s", without=without), {}, keep=2, floor=1)
+            assert (await store.head("a")).snapshots == kept
+        await store.append("a", [draft("w", "w5", retracts=2, base=0)])
+        assert (await store.head("a")).snapshots == ()
+        await store.save("a", Snapshot(4, "d", b"s", without=6), {}, keep=2, floor=1)  # it contains entry 2
+        assert (await store.head("a")).snapshots == ()
+
+    with_store(body)
+
+
 @pytest.mark.parametrize("base", [0, 1, 2])
 def test_a_retraction_needs_the_log_from_its_base_on(with_store, base):
     async def body(store):
