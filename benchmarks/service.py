@@ -94,14 +94,12 @@ def binding(rounds: int, chance: random.Random) -> float | None:
         asks, learns = a_round(chance)
         words = " ".join(asks["features"])
         lines.append((f"| {words}", f"{int(learns['label'].split('-')[1]) + 1} | {words}"))
-    best = float("inf")
-    for _ in range(max(2, rounds // 1_000)):
-        begun = time.process_time()
+    turns, begun = max(2, rounds // 1_000), time.process_time()
+    for _ in range(turns):
         for asks, learns in lines:
             vw.predict(asks)
             vw.learn(learns)
-        best = min(best, (time.process_time() - begun) / len(lines))
-    return 1e6 * best
+    return 1e6 * (time.process_time() - begun) / (turns * len(lines))
 
 
 def a_round(chance: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
