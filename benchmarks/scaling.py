@@ -1,167 +1,202 @@
-"""Many processes on one Redis: rounds a second of 1, 2 and 4 replicas for 1 and 100 learners, and a model beyond them.
+"""Many processes on one Redis: what a round costs 1, 2 and 4 replicas with 1 and 100 learners, and a model beyond them.
 
-Each learner's calls go to one replica, as the proxy in docker/nginx.conf sends them; with one learner, both replicas get
-it, which is the worst case. Processor time is taken from the kernel, per round, for replicas, Redis and the client. The
-model has three numbers from the first row: what a round costs a replica, Redis and the client. It predicts the other rows,
-and then what more machines would do.
+Durable feedback from sixteen connections for each replica. `nginx` rows go through docker/nginx.conf, which sends
+each learner to one replica; direct rows send one learner to all replicas in turn, the worst case, and many by their names.
+Processor time is the kernel's. Every row is measured several times, in turn with the others.
 
-    python benchmarks/scaling.py [--seconds 5]
+The model is calibrated on one replica alone: what a round costs it with 1 and with 100 learners, what Redis and nginx
+cost, and what following costs a replica that only reads along. It predicts the rows with more replicas.
+
+    python benchmarks/scaling.py [--seconds 4] [--repeat 3] [--hosts]
+
+`--hosts` puts Redis, nginx, the client and every replica into network namespaces of their own, as separate hosts.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import random
-import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
-import httpx
+import numpy as np
+import replicas as parts
+from replicas import Running
 from report import Report, arguments
-from served import HERE, serving
 
-CELLS = ((1, 1), (2, 1), (1, 100), (2, 100), (4, 100))
-CONNECTIONS = 8
-TICK = os.sysconf("SC_CLK_TCK")
+HERE = Path(__file__).resolve().parent
+WARM = 1.5  # seconds
+CONNECTIONS = 16  # for each replica, so that each has as much to do as one alone
+SAMPLE = 1_000_000  # learners that are placed; more would be spread alike
+POINTS = 160  # of each server on nginx' ring of hashes
+SPEC = {"task": "multiclass", "algorithm": "dual-ascent"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One row: how many replicas and learners, rounds a second, and processor seconds a round."""
+    """A row: how many replicas and learners, behind nginx or not; `idle` replicas follow and are asked nothing."""
 
     replicas: int
     learners: int
+    proxied: bool = False
+    idle: int = 0
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Rounds a second, and processor seconds a round of all replicas that are asked, of idle ones, and of the others."""
+
     rate: float
     replica: float
+    idle: float
     redis: float
+    proxy: float
     client: float
+
+    @classmethod
+    def median(cls, runs: list[Figures]) -> Figures:
+        return cls(*(statistics.median(values) for values in zip(*map(vars_of, runs), strict=True)))
+
+
+def vars_of(figures: Figures) -> list[float]:
+    return list(vars(figures).values())
+
+
+ALONE, MANY, PROXIED, BESIDE = Cell(1, 1), Cell(1, 100), Cell(1, 100, True), Cell(1, 1, idle=1)
+CELLS = (ALONE, BESIDE, Cell(2, 1), Cell(4, 1), MANY, Cell(2, 100), Cell(4, 100))
+CELLS += (PROXIED, Cell(2, 100, True), Cell(4, 100, True))
 
 
 def main() -> None:
     parser = arguments(__doc__, "scaling")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of load for each row")
-    asked = parser.parse_args()
-    program = shutil.which("redis-server")
-    if program is None:
-        print("scaling: skipped, because there is no redis-server")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of load for each row")
+    parser.add_argument("--repeat", type=int, default=3, help="how often each row is measured")
+    parser.add_argument("--hosts", action="store_true", help="each process in a network namespace of its own")
+    options = parser.parse_args()
+    lacking = parts.missing(proxy=True, separate=options.hosts)
+    if lacking:
+        print(f"scaling: skipped, because {lacking}")
         return
-    report = Report("Many processes on one Redis", asked.out)
-    cells = [measure(program, replicas, learners, asked.seconds) for replicas, learners in CELLS]
-    first = cells[0]
-    cores = os.cpu_count() or 1
-    head = [
-        "replicas",
-        "learners",
-        "rounds/s",
-        "replica us",
-        "Redis us",
-        "client us",
-        "model rounds/s",
-        "model / measured",
-    ]
-    rows = []
-    for cell in cells:
-        expected = model(first, cell.replicas, cores, shared=cell.learners == 1)
-        costs = [f"{1e6 * cost:.0f}" for cost in (cell.replica, cell.redis, cell.client)]
-        rows.append(
-            [
-                cell.replicas,
-                cell.learners,
-                f"{cell.rate:.0f}",
-                *costs,
-                f"{expected:.0f}",
-                f"{expected / cell.rate:.2f}",
-            ]
-        )
-    report.table(head, rows)
-    by = {(cell.replicas, cell.learners): cell for cell in cells}
-    gain = cost_of(by[1, 100]) / cost_of(by[2, 100])
-    both = cost_of(by[1, 1]) / cost_of(by[2, 1])
+    report = Report("Many processes on one Redis", options.out)
+    runs: dict[Cell, list[Figures]] = {cell: [] for cell in CELLS}
+    for _ in range(options.repeat):
+        for cell in CELLS:
+            runs[cell].append(measure(cell, options.seconds, options.hosts))
+    measured = {cell: Figures.median(figures) for cell, figures in runs.items()}
+    head = ["replicas", "learners", "through", "rounds/s", "replica us", "Redis us", "nginx us", "client us"]
+    head += ["rounds a replica's second", "times one replica", "model us", "model / measured"]
+    report.table(head, [row(cell, measured) for cell in CELLS if not cell.idle])
+    follow = measured[BESIDE].idle
+    report.text(f"Following what another replica learns costs {1e6 * follow:.0f} us an event.\n")
     report.text(
-        f"Processor time a round of two replicas over one, 100 learners: {1 / gain:.2f}, so that two cores of their own do "
-        f"{2 * gain:.2f} times the rounds of one; on one learner {1 / both:.2f}.\n"
+        "What the model says of more machines, by nginx' own ring of hashes (10,000 learners a machine):\n"
     )
+    cost, redis = measured[PROXIED].replica, measured[PROXIED].redis
     report.table(
-        ["machines of 2 cores", "Redis shards", "rounds/s by the model"],
-        [
-            [m, s, f"{beyond(first, m, s):,.0f}"]
-            for m, s in ((1, 1), (10, 1), (10, 4), (100, 16), (1000, 128))
-        ],
+        ["machines of 2 cores", "Redis shards", "busiest replica over mean", "rounds/s", "limited by"],
+        [beyond(machines, shards, cost, redis) for machines, shards in BEYOND],
     )
 
 
-def cost_of(cell: Cell) -> float:
-    """Processor seconds of replicas a round."""
-    return cell.replica
+def row(cell: Cell, measured: dict[Cell, Figures]) -> list[object]:
+    figures = measured[cell]
+    first = measured[Cell(1, cell.learners, cell.proxied)]
+    expected = model(cell, measured)
+    us = [f"{1e6 * one:.0f}" for one in (figures.replica, figures.redis, figures.proxy, figures.client)]
+    return [
+        cell.replicas,
+        cell.learners,
+        "nginx" if cell.proxied else "-",
+        f"{figures.rate:.0f}",
+        *us,
+        f"{1 / figures.replica:.0f}",
+        f"{cell.replicas * first.replica / figures.replica:.2f}",
+        "-" if cell.replicas == 1 else f"{1e6 * expected:.0f}",
+        "-" if cell.replicas == 1 else f"{expected / figures.replica:.2f}",
+    ]
 
 
-def model(first: Cell, replicas: int, cores: int, shared: bool) -> float:
-    """Rounds a second where everything shares the cores: no replica, nor Redis, can use more than one of them."""
-    # A learner that two replicas hold is folded by both; folding is about half of what a round costs a replica.
-    replica = first.replica * (1 + 0.5 * (replicas - 1) * shared)
-    together = cores / (replica + first.redis + first.client)
-    return min(together, replicas / replica, 1 / first.redis, 1 / first.client)
+def model(cell: Cell, measured: dict[Cell, Figures]) -> float:
+    """Processor seconds of all replicas a round: those of one alone, and one following for each other with the learner."""
+    if cell.learners > 1:
+        return measured[Cell(1, cell.learners, cell.proxied)].replica
+    return measured[ALONE].replica + (cell.replicas - 1) * measured[BESIDE].idle
 
 
-def beyond(first: Cell, machines: int, shards: int) -> float:
-    """Rounds a second of machines with two replicas each, clients and Redis elsewhere."""
-    return min(2 * machines / first.replica, shards / first.redis)
+BEYOND = ((1, 1), (10, 1), (10, 4), (100, 16), (1000, 16), (1000, 160))
 
 
-def measure(program: str, replicas: int, learners: int, seconds: float) -> Cell:
-    """One row."""
+def beyond(machines: int, shards: int, cost: float, redis: float) -> list[object]:
+    """Machines with two replicas each; clients, proxies and Redis elsewhere. The busiest replica is full first."""
+    servers = 2 * machines
+    uneven = busiest(servers, 10_000 * machines)
+    by_replicas, by_redis = servers / uneven / cost, shards / redis
+    limit = "replicas" if by_replicas < by_redis else "Redis"
+    return [machines, shards, f"{uneven:.2f}", f"{min(by_replicas, by_redis):,.0f}", limit]
+
+
+def busiest(servers: int, learners: int) -> float:
+    """Learners of the busiest server over the mean, as nginx' `hash ... consistent` places them (ketama)."""
+    ring = []
+    for server in range(servers):
+        base, point = crc32(f"10.0.{server // 250}.{server % 250}\0008000".encode()), 0
+        for _ in range(POINTS):
+            point = crc32(point.to_bytes(4, "little"), base)
+            ring.append((point, server))
+    points, owners = np.array(sorted(ring)).T
+    names = np.array([crc32(f"learner-{i}".encode()) for i in range(min(learners, SAMPLE))])
+    counts = np.bincount(owners[np.searchsorted(points, names) % len(points)], minlength=servers)
+    return float(counts.max()) * servers / len(names)
+
+
+def measure(cell: Cell, seconds: float, separate: bool) -> Figures:
+    """One row, once."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        port, redis = stack.enter_context(redis_server(program, folder))
-        served = [stack.enter_context(serving(f"redis://127.0.0.1:{port}/0")) for _ in range(replicas)]
-        names = [f"learner-{i}" for i in range(learners)]
-        with httpx.Client(base_url=served[0].url, timeout=60) as client:
+        place = stack.enter_context(parts.hosts(separate))
+        redis = stack.enter_context(parts.redis_server(place(), folder))
+        keys = folder / "keys" if separate else None
+        key = parts.new_key(keys) if keys else None
+        store = f"redis://{redis.address}/0"
+        served = [
+            stack.enter_context(parts.replica(place(), store, keys)) for _ in range(cell.replicas + cell.idle)
+        ]
+        asked, idle = served[: cell.replicas], served[cell.replicas :]
+        proxy = stack.enter_context(parts.proxy(place(), folder, asked)) if cell.proxied else None
+        names = [f"learner-{i}" for i in range(cell.learners)]
+        with parts.client(asked[0].url, key) as client:
             for name in names:
-                client.put(
-                    f"/v1/learners/{name}", json={"task": "multiclass", "algorithm": "dual-ascent"}
-                ).raise_for_status()
-        plan = folder / "plan.json"
-        plan.write_text(json.dumps({"urls": [one.url for one in served], "names": names, "seconds": seconds}))
-        before = [spent(one.pid) for one in served], spent(redis)
-        command = [sys.executable, str(HERE / "scaling_load.py"), str(plan)]
+                client.put(f"/v1/learners/{name}", json=SPEC).raise_for_status()
+        for one in idle:  # loads it, and follows from now on
+            with parts.client(one.url, key) as client:
+                client.get(f"/v1/learners/{names[0]}").raise_for_status()
+        plan = {
+            "urls": [proxy.url] if proxy else [one.url for one in asked],
+            "names": names,
+            "connections": CONNECTIONS * cell.replicas,
+            "key": key,
+        }
+        file = folder / "plan.json"
+        command = [*place().prefix, sys.executable, str(HERE / "scaling_load.py"), str(file)]
+        file.write_text(json.dumps(plan | {"seconds": WARM}))  # learners are loaded where they live
+        subprocess.run(command, capture_output=True, check=True)
+        file.write_text(json.dumps(plan | {"seconds": seconds}))
+        watched: list[list[Running]] = [asked, idle, [redis], [proxy] if proxy else []]
+        before = [sum(one.spent() for one in group) for group in watched]
         done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-        used = sum(spent(one.pid) for one in served) - sum(before[0])
-        return Cell(
-            replicas,
-            learners,
+        used = [
+            sum(one.spent() for one in group) - start for group, start in zip(watched, before, strict=True)
+        ]
+        return Figures(
             done["rounds"] / done["seconds"],
-            used / done["rounds"],
-            (spent(redis) - before[1]) / done["rounds"],
-            done["processor"] / done["rounds"],
+            *(value / done["rounds"] for value in used),
+            client=done["processor"] / done["rounds"],
         )
-
-
-def spent(pid: int) -> float:
-    """Processor seconds of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
-
-
-@contextmanager
-def redis_server(program: str, folder: Path) -> Iterator[tuple[int, int]]:
-    """A Redis that syncs every write; its port and process id."""
-    port = random.randrange(20_000, 50_000)
-    options = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
-    options += ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
-    process = subprocess.Popen([program, *options], stdout=subprocess.DEVNULL)
-    time.sleep(0.5)
-    try:
-        yield port, process.pid
-    finally:
-        process.terminate()
-        process.wait()
 
 
 if __name__ == "__main__":

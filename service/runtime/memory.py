@@ -27,6 +27,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 OVERHEAD = 16_384  # bytes of an empty learner with all that stands around it
 THREADS = 4
+SAVING = 32  # learners saved at a time at the end: a store has only so many connections
 SHORT = 0.002  # seconds that the loop may be kept busy
 FIRST = 2e-7  # seconds for each feature, before anything was measured
 SURE = 5  # an estimate of so many times `SHORT` is believed against what smaller pieces took
@@ -225,8 +226,14 @@ class Memory:
     async def close(self) -> None:
         """Save what is in memory and wait for all that runs."""
         await stopped(self._listener)
+        gate = asyncio.Semaphore(SAVING)
+
+        async def save(learner: LoadedLearner) -> None:
+            async with gate:
+                await learner.close(least=1)
+
         for learner in self._learners.values():
-            self.spawn(learner.close(least=1))
+            self.spawn(save(learner))
         while self._background:
             for result in await asyncio.gather(*self._background, return_exceptions=True):
                 if isinstance(result, BaseException):
