@@ -40,8 +40,7 @@ def test_the_shell_session_runs(tmp_path):
     assert server.returncode == 0
     created, first, second, last = [json.loads(line) for line in out.stdout.split("\n") if line.strip()]
     assert created["spec"]["algorithm"]
-    assert not first["mistake"]
-    assert second["mistake"]
+    assert (first["version"], second["version"]) == (1, 2)
     assert second["updated"]
     assert last["label"] == "junk"
     assert last["ranking"][0]["contributions"]
