@@ -55,6 +55,14 @@ def dumps(value: Any) -> bytes:
         raise BadRequest(f"this is not JSON: {error}") from error
 
 
+def encode(value: Any) -> bytes:
+    """JSON of plain values that were checked before, several times as fast. NaN becomes null, which the service refuses."""
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise BadRequest(f"this is not JSON: {error}") from error
+
+
 @lru_cache(maxsize=64)
 def _decoder(kind: Hashable) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)

@@ -129,7 +129,11 @@ class Features:
         texts = [_text(field(result.fields, name))[: 16 * self.most_words] for result in results]
         tokens = [words(text)[: self.most_words] for text in texts]
         distinct = forms(self.language, terms, set().union(*tokens))
-        counts = [[sum(map(row.count, alike)) for alike in distinct] for row in tokens]
+        wanted, none = set().union(*distinct), [0] * len(distinct)
+        counts = [
+            none if wanted.isdisjoint(row) else [sum(map(row.count, alike)) for alike in distinct]
+            for row in tokens
+        ]
         lengths = [len(row) for row in tokens]
         mean = sum(lengths) / len(lengths) or 1.0
         idf = [
@@ -142,6 +146,10 @@ class Features:
         )
         for row, tf, length in zip(tokens, counts, lengths, strict=True):
             size.append(1.0 / (1.0 + log1p(length)) if length else 0.0)
+            if tf is none:
+                for column in (bm25, coverage, exact, prefix, phrase):
+                    column.append(0.0)
+                continue
             have = sum(1 for count in tf if count)
             damp = _K1 * (1.0 - _B + _B * length / mean)
             bm25.append(
@@ -150,8 +158,6 @@ class Features:
                     for weight, count in zip(idf, tf, strict=True)
                     if count
                 )
-                if have
-                else 0.0
             )
             coverage.append(have / len(distinct))
             text = " ".join(row) if have == len(distinct) else ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from .. import experiment_requests
+from ..calls import Call, encode
 from ..client import Client
 from ..exceptions import ClientError
 from ..payloads import JSON, Payload
@@ -143,11 +144,16 @@ class Reranker:
         request |= {"features": dict(context)} if context else {}
         request |= {"prediction_id": prediction_id} if prediction_id else {}
         reply = self._within_deadline(
-            lambda: self._client.experiment_predict(self.name, unit, request), fallback
+            lambda: self._client.send(self._call(request if unit is None else {**request, "unit": unit})),
+            fallback,
         )
         if reply is None:
             return fallback
         return self._page(reply, {result.id: result for result in results}, engine)
+
+    def _call(self, request: dict[str, Any]) -> Call[Prediction]:
+        """The call to rank; its numbers are checked, so they are written the fast way: it costs as much as making them."""
+        return replace(experiment_requests.experiment_predict(self.name, None, {}), content=encode(request))
 
     def _page(self, reply: Prediction, results: Mapping[str, Result], engine: list[str]) -> Reranked:
         shown = [entry.key for entry in reply.ranking]
