@@ -193,8 +193,8 @@ class Store(Protocol):
         Ids and outcomes of entries up to version `forget` are forgotten, some at each call: an id that comes again
         later is new. Returns the digest stored at this version: another than the snapshot's own means that two folds
         disagree, and nothing was changed. Diverged if the log has another chain at this version, or ends before. Of a
-        snapshot before the last retraction only the outcomes are kept, unless it is `without` what was retracted. Entries
-        after the oldest kept snapshot stay.
+        snapshot before the last retraction only the outcomes are kept, and it is not compared, unless it is `without` what
+        was retracted. Entries after the oldest kept snapshot stay.
         """
         ...
 

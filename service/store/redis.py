@@ -155,8 +155,6 @@ class RedisStore:
         forget: int = 0,
     ) -> str:
         stored = await load_snapshot(self._pipes, log, snapshot.version)
-        if stored is not None and stored[0] != snapshot.digest:
-            return stored[0]
         upload, number, data = secrets.token_hex(8), 0, memoryview(snapshot.data)
         for start in range(0, 0 if stored else len(data), PART):  # stored: no need to send the data
             name = keys.part(log, upload, number)

@@ -41,10 +41,15 @@ class RunQuery(Protocol):
 
 
 def begin(db: sqlite3.Connection, name: str, snapshot: Snapshot) -> tuple[int, str]:
-    """(number of the upload, "") if the data is wanted; (0, digest) if a snapshot is there at this version."""
+    """(number of the upload, "") if the data is wanted; (0, digest) if a snapshot is there at this version, or not kept."""
     log = check(db, name, snapshot)
-    digest = stored_digest(db, log, snapshot.version)
+    digest = snapshot.digest if is_late(log, snapshot) else stored_digest(db, log, snapshot.version)
     return (0, digest) if digest is not None else (count(db, "upload", 1), "")
+
+
+def is_late(log: Log, snapshot: Snapshot) -> bool:
+    """Whether it may contain what a later entry retracted. Then it is not compared either: who saved it will hear of it."""
+    return snapshot.version < log.retracted and snapshot.without < log.retracted
 
 
 def write_part(db: sqlite3.Connection, upload: int, number: int, data: memoryview) -> None:
@@ -83,13 +88,12 @@ def save(
     log = check(db, name, snapshot)
     if not log.id:
         log = log._replace(id=create_log(db, name))
-    digest = stored_digest(db, log, snapshot.version)
-    if digest not in (None, snapshot.digest):
+    late, digest = is_late(log, snapshot), stored_digest(db, log, snapshot.version)
+    if not late and digest not in (None, snapshot.digest):
         abandon(db, upload[0])
         return str(digest)
     write_outcomes(db, log, outcomes)
     forget_ids(db, log, retention.forget)
-    late = snapshot.version < log.retracted and snapshot.without < log.retracted
     if digest is not None or late:
         abandon(db, upload[0])
         if late:

@@ -92,7 +92,7 @@ class Model:
     def save(self, version, digest, keep, floor, forget):
         if self.closed:
             raise Closed
-        if self.snapshots.get(version, digest) != digest:
+        if version >= self.retracted and self.snapshots.get(version, digest) != digest:
             return self.snapshots[version]
         if version > self.forgotten:
             self.outcomes.setdefault(version, digest.encode())

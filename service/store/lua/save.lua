@@ -32,8 +32,10 @@ if ARGV[5] ~= '' and (at > version or (at >= first - 1 and chain_at(at) ~= ARGV[
   unlink(mine)
   return 'diverged ' .. version
 end
+-- What may contain a retracted entry is not kept, and not compared either: who saved it will hear of the retraction.
+local late = at < retracted and tonumber(ARGV[14]) < retracted
 local other = redis.call('HGET', snapshots, at)
-if other and string.match(other, '^%S+') ~= digest then
+if other and not late and string.match(other, '^%S+') ~= digest then
   unlink(mine)
   return (string.match(other, '^%S+'))
 end
@@ -51,7 +53,6 @@ if upto > forgotten then
   redis.call('HSET', meta, 'forgotten', upto)
 end
 
-local late = at < retracted and tonumber(ARGV[14]) < retracted
 if other or late then
   unlink(mine)
   if late then return digest end
