@@ -1,6 +1,4 @@
-"""The learners in memory: loaded on first use, kept up with what other processes write, the least recently used let go;
-and the processor's time that each gets.
-"""
+"""Learners in memory, kept up with what other processes write, the least used let go; and the time that each gets."""
 
 from __future__ import annotations
 
@@ -347,7 +345,6 @@ async def read_instance(spec: View, instance: View) -> FeatureVector | ItemList:
 def is_long(instance: View) -> bool:
     text, items = instance.get("text"), instance.get("items")
     fields = text.values() if isinstance(text, dict) else (text,)
-    if sum(len(field) for field in fields if isinstance(field, str)) > CHARACTERS:
-        return True
     rows = items.get("rows") if isinstance(items, dict) else items
-    return isinstance(rows, list) and len(rows) > ITEMS
+    characters = sum(len(field) for field in fields if isinstance(field, str))
+    return characters > CHARACTERS or (isinstance(rows, list) and len(rows) > ITEMS)
