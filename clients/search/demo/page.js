@@ -97,9 +97,11 @@ function show(status) {
   at("rounds").textContent = `${status.version}`;
   const hand = status.handover;
   at("evidence").max = hand.needed;
-  at("evidence").value = Math.min(hand.evidence, hand.needed);
-  at("odds").textContent = hand.evidence.toFixed(1);
+  at("evidence").value = Math.min(hand.safety, hand.needed);
+  at("odds").textContent = hand.safety.toFixed(1);
   at("needed").textContent = hand.needed.toFixed(0);
+  const [, second, third] = hand.examination.curve;
+  at("looks").textContent = `place 2 is taken to be looked at ${percent(second)} as often as place 1, place 3 ${percent(third)}`;
   const engine = 1 - hand.drafted - hand.share;
   at("share-engine").style.flexGrow = engine;
   at("share-mixed").style.flexGrow = hand.drafted;
