@@ -16,6 +16,7 @@ from .reference import Ints, Vector, Weights
 
 CLIP = 2.0
 FLAT = 1e-9
+ENOUGH = 20  # events before a value that all of them named counts as a constant
 Flags = NDArray[np.bool_]
 
 
@@ -43,7 +44,7 @@ def scale(
         dense_count = int(np.count_nonzero(dense))
     if dense_count:
         z = np.where(dense, (raw - means) / np.where(dense, spreads, 1.0), z)
-    if bias and events:
+    if bias and events >= ENOUGH:
         z[(counts == events) & ~dense & (np.abs(raw - means) <= FLAT * np.abs(means))] = 0.0
     new = counts == 0.0
     z[new] = np.sign(raw[new])
