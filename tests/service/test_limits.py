@@ -5,6 +5,7 @@ machine however busy.
 """
 
 import asyncio
+import gc
 import time
 
 import pytest
@@ -55,6 +56,7 @@ class Turns:
     """`most`: the longest that the loop's thread has computed between two turns."""
 
     async def __aenter__(self):
+        gc.disable()  # the garbage of a whole test process is none of the service's
         self.most, self._going = 0.0, True
         self._task = asyncio.ensure_future(self._watch())
         await asyncio.sleep(0)
@@ -70,6 +72,7 @@ class Turns:
     async def __aexit__(self, *_):
         self._going = False
         await self._task
+        gc.enable()
 
 
 async def done(call):
