@@ -5,7 +5,7 @@ Of feature j: the count c of events that named it, its mean mu and its sum of sq
     sd = sqrt(m2 / c),  rms = sqrt(mu^2 + sd^2)
     dense   a feature that at least 95 % of the events name, and that varies: 20 c >= 19 n > 0 and sd > 1e-9 |mu|
     z       (v - mu) / sd if dense, else v / rms (the sign of v if rms = 0), taken to [-2, 2]; beside a bias, 0 for the
-            value that all events so far named, once there are 20
+            value that all events so far named, once there are two
     u       dense: z / sqrt(number of dense features); the others: z (with weighting idf: z (1 + log((1 + n) / (1 + c)))),
             divided by their own length
 

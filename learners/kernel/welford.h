@@ -72,7 +72,7 @@ static PyObject *scale_vector(PyObject *module, PyObject *arguments) {
             double spread = sqrt(variance), size = sqrt(mean * mean + variance);
             dense[i] = events && 20.0 * c >= 19.0 * n && spread > 1e-9 * fabs(mean);
             double number = dense[i] ? (v[i] - mean) / spread : v[i] / (size == 0.0 ? 1.0 : size);
-            if (bias && events >= 20 && !dense[i] && c == n && fabs(v[i] - mean) <= 1e-9 * fabs(mean)) number = 0.0;
+            if (bias && events >= 2 && !dense[i] && c == n && fabs(v[i] - mean) <= 1e-9 * fabs(mean)) number = 0.0;
             if (c == 0.0) number = sign_of(v[i]);
             z[i] = number < -2.0 ? -2.0 : number > 2.0 ? 2.0 : number;
             values[i] = idf ? z[i] * (most - logarithms[at[i]]) : z[i];

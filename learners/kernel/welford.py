@@ -16,7 +16,7 @@ from .reference import Ints, Vector, Weights
 
 CLIP = 2.0
 FLAT = 1e-9
-ENOUGH = 20  # events before a value that all of them named counts as a constant
+ENOUGH = 2  # events before a value that all of them named counts as a constant
 Flags = NDArray[np.bool_]
 
 
