@@ -48,8 +48,9 @@ if TYPE_CHECKING or NAME == "numpy":
     from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .products import add_outer, sweep, times
-    from .reference import Features, LookedUp, Table, Weights, loads, matrix, read
+    from .reference import Features, LookedUp, Table, loads, matrix, read
     from .rounds import Rounds
+    from .theta import Weights
     from .trust import pool_round
     from .welford import recount, scale, tally, word_scores
 else:

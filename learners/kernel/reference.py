@@ -1,8 +1,6 @@
-"""The hot round in NumPy: what it computes, to the bit. The native kernel repeats it; where none was built, this one runs.
+"""Instances in the hot round, in NumPy, to the bit. The native kernel repeats it; where none was built, this one runs.
 
     Table    features by name, their counts, and x of an instance: look up, idf, unit length, bias
-    Weights  t = W' x and W <- W - eta x g'
-    ascend   dual ascent with the squared norm, in score space
 
 Sums run from the first to the last, so that a plain loop gives the same bits: over rows of a matrix by `np.add.reduce`,
 over one row by `np.add.accumulate`. No product is left to BLAS, no logarithm to a vector library.
@@ -24,7 +22,6 @@ from .elementary import LOGS, Floats, row_total, total
 Ints = npt.NDArray[np.intp]
 EMPTY: Floats = np.empty(0)
 BIAS = ""  # the name of the constant feature: no other can have it, because empty names are refused
-HIGHEST = float(np.finfo(np.float32).max)  # where weights of float32 stop
 _ONES: Floats = np.ones(4_096)
 _ONES.setflags(write=False)
 
@@ -283,74 +280,3 @@ def _unit(values: Floats, rest: Floats) -> tuple[Floats, Floats]:
     every = every / top
     every /= math.sqrt(total(every * every))
     return every[: len(values)], every[len(values) :]
-
-
-def columns_for(labels: int) -> int:
-    """How many columns a block of `labels` columns takes: the next multiple of a step of at most an eighth."""
-    if labels <= 4:
-        return labels
-    step = max(4, 1 << max(0, labels.bit_length() - 4))
-    return -(-labels // step) * step
-
-
-class Weights:
-    """W of features by labels: t = W' x, W <- W - eta x g'. `single` keeps float32; the arithmetic is float64."""
-
-    def __init__(self, single: bool = False) -> None:
-        self.features = self.labels = 0
-        self.single = single
-        self._theta: npt.NDArray[Any] = np.zeros((0, 0), dtype=np.float32 if single else np.float64)
-
-    @property
-    def theta(self) -> npt.NDArray[Any]:
-        """The weights (features, labels), on the same memory until they grow."""
-        return self._theta[: self.features, : self.labels]
-
-    def grow(self, features: int, labels: int) -> None:
-        """Zero rows and columns for what is new."""
-        if features < self.features or labels < self.labels:
-            raise ValueError("weights only grow")
-        room, width = len(self._theta), columns_for(labels)
-        if features > room:
-            room = max(features, 2 * room, 16)
-        if (room, width) != self._theta.shape:
-            wider = np.zeros((room, width), dtype=self._theta.dtype)
-            wider[: self.features, : self.labels] = self.theta
-            self._theta = wider
-        self.features, self.labels = features, labels
-
-    def shrink(self, features: int, labels: int) -> None:
-        """Take growth back: what leaves is zeroed, so that it can join again."""
-        if features > self.features or labels > self.labels:
-            raise ValueError("weights cannot shrink to more than they have")
-        self._theta[features : self.features] = 0.0
-        self._theta[:, labels : self.labels] = 0.0
-        self.features, self.labels = features, labels
-
-    def scores(self, x: Vector) -> Floats:
-        """t = W' x."""
-        block = self._theta.take(x.rows, axis=0)
-        if self.single:
-            block = block.astype(np.float64)
-        block *= x.values[:, None]
-        return row_total(block)[: self.labels] + 0.0  # a sum that starts from 0 is never -0
-
-    def step(self, x: Vector, g: Floats, eta: float) -> None:
-        """W <- W - eta x g', in the rows of x and the columns in which g is not 0."""
-        columns = g.nonzero()[0]
-        flat = self._theta.reshape(-1)
-        places = (x.rows * self._theta.shape[1])[:, None] + columns
-        moved = flat[places] - np.multiply.outer(x.values, eta * g[columns])
-        flat[places] = np.minimum(np.maximum(moved, -HIGHEST), HIGHEST) if self.single else moved
-
-    def cells(self, x: Vector, g: Floats, cells: Floats | None = None) -> Floats | None:
-        """The cells that a step along g touches; `cells` puts them back. Of float64 only."""
-        place = (x.rows[:, None], g.nonzero()[0])
-        if cells is None:
-            return np.asarray(self.theta[place]).ravel()
-        self.theta[place] = cells.reshape(len(x.rows), -1)
-        return None
-
-    def nbytes(self) -> int:
-        """Bytes of the weights in use."""
-        return self._theta.itemsize * self.features * columns_for(self.labels)

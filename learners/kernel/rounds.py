@@ -17,7 +17,8 @@ import numpy as np
 
 from .ascent import ascend, best
 from .elementary import Floats
-from .reference import EMPTY, Features, LookedUp, Table, Weights
+from .reference import EMPTY, Features, LookedUp, Table
+from .theta import Weights
 
 ROUNDING = 1e-12  # an instance scaled to |x|^2 = 1/2 meets the lemma's condition, wherever its last bit fell
 Sums = tuple[int, float, float, float, bool]

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .elementary import LOGS, Floats, exp, exp_of, log, log_of, total
-from .reference import Ints, Vector, Weights
+from .reference import Ints, Vector
+from .theta import Weights
 
 CLIP = 2.0
 FLAT = 1e-9

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedrank.learners.kernel import adaptive, calibrate, elementary, reference, trust, welford
+from feedrank.learners.kernel import adaptive, calibrate, elementary, reference, theta, trust, welford
 
 native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
 
@@ -133,7 +133,7 @@ def test_the_native_round_refuses_what_would_read_beyond_its_arrays():
 @given(SEEDS, st.integers(1, 5), st.booleans())
 def test_naive_bayes_scores_an_instance_to_the_same_bits(seed, labels, known):
     rng = np.random.default_rng(seed)
-    kept = reference.Weights(), native.Weights()
+    kept = theta.Weights(), native.Weights()
     for weights in kept:
         weights.grow(30, labels)
         weights.theta[:] = np.random.default_rng(seed).exponential(size=(30, labels))
@@ -166,7 +166,7 @@ def test_cells_that_were_kept_can_be_put_back(seed):
     rows, u = instance(rng, 12)
     g = rng.normal(size=5) * rng.integers(0, 2, 5)
     x = reference.Vector(rows, u)
-    for weights in (reference.Weights(), native.Weights()):
+    for weights in (theta.Weights(), native.Weights()):
         weights.grow(12, 5)
         weights.theta[:] = rng.normal(size=(12, 5))
         before = weights.theta.copy()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedrank.learners.kernel import ascent, elementary, products, reference
+from feedrank.learners.kernel import ascent, elementary, products, reference, theta
 
 native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
 
@@ -121,7 +121,7 @@ def test_outer_products_and_inverses_have_the_same_bits_and_are_symmetric():
 )
 def test_a_stream_leaves_the_same_bits_in_both(events, idf, unit, bias, single, update):
     tables = reference.Table(idf, unit, bias), native.Table(idf, unit, bias)
-    weights = reference.Weights(single), native.Weights(single)
+    weights = theta.Weights(single), native.Weights(single)
     labels = 1
     for features, label, several in events:
         labels = max(labels, label + 1)
@@ -166,8 +166,8 @@ def test_the_sums_of_long_vectors_run_from_the_first_to_the_last_in_both():
         values = rng.standard_normal(features) * 10.0 ** rng.integers(-12, 12, features)
         W = rng.standard_normal((features, labels))
         scores = []
-        for kind in (reference, native):
-            table, weights = kind.Table(unit=True), kind.Weights()
+        for kind, weights in ((reference, theta.Weights()), (native, native.Weights())):
+            table = kind.Table(unit=True)
             x = table.join(table.look(kind.Features(names, values)))
             weights.grow(len(table), labels)
             weights.theta[:] = W

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from test_kernel_bits import FEATURES, as_reference, bits
 
 from feedrank.learners import build, dump, kernel
-from feedrank.learners.kernel import reference, rounds
+from feedrank.learners.kernel import reference, rounds, theta
 
 SPECS = [
     {"algorithm": "predtron"},
@@ -49,7 +49,7 @@ def test_both_kernels_do_the_same_rounds(update, idf, single, events):
     native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
     names, labels = list("abcd"), 4
     tables = reference.Table(idf, idf, True), native.Table(idf, idf, True)
-    weights = reference.Weights(single), native.Weights(single)
+    weights = theta.Weights(single), native.Weights(single)
     both = (
         rounds.Rounds(tables[0], weights[0], update, 0.7, 0.9, 0.3),
         native.Rounds(tables[1], weights[1], update, 0.7, 0.9, 0.3),

@@ -1,0 +1,75 @@
+"""The weights of the hot round in NumPy, to the bit: t = W' x and W <- W - eta x g'."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..growth import columns_for
+from .elementary import Floats, row_total
+from .reference import Vector
+
+HIGHEST = float(np.finfo(np.float32).max)  # where weights of float32 stop
+
+
+class Weights:
+    """W of features by labels: t = W' x, W <- W - eta x g'. `single` keeps float32; the arithmetic is float64."""
+
+    def __init__(self, single: bool = False) -> None:
+        self.features = self.labels = 0
+        self.single = single
+        self._theta: npt.NDArray[Any] = np.zeros((0, 0), dtype=np.float32 if single else np.float64)
+
+    @property
+    def theta(self) -> npt.NDArray[Any]:
+        """The weights (features, labels), on the same memory until they grow."""
+        return self._theta[: self.features, : self.labels]
+
+    def grow(self, features: int, labels: int) -> None:
+        """Zero rows and columns for what is new."""
+        if features < self.features or labels < self.labels:
+            raise ValueError("weights only grow")
+        room, width = len(self._theta), columns_for(labels)
+        if features > room:
+            room = max(features, 2 * room, 16)
+        if (room, width) != self._theta.shape:
+            wider = np.zeros((room, width), dtype=self._theta.dtype)
+            wider[: self.features, : self.labels] = self.theta
+            self._theta = wider
+        self.features, self.labels = features, labels
+
+    def shrink(self, features: int, labels: int) -> None:
+        """Take growth back: what leaves is zeroed, so that it can join again."""
+        if features > self.features or labels > self.labels:
+            raise ValueError("weights cannot shrink to more than they have")
+        self._theta[features : self.features] = 0.0
+        self._theta[:, labels : self.labels] = 0.0
+        self.features, self.labels = features, labels
+
+    def scores(self, x: Vector) -> Floats:
+        """t = W' x."""
+        block = self._theta.take(x.rows, axis=0)
+        if self.single:
+            block = block.astype(np.float64)
+        block *= x.values[:, None]
+        return row_total(block)[: self.labels] + 0.0  # a sum that starts from 0 is never -0
+
+    def step(self, x: Vector, g: Floats, eta: float) -> None:
+        """W <- W - eta x g', in the rows of x and the columns in which g is not 0."""
+        columns = g.nonzero()[0]
+        flat = self._theta.reshape(-1)
+        places = (x.rows * self._theta.shape[1])[:, None] + columns
+        moved = flat[places] - np.multiply.outer(x.values, eta * g[columns])
+        flat[places] = np.minimum(np.maximum(moved, -HIGHEST), HIGHEST) if self.single else moved
+
+    def cells(self, x: Vector, g: Floats, cells: Floats | None = None) -> Floats | None:
+        """The cells that a step along g touches; `cells` puts them back. Of float64 only."""
+        place = (x.rows[:, None], g.nonzero()[0])
+        if cells is None:
+            return np.asarray(self.theta[place]).ravel()
+        self.theta[place] = cells.reshape(len(x.rows), -1)
+        return None
+
+    def nbytes(self) -> int:
+        """Bytes of the weights in use."""
+        return self._theta.itemsize * self.features * columns_for(self.labels)
