@@ -172,7 +172,7 @@ class Handover:
             "evidence": self.value,
             "safety": self.safety,
             "balance": self.balance,
-            "needed": 1 / self.alpha,
+            "needed": round(1 / self.alpha, 6),
             "pages": self.pages,
             "proved": self.proved,
             "restarts": self.restarts,
