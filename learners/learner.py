@@ -173,12 +173,13 @@ class Learner:
         loss, updated, sums = planned
         after, outcome = self.progress.after(loss), Outcome(loss, loss > 0, updated)
         after.updates += updated
+        version = self.version + 1
         self._last = None
         fused.commit()
-        # Nothing is called any more, so that nothing can fail.
+        # Nothing is called or made any more, so that nothing can fail.
         fused.surrogate.sums = sums
         self.progress = after
-        self.version += 1
+        self.version = version
         return outcome
 
     def _round(
@@ -198,11 +199,12 @@ class Learner:
         self.transform.count(x, self.features)
         # Ready before the step: behind it nothing is asked for any more.
         after, outcome = self.progress.after(loss), Outcome(loss, loss > 0, False, served_loss)
+        version = self.version + 1
         if lesson.teaches:
             outcome.updated = self.model.learn(x, decision, lesson.y, lesson.look.x, lesson.clicked, weight)
         after.updates += outcome.updated
         self.progress = after
-        self.version += 1
+        self.version = version
         return outcome
 
     def _rewind(self, mark: tuple[Any, int, int, int]) -> None:
