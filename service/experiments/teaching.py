@@ -30,11 +30,15 @@ class Teaching:
             if event.get("truth") and "record" in event:
                 for name, lesson in records.lessons(live, version, event):
                     lessons.setdefault(name, []).append((index, lesson))
+        # All arms are waited for, also if one fails: none is left half taught behind the reply.
         done = await asyncio.gather(
-            *(self._teach(name, [one for _, one in own]) for name, own in lessons.items())
+            *(self._teach(name, [one for _, one in own]) for name, own in lessons.items()),
+            return_exceptions=True,
         )
         taught: list[dict[str, JSON]] = [{} for _ in events]
         for (name, own), replies in zip(lessons.items(), done, strict=True):
+            if isinstance(replies, BaseException):
+                raise replies
             for (index, _), reply in zip(own, replies, strict=True):
                 taught[index][name] = reply
         return taught
