@@ -47,7 +47,6 @@ class Saveable(Protocol):
     title: str
     chain: str
     saved: int
-    newest: int
     without: int
     order: asyncio.Lock
     worker: Runner
@@ -56,7 +55,7 @@ class Saveable(Protocol):
 
     @property
     def state(self) -> FoldState: ...
-    async def diverged(self, why: object) -> None: ...
+    async def diverged(self, why: object) -> int: ...
     async def forward(self, to: int) -> None: ...
 
 
@@ -103,8 +102,7 @@ class Saver:
             why = error
         if digest != snapshot.digest:
             async with follower.order:
-                await follower.diverged(why)
-                await follower.forward(follower.newest)
+                await follower.forward(await follower.diverged(why))
             return
         self._counts.snapshots += 1
         follower.saved = max(follower.saved, version)

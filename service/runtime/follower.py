@@ -3,8 +3,7 @@
     advance     apply the log up to a version, each entry once, in order
     retraction  fold again without the retracted entry (see rebuilding.py)
     checkpoint  save the state and the outcomes up to it; a replica that disagrees at the same version folds again
-    accident    what is no refusal of the state (memory, a lost connection, a cancelled call) drops the state: it is folded
-                again from the log, and whoever asked gets 503
+    accident    what is no refusal of the state (memory, a lost connection) drops it: it is folded again, and 503 is replied
 
 Entries that are retracted are skipped when they are read. That is sound because a retraction drops every snapshot that
 contains the retracted entry: what is folded from a snapshot never has to give an entry back.
@@ -65,8 +64,9 @@ class Follower(Generic[S, E]):
         self.base = self.without = 0
         self.pending: dict[int, Pending[E]] = {}  # by version
         self.outcomes: dict[int, JSON] = {}
-        # Retractions that the state does not honour yet -> what they retract.
-        self.unsettled: dict[int, int] = {}
+        self.unsettled: dict[
+            int, int
+        ] = {}  # retractions that the state does not honour yet -> what they retract
         self.order = asyncio.Lock()
         self.settled: set[int] = set()  # retractions still to come whose entries were never applied
         self._horizon: int | None = None
@@ -99,8 +99,8 @@ class Follower(Generic[S, E]):
             self._loading = asyncio.create_task(self.advance(0))
         await asyncio.shield(self._loading)
 
-    async def _load(self, before: int | None = None) -> None:
-        """Start from the newest snapshot that can be read (before a version), or from nothing."""
+    async def _load(self, before: int | None = None) -> int:
+        """Start from the newest snapshot that can be read (before a version), or from nothing; the log's last version."""
         head = await self._store.head(self.log)
         if head.closed:
             raise NotFound(f"there is no {self.title}")
@@ -113,7 +113,7 @@ class Follower(Generic[S, E]):
             if head.floor > version + 1:
                 break
             if (before is None or version < before) and await self._restore(version):
-                return
+                return head.version
         if head.floor > 1:
             if before is not None:
                 raise Trimmed
@@ -121,6 +121,7 @@ class Follower(Generic[S, E]):
                 f"no snapshot of {self.title} can be read and its log starts at version {head.floor}"
             )
         self.state, self.chain, self.saved, self.base = self.recipe.fresh(), "", 0, 0
+        return head.version
 
     async def _restore(self, version: int) -> bool:
         """Take up the snapshot at this version; False if it cannot be read."""
@@ -164,26 +165,25 @@ class Follower(Generic[S, E]):
         loading = not self.loaded
         if loading:
             await self._load()
-        # Whoever loads was registered before it read how far the log goes: what it heard meanwhile is in `newest`.
+        # Whoever loads was registered before it read how far the log goes: `newest` is what it heard meanwhile.
         while self.version < (self.newest if loading else to):
             try:
-                await self._step(self.version + 1)
+                await self._step(self.version + 1, to)
             except Trimmed:
                 await self._skip_ahead()
             except Diverged as error:
-                await self.diverged(error)
-                to = min(to, self.newest)
+                to = min(to, await self.diverged(error))
             except Damaged as error:
                 self._counts.faults[self.log] = f"the log of {self.title} is damaged: {error}"
                 raise StoreUnavailable(self._counts.faults[self.log]) from None
             self._signal()
         self.loaded = True
 
-    async def _step(self, version: int) -> None:
-        """Take in the next entry, or read some."""
+    async def _step(self, version: int, to: int) -> None:
+        """Take in the next entry, or read some; `to` must be there."""
         entry = self.pending.pop(version, None)
         if entry is None:
-            await self._read()
+            await self._read(to)
             return
         if self.chain and entry.previous and entry.previous != self.chain:
             raise Diverged(self.log, version - 1, version)
@@ -199,29 +199,33 @@ class Follower(Generic[S, E]):
             if self._saves and version % self.every == 0:
                 await self.saver.checkpoint(self)
 
-    async def diverged(self, why: object) -> None:
-        """The log has another history than this state: say so, and fold it from the log as it is. Needs `order`."""
+    async def diverged(self, why: object) -> int:
+        """The log has another history than this state: say so, and start from it as it is; its end. Needs `order`."""
         before = self.version
         self._counts.divergences += 1
         log.error("%s dropped its state: %s", self.title, why)
         self.drop()
         self.newest = 0
-        await self._load()
-        if self.newest < before:
+        end = await self._load()
+        if end < before:
             self._counts.faults[self.log] = (
-                f"the log of {self.title} went back from version {before} to {self.newest}: was the store restored, "
+                f"the log of {self.title} went back from version {before} to {end}: was the store restored, "
                 "flushed or failed over? Start again to accept it"
             )
             log.error(self._counts.faults[self.log])
+        return end
 
     def _signal(self) -> None:
         self._moved.set()
         self._moved = asyncio.Event()
 
-    async def _read(self) -> None:
+    async def _read(self, to: int) -> None:
         entries = await self._store.read(self.log, self.version, PAGE, self.chain or None)
         if not entries:
-            raise await self.lacking(f"the log of {self.title} ends before version {self.newest}")
+            self.newest = self.version  # what was heard of beyond it is of a history that is gone
+            if self.version < to:
+                raise await self.lacking(f"the log of {self.title} ends before version {to}")
+            return
         if (first := entries[0].version) != self.version + 1:
             raise StoreUnavailable(f"the log of {self.title} jumps from version {self.version} to {first}")
         large = sum(len(entry.body) for entry in entries) > LARGE
@@ -298,9 +302,7 @@ class Follower(Generic[S, E]):
         # What was saved wins: after a restart, what is in memory was folded without events that were retracted since.
         saved = await self._store.outcome(self.log, version)
         outcome: JSON | None = self.outcomes.get(version) if saved is None else orjson.loads(saved)
-        if outcome is None:
-            outcome = await first_outcome(self, version)
-        return outcome
+        return await first_outcome(self, version) if outcome is None else outcome
 
     async def lacking(self, what: str) -> ServiceError:
         """Why something is not in the store: the log was dropped, or it should be there."""

@@ -298,8 +298,7 @@ class Writer:
             try:
                 return await self._store.append(learner.log, drafts, learner.position)
             except Diverged as error:
-                await learner.diverged(error)
-                await learner.forward(learner.newest)
+                await learner.forward(await learner.diverged(error))
                 return await self._store.append(learner.log, drafts, learner.position)
         except Clash as clash:
             raise Conflict(f"{which.format(clash.index)}its id was seen before with another truth") from None

@@ -338,3 +338,33 @@ def test_the_last_switch_of_an_alias_is_the_one_that_counts(replicas):
         await asyncio.gather(*asks)
 
     replicas(body)
+
+
+def test_a_version_heard_of_in_a_history_that_is_gone_is_not_waited_for(own_redis, replicas):
+    server = redis.Redis.from_url(own_redis.url)
+
+    async def body(one, _):
+        await one.create("a", SPEC)
+        for i in range(6):
+            if i == 3:
+                copy = {key: server.dump(key) for key in server.keys("*")}
+            await one.feedback("a", event(i))
+        async with one._memory.use("a") as learner:
+            server.flushall()
+            for key, value in copy.items():
+                server.restore(key, 0, value)
+            real = learner._store.head
+
+            async def head(log):
+                learner.newest = 6  # told late, at the worst moment
+                return await real(log)
+
+            learner._store.head = head
+            try:
+                assert (await one.feedback("a", event(3)))["version"] == 4
+            finally:
+                del learner._store.head
+            assert one._memory.lag == 0
+        assert await one.export("a") == fold(4)
+
+    replicas(body, url=own_redis.url)
