@@ -72,14 +72,20 @@ class Catalogue:
         self._doubtful.pop(name, None)
         self._asked.pop(name, None)
 
-    def invalidate_all(self) -> None:
-        """Read all names anew if the store answers: some may have changed."""
-        self._doubtful |= self._cache
-        self.live.clear()
-        self._cache.clear()
-        self._asked.clear()
+    def invalidate(self, *names: str) -> None:
+        """Read names anew if the store answers: they may have changed. What is known answers while the store is away."""
+        for name in names:
+            stored = self._cache.get(name) or self._doubtful.get(name)
+            self.forget(name)
+            if stored is not None:
+                self._doubtful[name] = stored
         while len(self._doubtful) > CACHED:
             self._doubtful.popitem(last=False)
+
+    def invalidate_all(self) -> None:
+        """The same for every name."""
+        self.invalidate(*self._cache)
+        self._asked.clear()
 
     async def _get(self, name: str) -> Stored | None:
         if name in self._cache:
@@ -94,6 +100,7 @@ class Catalogue:
         stored = None if document is None else (orjson.loads(document.value), document.revision)
         if self._asked.get(name) is question:
             del self._asked[name]
+            self._doubtful.pop(name, None)
             if stored is not None:
                 self._keep(name, stored)
         return stored

@@ -153,7 +153,7 @@ class Memory:
             elif kind == "document":
                 what, _, which = name.partition("/")
                 if what == KIND:
-                    self._catalogue.forget(which)
+                    self._catalogue.invalidate(which)
             elif kind == "lost":
                 self._catalogue.invalidate_all()
                 self.spawn(self._look_again())
@@ -218,8 +218,7 @@ class Memory:
         try:
             await self._store.read(learner.log, learner.version, 1, learner.chain or None)
         except Diverged as error:
-            await learner.diverged(error)
-            await learner.forward(learner.newest)
+            await learner.forward(await learner.diverged(error))
 
     async def close(self) -> None:
         """Save what is in memory and wait for all that runs."""
