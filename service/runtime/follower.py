@@ -64,9 +64,7 @@ class Follower(Generic[S, E]):
         self.base = self.without = 0
         self.pending: dict[int, Pending[E]] = {}  # by version
         self.outcomes: dict[int, JSON] = {}
-        self.unsettled: dict[
-            int, int
-        ] = {}  # retractions that the state does not honour yet -> what they retract
+        self.unsettled: dict[int, int] = {}  # retractions not honoured yet -> what they retract
         self.order = asyncio.Lock()
         self.settled: set[int] = set()  # retractions still to come whose entries were never applied
         self._horizon: int | None = None
