@@ -57,7 +57,7 @@ class Learner:
         self.transform = Transform(spec)
         self.features = self.transform.table()
         self.labels = Names()
-        self.costs: dict[tuple[int, ...], registry.Cost] = {}  # see costs.py
+        self.costs: dict[tuple[int, ...], registry.Cost] = {}  # see reading.py
         self._last: Last | None = None
         self._counted: X | None = None
         self._costs: dict[str, float] | None = spec.get("weights", spec.get("reject_costs"))
@@ -146,8 +146,8 @@ class Learner:
         times in the update; it is one round all the same.
         """
         times = reading.weight(weight)
-        if self._fused is not None and served is None:
-            short = self._short_round(self._fused, instance, truth, times)
+        if self._fused is not None:
+            short = self._short_round(self._fused, instance, truth, served, times)
             if short is not None:
                 return short
         parsed = self._read(instance)
@@ -161,7 +161,9 @@ class Learner:
             self._rewind(mark)
             raise
 
-    def _short_round(self, fused: Fused, instance: Any, truth: Any, weight: float) -> Outcome | None:
+    def _short_round(
+        self, fused: Fused, instance: Any, truth: Any, served: Mapping[str, Any] | None, weight: float
+    ) -> Outcome | None:
         """One round in the kernel, on a label that has joined; None leaves it to the pieces. They give the same bits."""
         if type(truth) is not dict or len(truth) != 1:
             return None
@@ -171,7 +173,9 @@ class Learner:
         if planned is None:
             return None
         loss, updated, sums = planned
-        after, outcome = self.progress.after(loss), Outcome(loss, loss > 0, updated)
+        seen = None if served is None else self._seen(served)
+        served_loss = None if seen is None else float(self.model.loss(seen, y))
+        after, outcome = self.progress.after(loss), Outcome(loss, loss > 0, updated, served_loss)
         after.updates += updated
         version = self.version + 1
         self._last = None
@@ -223,9 +227,12 @@ class Learner:
         self._join(truth.grades)
         if not len(self.labels) and not self.model.learns_unlabelled:
             return Lesson(Look(*self._x(parsed), NOTHING), teaches=False)
-        index, decision = self.labels.index, self.form.decision
-        seen = None if served is None else decision.sigma(served, index, self.spec.get("loss") == "reject")
-        return Lesson(self._look(parsed), decision.encode(truth, index), seen)
+        seen = None if served is None else self._seen(served)
+        return Lesson(self._look(parsed), self.form.decision.encode(truth, self.labels.index), seen)
+
+    def _seen(self, served: Mapping[str, Any]) -> Any:
+        """The decision that the user saw; None if it abstained and the loss has no REJECT."""
+        return self.form.decision.sigma(served, self.labels.index, self.spec.get("loss") == "reject")
 
     def _read(self, instance: Any) -> FeatureVector | ItemList:
         last = self._last

@@ -24,11 +24,12 @@ SPECS = [
 EVENTS = st.lists(
     st.tuples(FEATURES, st.sampled_from("abcd"), st.sampled_from([1.0, 1.0, 2.5]), st.booleans()), max_size=25
 )
+SERVED = st.sampled_from([None, {"label": None}, *({"label": name} for name in "abz")])
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from(SPECS), EVENTS)
-def test_a_whole_round_has_the_bits_of_its_pieces(spec, events):
+@given(st.sampled_from(SPECS), EVENTS, st.data())
+def test_a_whole_round_has_the_bits_of_its_pieces(spec, events, data):
     whole, pieces = build({"task": "multiclass", **spec}), build({"task": "multiclass", **spec})
     assert whole._fused is not None
     pieces._fused = None
@@ -38,9 +39,9 @@ def test_a_whole_round_has_the_bits_of_its_pieces(spec, events):
             one, other = whole.predict(instance, top=3), pieces.predict(instance, top=3)
             assert one == other
             assert whole.predict(instance, min_margin=0.5) == pieces.predict(instance, min_margin=0.5)
-        assert whole.learn(instance, {"label": label}, weight=weight) == pieces.learn(
-            instance, {"label": label}, weight=weight
-        )
+        how = {"weight": weight, "served": data.draw(SERVED)}
+        one, other = (each.learn(instance, {"label": label}, **how) for each in (whole, pieces))
+        assert one == other
         assert whole.certificate == pieces.certificate
     assert dump(whole) == dump(pieces)
 
