@@ -199,6 +199,7 @@ class Model(ABC):
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         """Take the state back, bit for bit."""
 
+    @property
     def examples(self) -> int:
         """How many vectors are stored, where scores are sums over stored vectors."""
         return 0
@@ -317,8 +318,9 @@ class FirstOrder(Model):
     def certificate(self) -> dict[str, Any]:
         return self.surrogate.certificate()
 
+    @property
     def examples(self) -> int:
-        return self.weights.examples()
+        return self.weights.examples
 
     def arrays(self) -> Arrays:
         return self.weights.arrays()

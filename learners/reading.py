@@ -1,19 +1,31 @@
-"""One reader of instances and truths: the JSON of the contract, checked against a full spec.
+"""An event before it is accepted: one reader of instances and truths, and what the event will cost.
 
 What is accepted depends on the spec and the input alone, so that all replicas agree; everyone asks here.
+
+The estimates of the algorithms (`registry.Cost`) are upper ends of what was measured (docs/security.md), so that what is
+refused is long for sure, and what is accepted is at most some times as long as it says.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from . import forms, instances, registry
 from .errors import TruthError
 from .instances import FeatureVector, ItemList
+from .registry import Cost, Size
 from .truths import Truth
 
-HEAVIEST = 1000.0
+if TYPE_CHECKING:
+    from .learner import Learner
 
-__all__ = ["event", "instance", "truth", "weight"]
+HEAVIEST = 1000.0
+# What the judgement of one click takes: something, and something an item.
+CLICK, CLICKED_ITEM = 1e-4, 1.5e-7
+KEPT = 512  # estimates that a learner keeps: events are much alike, and each is asked about several times
+
+__all__ = ["Cost", "cost", "cost_of_labels", "cost_of_size", "event", "instance", "truth", "weight"]
 
 
 def instance(spec: Mapping[str, Any], value: Any) -> FeatureVector | ItemList:
@@ -40,3 +52,38 @@ def weight(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= HEAVIEST:
         raise TruthError(f"must be a number above 0 and at most {HEAVIEST:g}", "/weight")
     return float(value)
+
+
+def cost(
+    learner: Learner, parsed: FeatureVector | ItemList, labels: Iterable[str] = (), clicks: int = 0
+) -> Cost:
+    """One event on this instance whose truth names these labels or has so many clicks; a prediction costs no more."""
+    if isinstance(parsed, ItemList):
+        return cost_of_size(learner, len(parsed.ids), len(parsed.names), labels, clicks)
+    return cost_of_size(learner, 0, len(parsed), labels, clicks)
+
+
+def cost_of_size(
+    learner: Learner, items: int, features: int, labels: Iterable[str] = (), clicks: int = 0
+) -> Cost:
+    """The same of an instance that is not read yet."""
+    joined = learner.labels.index
+    fresh = 0 if learner.form.items else sum([name not in joined for name in labels])
+    size = (len(joined) + fresh, items, features, len(learner.features), learner.model.examples)
+    cost = learner.costs.get(size)
+    if cost is None:
+        if len(learner.costs) >= KEPT:
+            learner.costs.clear()
+        cost = learner.costs[size] = registry.algorithm(learner.spec["algorithm"]).cost(
+            learner.spec, Size(*size)
+        )
+    if learner.spec.get("examination") is None:
+        return cost
+    # With propensities every click is a judgement of its own.
+    return Cost(cost.seconds + clicks * (CLICK + CLICKED_ITEM * items), cost.bytes)
+
+
+def cost_of_labels(learner: Learner) -> Cost:
+    """The least that an event of a fresh learner costs: what its spec alone shows."""
+    size = Size(len(learner.labels), 0 if not learner.form.items else 1, 1)
+    return registry.algorithm(learner.spec["algorithm"]).cost(learner.spec, size)

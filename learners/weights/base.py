@@ -15,6 +15,9 @@ Counters = dict[str, Any]
 class Weights(ABC):
     """theta and W = link(theta), rows for features, columns for labels (one column for lists)."""
 
+    # How many vectors are stored, where scores are sums over stored vectors.
+    examples = 0
+
     @abstractmethod
     def grow(self, features: int, labels: int) -> None:
         """Make room: new rows and columns weigh as if they had always been there and never been updated."""
@@ -44,10 +47,6 @@ class Weights(ABC):
 
         None where a score is not a sum over features.
         """
-
-    def examples(self) -> int:
-        """How many vectors are stored, where scores are sums over stored vectors."""
-        return 0
 
     @abstractmethod
     def arrays(self) -> Arrays:

@@ -36,7 +36,7 @@ class KernelExpansion(Weights):
         self.budget = budget
         self.features = 0
         self.labels = 0
-        self.rows = 0  # stored vectors
+        self.examples = 0  # stored vectors
         self.cells = 0  # stored numbers in them
         self.sizes: list[int] = []  # vectors of each example, the oldest first
         self.alpha: Floats = np.zeros((0, 0))
@@ -64,8 +64,8 @@ class KernelExpansion(Weights):
         """t = sum_i alpha_i k(x_i, x)."""
         K = self._kernel(x)
         if isinstance(x, Matrix):
-            return times(self.alpha[: self.rows, 0], K)  # type: ignore[no-any-return]
-        return times(K, self.alpha[: self.rows])[: self.labels]  # type: ignore[no-any-return]
+            return times(self.alpha[: self.examples, 0], K)  # type: ignore[no-any-return]
+        return times(K, self.alpha[: self.examples])[: self.labels]  # type: ignore[no-any-return]
 
     def _kernel(self, x: X) -> Floats:
         """k(x_i, x) of every stored vector; (vectors, items) for a list."""
@@ -75,8 +75,8 @@ class KernelExpansion(Weights):
         columns = place[self.columns[: self.cells]]
         met = columns >= 0
         counts = np.concatenate(([0], np.cumsum(met)))
-        starts = counts[self.starts[: self.rows + 1]]
-        shape = (self.rows, len(x.rows))
+        starts = counts[self.starts[: self.examples + 1]]
+        shape = (self.examples, len(x.rows))
         stored = sparse.csr_array((self.values[: self.cells][met], columns[met], starts), shape=shape)
         inner: Any = stored @ x.values.T  # SciPy's sparse loops run from the first to the last
         if sparse.issparse(inner):
@@ -85,7 +85,7 @@ class KernelExpansion(Weights):
             return inner  # type: ignore[no-any-return]
         if self.kind == "polynomial":
             return _whole_power(1.0 + inner, self.degree)
-        squares = self.squares[: self.rows]
+        squares = self.squares[: self.examples]
         if isinstance(x, Matrix):
             distances = squares[:, None] + x.squared_norms() - 2.0 * inner
         else:
@@ -115,19 +115,19 @@ class KernelExpansion(Weights):
             counts, columns, values = np.array([len(x.rows)]), x.rows, x.values
             alpha = -eta * g[None, :]
             squares = np.array([x.squared_norm()])
-        rows, cells = self.rows + len(alpha), self.cells + len(values)
+        rows, cells = self.examples + len(alpha), self.cells + len(values)
         self.alpha = grown(self.alpha, rows)
-        self.alpha[self.rows : rows] = 0.0  # an event that failed may have left something there
-        self.alpha[self.rows : rows, : alpha.shape[1]] = alpha
+        self.alpha[self.examples : rows] = 0.0  # an event that failed may have left something there
+        self.alpha[self.examples : rows, : alpha.shape[1]] = alpha
         self.squares = grown(self.squares, rows)
-        self.squares[self.rows : rows] = squares
+        self.squares[self.examples : rows] = squares
         self.starts = grown(self.starts, rows + 1)
-        self.starts[self.rows + 1 : rows + 1] = self.cells + np.cumsum(counts)
+        self.starts[self.examples + 1 : rows + 1] = self.cells + np.cumsum(counts)
         self.columns, self.values = grown(self.columns, cells), grown(self.values, cells)
         self.columns[self.cells : cells] = columns
         self.values[self.cells : cells] = values
         self.sizes.append(len(alpha))
-        self.rows, self.cells = rows, cells
+        self.examples, self.cells = rows, cells
         if self.budget is not None and len(self.sizes) > self.budget:
             self._forget()
 
@@ -136,13 +136,16 @@ class KernelExpansion(Weights):
         size = self.sizes[0]
         cells = int(self.starts[size])
         self.sizes = self.sizes[1:]
-        self.alpha, self.squares = self.alpha[size : self.rows].copy(), self.squares[size : self.rows].copy()
-        self.starts = self.starts[size : self.rows + 1] - cells
+        self.alpha, self.squares = (
+            self.alpha[size : self.examples].copy(),
+            self.squares[size : self.examples].copy(),
+        )
+        self.starts = self.starts[size : self.examples + 1] - cells
         self.columns, self.values = (
             self.columns[cells : self.cells].copy(),
             self.values[cells : self.cells].copy(),
         )
-        self.rows, self.cells = self.rows - size, self.cells - cells
+        self.examples, self.cells = self.examples - size, self.cells - cells
 
     def contributions(self, x: X) -> None:
         """A score here is not a sum over features."""
@@ -150,16 +153,13 @@ class KernelExpansion(Weights):
     def arrays(self) -> Arrays:
         """The stored examples."""
         return {
-            "alpha": self.alpha[: self.rows, : self.labels],
-            "squares": self.squares[: self.rows],
+            "alpha": self.alpha[: self.examples, : self.labels],
+            "squares": self.squares[: self.examples],
             "sizes": np.array(self.sizes, dtype=np.intp),
-            "starts": self.starts[: self.rows + 1],
+            "starts": self.starts[: self.examples + 1],
             "columns": self.columns[: self.cells],
             "values": self.values[: self.cells],
         }
-
-    def examples(self) -> int:
-        return self.rows
 
     def counters(self) -> Counters:
         """How many features there are: not all need be stored."""
@@ -181,7 +181,7 @@ class KernelExpansion(Weights):
         self.sizes = arrays["sizes"].tolist()
         self.squares, self.starts = arrays["squares"], arrays["starts"]
         self.columns, self.values = arrays["columns"], arrays["values"]
-        self.rows, self.cells = len(alpha), len(self.values)
+        self.examples, self.cells = len(alpha), len(self.values)
 
     def nbytes(self) -> int:
         """Bytes of the stored examples."""

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from heapq import nlargest
 
 from feedrank import learners
-from feedrank.learners import costs
+from feedrank.learners import reading
 from feedrank.learners.errors import SnapshotError
 from feedrank.learners.strongest import strongest
 from feedrank.service.contract.faults import Conflict, Gone, StorageFull, StoreUnavailable, Unprocessable
@@ -85,7 +85,7 @@ class Host:
         with ErrorScope():
             built = learners.build(spec)
             full = built.spec
-            affordable(costs.of_labels(built), self.settings)
+            affordable(reading.cost_of_labels(built), self.settings)
         if len(full.get("labels", ())) > self.settings.max_labels:
             raise Unprocessable.at("/labels", f"at most {self.settings.max_labels} labels a learner")
         entry, fresh = await self._catalogue.create(name, full)

@@ -20,7 +20,7 @@ from typing import Generic, NamedTuple, TypeVar
 import orjson
 
 from feedrank import learners
-from feedrank.learners import costs, truths
+from feedrank.learners import reading, truths
 from feedrank.learners.errors import InputError, SnapshotError
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.learners.learner import Learner
@@ -110,14 +110,14 @@ class LearnerState:
         self.labels = labels or {}
         self._weigh()
 
-    def cost(self, event: Event) -> costs.Cost:
+    def cost(self, event: Event) -> reading.Cost:
         """The estimate of the core, of an event that was read just now or one out of the log."""
         labels, clicks = (truths.named(event.truth), truths.clicks(event.truth)) if event.truth else ((), 0)
         if event.parsed is not None:
-            return costs.of(self.learner, event.parsed, labels, clicks)
+            return reading.cost(self.learner, event.parsed, labels, clicks)
         items = (event.instance or {}).get("items", ())
         count = len(items["ids"]) if isinstance(items, Mapping) else len(items)
-        return costs.of_size(self.learner, count, -(-event.size // max(1, count)), labels, clicks)
+        return reading.cost_of_size(self.learner, count, -(-event.size // max(1, count)), labels, clicks)
 
     def seconds(self, event: Event) -> float:
         """See `FoldState`."""
@@ -138,7 +138,7 @@ class LearnerState:
         on every replica alike: a log that can be written must be one that can be folded.
         """
         learner = self.learner
-        features, names = len(learner.features), len(learner.labels)
+        features, names = len(learner.features), len(learner.labels.names)
         try:
             done = learner.learn(
                 event.instance if event.parsed is None else event.parsed,
@@ -160,8 +160,8 @@ class LearnerState:
                 counts = self.labels.setdefault(name, [0, 0])
                 counts[0] += 1
                 counts[1] += done.mistake
-        if len(learner.features) > features or len(learner.labels) > names:
-            self.nbytes -= self.growth(features - len(learner.features), names - len(learner.labels))
+        if len(learner.features) > features or len(learner.labels.names) > names:
+            self.nbytes -= self.growth(features - len(learner.features), names - len(learner.labels.names))
             if self.nbytes > GROWN * self._weighed:
                 self._weigh()
         return {
@@ -189,14 +189,14 @@ class LearnerState:
         """Count the bytes, and learn how they go with the names."""
         self.nbytes = self._weighed = self.learner.nbytes()
         self._scale = 1.0
-        guess = -self.growth(-len(self.learner.features), -len(self.learner.labels))
+        guess = -self.growth(-len(self.learner.features), -len(self.learner.labels.names))
         if guess > ROUGH:
             self._scale = max(1.0, self.nbytes / guess)
 
     def growth(self, features: int, labels: int) -> int:
         """Bytes that so many new features and labels add, roughly: their weights and their names."""
         learner = self.learner
-        rows, columns = len(learner.features), 1 if learner.form.items else len(learner.labels)
+        rows, columns = len(learner.features), 1 if learner.form.items else len(learner.labels.names)
         added = 0 if learner.form.items else labels
         cells = (rows + features) * (columns + added) - rows * columns
         return int(self._scale * (8 * cells + NAME * (features + labels)))
@@ -296,12 +296,12 @@ class LoadedLearner(Follower[LearnerState, Event]):
             labels.update(name for event in events if event.truth for name in truths.named(event.truth))
         features = sum(_names(event.parsed) for event in events if event.parsed is not None)
         if (
-            len(learner.labels) + len(labels) <= settings.max_labels
+            len(learner.labels.names) + len(labels) <= settings.max_labels
             and taken + self.state.growth(features, len(labels)) <= settings.max_learner_bytes
         ):
             return
         labels.difference_update(learner.labels)
-        if len(learner.labels) + len(labels) > settings.max_labels:
+        if len(learner.labels.names) + len(labels) > settings.max_labels:
             raise Unprocessable.at("", f"a learner has at most {settings.max_labels} labels")
         new: set[object] = set()
         for event in events:

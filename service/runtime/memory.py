@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TypeVar
 
-from feedrank.learners import costs, reading
+from feedrank.learners import reading
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessable
 from feedrank.service.contract.json_types import View
@@ -239,7 +239,7 @@ class Memory:
         self.executor.shutdown()
 
 
-def affordable(cost: costs.Cost, settings: Settings) -> None:
+def affordable(cost: reading.Cost, settings: Settings) -> None:
     """Refuse what would take too long, or too much memory, by the estimate of the core."""
     if cost.seconds > settings.max_event_seconds:
         raise Unprocessable.at(

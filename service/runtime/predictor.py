@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from feedrank.learners import costs
+from feedrank.learners import reading
 from feedrank.learners.results import Prediction
 from feedrank.service.contract.faults import (
     Conflict,
@@ -151,7 +151,7 @@ class Predictor:
                 core = learner.state.learner
                 return core.version, core.predict(parsed, **options)
 
-            cost = costs.of(learner.state.learner, parsed)
+            cost = reading.cost(learner.state.learner, parsed)
             affordable(cost, self._settings)
             version, prediction = await learner.worker.run("predict", size_of(parsed), decide, cost.seconds)
             self._counts.predictions += 1

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from feedrank.learners import build, costs, reading
+from feedrank.learners import build, reading
 from feedrank.service.contract.faults import NotFound, Unprocessable
 from feedrank.service.runtime.memory import Worker
 
@@ -40,7 +40,7 @@ def test_an_event_above_a_limit_is_refused_and_not_appended(with_host, limit):
 def test_every_click_counts_where_each_is_a_judgement_of_its_own():
     learner = build(LISTS | {"loss": "ap", "examination": [1, 0.5]})
     parsed = reading.instance(learner.spec, listed(1_000))
-    assert costs.of(learner, parsed, clicks=1_000).seconds > 10 * costs.of(learner, parsed).seconds
+    assert reading.cost(learner, parsed, clicks=1_000).seconds > 10 * reading.cost(learner, parsed).seconds
 
 
 def test_a_prediction_above_a_limit_is_refused(with_host):
@@ -100,8 +100,8 @@ def test_costs_rise_with_what_an_event_brings(spec):
     sizes = []
     for count in (10, 1_000):
         if learner.form.items:
-            sizes.append(costs.of(learner, reading.instance(learner.spec, listed(count))))
+            sizes.append(reading.cost(learner, reading.instance(learner.spec, listed(count))))
         else:
-            sizes.append(costs.of_size(learner, 0, 1, [f"l{i}" for i in range(count)]))
+            sizes.append(reading.cost_of_size(learner, 0, 1, [f"l{i}" for i in range(count)]))
     assert sizes[1].seconds > 5 * sizes[0].seconds
     assert sizes[1].bytes > 50 * sizes[0].bytes

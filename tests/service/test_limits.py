@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from feedrank.learners import build, costs, forms, reading, registry, truths
+from feedrank.learners import build, forms, reading, registry, truths
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime import Host
@@ -49,7 +49,7 @@ def event_of(spec, size):
 def is_accepted(spec, event):
     """Whether the estimate of a fresh learner is below the limits."""
     learner = build(spec)
-    cost = costs.of(learner, reading.instance(learner.spec, event[0]), truths.named(event[1]))
+    cost = reading.cost(learner, reading.instance(learner.spec, event[0]), truths.named(event[1]))
     return cost.seconds <= LIMITS["max_event_seconds"] and cost.bytes <= LIMITS["max_event_bytes"]
 
 
