@@ -1,7 +1,7 @@
 """Commands to Redis, many on one round trip: what waits for a node goes to it as one pipeline.
 
 Nothing is sent twice by itself: after a lost connection it is not certain whether a command ran, and saying so (503) is
-the caller's chance to send the event again under its id. Where replicas must confirm, one WAIT ends a pipeline that writes.
+the caller's chance to send the event again under its id. Where replicas must confirm, a wait for them ends a pipeline that writes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from .shared import Batcher
 Argument = str | bytes | int | float
 MOST = 256  # commands in one pipeline
 BYTES = 8 * 2**20  # in one pipeline, unless it is of a single command
+RECEIVED = 100  # milliseconds of a wait for the disks of replicas that go to what they have received
 
 
 class Script:
@@ -57,11 +58,18 @@ class Confirmation:
     seconds: float = 1.0
     synced: bool = False
 
-    def command(self) -> tuple[Argument, ...]:
+    def commands(self) -> list[tuple[Argument, ...]]:
+        """What a pipeline that writes ends with; the reply to the last one decides.
+
+        A replica that is asked how far it is answers at once, with what it has on disk by then: never yet with what it
+        has just received, and nobody asks again for a second. So it is asked twice: WAIT lasts until it has received
+        everything, and syncs that before it hears of WAITAOF.
+        """
         milliseconds = max(1, int(1000 * self.seconds))
-        if self.synced:
-            return ("WAITAOF", 1, self.replicas, milliseconds)
-        return ("WAIT", self.replicas, milliseconds)
+        if not self.synced:
+            return [("WAIT", self.replicas, milliseconds)]
+        first = min(RECEIVED, milliseconds // 2) or 1
+        return [("WAIT", self.replicas, first), ("WAITAOF", 1, self.replicas, max(1, milliseconds - first))]
 
     def refusal(self, reply: Any) -> StoreUnavailable | None:
         """Why a write is not acknowledged, from what the server says."""
@@ -176,10 +184,11 @@ class Pipes:
         pipeline = client.pipeline(transaction=False)
         for command in commands:
             pipeline.execute_command(*command.words)
-        if confirmed:
-            pipeline.execute_command(*self.confirmation.command())
-        replies: list[Any] = await pipeline.execute(raise_on_error=False)
-        if confirmed and (refusal := self.confirmation.refusal(replies.pop())) is not None:
+        for words in self.confirmation.commands() if confirmed else ():
+            pipeline.execute_command(*words)
+        every: list[Any] = await pipeline.execute(raise_on_error=False)
+        replies = every[: len(commands)]
+        if confirmed and (refusal := self.confirmation.refusal(every[-1])) is not None:
             for i, command in enumerate(commands):
                 if command.write and not isinstance(replies[i], FAILURES):
                     replies[i] = refusal

@@ -6,6 +6,7 @@ import pytest
 
 from feedrank.service.contract import faults as errors
 from feedrank.service.store import Diverged, Draft, Position, open_store
+from feedrank.service.store.redis_pipes import Confirmation
 
 
 @pytest.fixture
@@ -180,3 +181,14 @@ def test_a_sentinel_that_does_not_know_the_service_is_refused_in_one_line(replic
         with pytest.raises(errors.StoreRefused, match=reason) as caught:
             asyncio.run(open_store(url))
         assert "\n" not in caught.value.detail
+
+
+def test_disks_of_replicas_are_asked_for_after_what_was_received_within_the_same_time():
+    """Asked only once, a replica answers with what was on its disk before: every write would take a second."""
+    for milliseconds in (1, 100, 1000, 5000):
+        received, synced = Confirmation(2, milliseconds / 1000, synced=True).commands()
+        assert (received[:2], synced[:3]) == (("WAIT", 2), ("WAITAOF", 1, 2))
+        assert received[2] >= 1  # 0 would mean for ever
+        assert synced[3] >= 1
+        assert received[2] + synced[3] <= max(2, milliseconds)
+    assert Confirmation(2, 1.0).commands() == [("WAIT", 2, 1000)]
