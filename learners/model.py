@@ -145,13 +145,7 @@ class Model(ABC):
 
     @abstractmethod
     def learn(
-        self,
-        x: X,
-        decision: Decision,
-        y: Y,
-        scored: X,
-        clicked: Floats | None = None,
-        weight: float = 1.0,
+        self, x: X, decision: Decision, y: Y, scored: X, clicked: Floats | None = None, weight: float = 1.0
     ) -> bool:
         """Take the step: every feature of `x` is known, `scored` is what the decision saw. True if weights changed.
 
@@ -284,13 +278,7 @@ class FirstOrder(Model):
         return self.task.loss(sigma, y)
 
     def learn(
-        self,
-        x: X,
-        decision: Decision,
-        y: Y,
-        scored: X,
-        clicked: Floats | None = None,
-        weight: float = 1.0,
+        self, x: X, decision: Decision, y: Y, scored: X, clicked: Floats | None = None, weight: float = 1.0
     ) -> bool:
         round = Round(decision.scores, y, scored, self.weights, decision.sigma, decision.judged, weight)
         g = self.surrogate.direction(round) if clicked is None else self._clicks(round, clicked)

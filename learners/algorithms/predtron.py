@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import forms
-from ..checks import choice, costs, integer, number, number_or
+from ..checks import choice, integer, number, number_or
 from ..model import FirstOrder, Model, Round, Surrogate
+from ..parameters import BANDWIDTH, REJECT_COSTS, WEIGHTS
 from ..registry import (
     Algorithm,
     Cost,
@@ -152,20 +153,8 @@ register(
                 "what a decision costs; the first is the default",
                 example="weighted",
             ),
-            "weights": Parameter(
-                costs(zero=False),
-                "what missing each label costs; a label not named costs 1",
-                dict,
-                needs("loss", "weighted"),
-                example={"junk": 0.2},
-            ),
-            "reject_costs": Parameter(
-                costs(zero=True),
-                "what abstaining costs for each true label; a label not named costs 1",
-                dict,
-                needs("loss", "reject"),
-                example={"junk": 0.2},
-            ),
+            "weights": WEIGHTS,
+            "reject_costs": REJECT_COSTS,
             "cutoff": Parameter(
                 integer(least=1),
                 "only so many places count",
@@ -205,9 +194,7 @@ register(
                 "exp(-||x - x'||^2 / (2 bandwidth^2)), or (1 + <x, x'>)^degree",
                 example="gaussian",
             ),
-            "bandwidth": Parameter(
-                number(above=0), "of the Gaussian kernel", 1.0, needs("kernel", "gaussian"), example=0.5
-            ),
+            "bandwidth": BANDWIDTH,
             "degree": Parameter(
                 integer(least=1), "of the polynomial kernel", 2, needs("kernel", "polynomial"), example=3
             ),

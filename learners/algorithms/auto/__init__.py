@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ... import registry
-from ...checks import Check, boolean, choice, costs, integer, label_blocks
+from ...checks import Check, boolean, choice, integer
 from ...errors import SpecError, pointer
 from ...forms import Form
 from ...model import Model
+from ...parameters import BLOCKS, REJECT_COSTS, WEIGHTS
 from ...registry import Algorithm, Cost, Parameter, Size, Spec, needs, register
 from ...tasks.multilabel import Hamming, SubsetZeroOne
 from ...tasks.one_class import Multiclass
@@ -148,28 +149,9 @@ _SHARED: dict[str, Parameter] = {
         "what a decision costs: the one of least expected cost is taken",
         example="weighted",
     ),
-    "weights": Parameter(
-        costs(zero=False),
-        "what missing each label costs; a label not named costs 1",
-        dict,
-        needs("loss", "weighted"),
-        example={"junk": 0.2},
-    ),
-    "reject_costs": Parameter(
-        costs(zero=True),
-        "what abstaining costs, by the true label; a label not named costs 1",
-        dict,
-        needs("loss", "reject"),
-        example={"junk": 0.2},
-    ),
-    "blocks": Parameter(
-        label_blocks,
-        "labels of one block count as equal; a label not named is a block of its own",
-        None,
-        needs("loss", "block-zero-one"),
-        required=True,
-        example=[["cat", "dog"], ["car"]],
-    ),
+    "weights": WEIGHTS,
+    "reject_costs": REJECT_COSTS,
+    "blocks": BLOCKS,
     "cutoff": Parameter(
         integer(least=1),
         "only so many places count",

@@ -156,13 +156,7 @@ class Blend(Model):
     # ---- learning
 
     def learn(
-        self,
-        x: X,
-        decision: Decision,
-        y: Y,
-        scored: X,
-        clicked: Floats | None = None,
-        weight: float = 1.0,
+        self, x: X, decision: Decision, y: Y, scored: X, clicked: Floats | None = None, weight: float = 1.0
     ) -> bool:
         stage: Stage = decision.judged
         if not self.labels:

@@ -116,13 +116,7 @@ class ListBlend(Model):
     # ---- learning
 
     def learn(
-        self,
-        x: X,
-        decision: Decision,
-        y: Y,
-        scored: X,
-        clicked: Floats | None = None,
-        weight: float = 1.0,
+        self, x: X, decision: Decision, y: Y, scored: X, clicked: Floats | None = None, weight: float = 1.0
     ) -> bool:
         assert isinstance(x, Matrix)
         self.rounds += 1

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from ...checks import choice, costs, integer, label_blocks, number
+from ...checks import choice, integer, number
 from ...forms import Form
 from ...model import Model
+from ...parameters import BANDWIDTH, BLOCKS, WEIGHTS
 from ...registry import Algorithm, Cost, Parameter, Size, Spec, needs, register
 from .any_loss import Answer, AnyLoss
 from .estimator import Quadratic
@@ -68,21 +69,8 @@ register(
                 "what a decision costs; a prediction may ask for another one",
                 example="ap",
             ),
-            "weights": Parameter(
-                costs(zero=False),
-                "what missing each label costs; a label not named costs 1",
-                dict,
-                needs("loss", "weighted"),
-                example={"junk": 0.2},
-            ),
-            "blocks": Parameter(
-                label_blocks,
-                "labels of one block count as equal; a label not named is a block of its own",
-                None,
-                needs("loss", "block-zero-one"),
-                required=True,
-                example=[["cat", "dog"], ["car"]],
-            ),
+            "weights": WEIGHTS,
+            "blocks": BLOCKS,
             "cutoff": Parameter(
                 integer(least=1),
                 "only so many places, or labels, count",
@@ -98,9 +86,7 @@ register(
             "kernel": Parameter(
                 choice("linear", "gaussian"), "exp(-||x - x'||^2 / (2 bandwidth^2))", example="gaussian"
             ),
-            "bandwidth": Parameter(
-                number(above=0), "of the Gaussian kernel", 1.0, needs("kernel", "gaussian"), example=0.5
-            ),
+            "bandwidth": BANDWIDTH,
             "budget": Parameter(
                 integer(least=1),
                 "rows or features kept exactly; beyond it, an approximation of bounded size",

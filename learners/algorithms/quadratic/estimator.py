@@ -70,13 +70,7 @@ class Quadratic(Model):
         return self.family.loss(self.own, sigma, y)
 
     def learn(
-        self,
-        x: X,
-        decision: Decision,
-        y: Any,
-        scored: X,
-        clicked: Floats | None = None,
-        weight: float = 1.0,
+        self, x: X, decision: Decision, y: Any, scored: X, clicked: Floats | None = None, weight: float = 1.0
     ) -> bool:
         columns, values = self.family.psi(y)
         if clicked is not None:
