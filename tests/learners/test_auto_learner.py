@@ -50,6 +50,30 @@ def test_a_curve_is_learned():
     assert weights["least-squares"] > 0.5
 
 
+def runs(seed, rounds, stay):
+    """Labels that stay as they were with probability `stay`, whatever the features say."""
+    rng = np.random.default_rng(seed)
+    label = 0
+    for _ in range(rounds):
+        label = label if rng.random() < stay else int(rng.integers(2))
+        yield {"features": {"p": float(rng.normal())}}, {"label": LABELS[label]}
+
+
+def test_labels_that_repeat_are_followed_and_chance_is_not():
+    without = {"algorithm": "auto", "experts": ["dual-ascent", "least-squares", "naive-bayes", "adagrad"]}
+    lost, weights = {}, {}
+    for stay in (0.9, 0.0):
+        learner = build({"task": "binary", "labels": LABELS})
+        plain = build({"task": "binary", "labels": LABELS, **without})
+        lost[stay] = [np.mean(losses(one, runs(3, 600, stay))) for one in (learner, plain)]
+        weights[stay] = learner.model.pool.weights[4]
+        again = load(dump(learner))
+        assert again.predict({"features": {"p": 0.3}}) == learner.predict({"features": {"p": 0.3}})
+    assert lost[0.9][0] < 0.6 * lost[0.9][1]
+    assert abs(lost[0.0][0] - lost[0.0][1]) < 0.02
+    assert weights[0.9] > 3 * weights[0.0]
+
+
 def test_an_expert_leaves_for_good_when_features_are_too_many():
     learner = build({"task": "multiclass"})
     losses(learner, mail(0, 200))

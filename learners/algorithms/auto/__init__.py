@@ -20,6 +20,7 @@ from .experts import DualAscentExpert, Expert
 from .least_squares import LeastSquares
 from .list_blend import ListBlend
 from .naive_bayes import NaiveBayes
+from .recent_errors import RecentErrors
 
 _KINDS = {
     "binary": "class",
@@ -41,11 +42,12 @@ _EXPERTS: dict[str, Callable[[bool, int], Expert]] = {
     "least-squares": LeastSquares,
     "naive-bayes": lambda bits, bias: NaiveBayes(bits),
     "adagrad": lambda bits, bias: AdaGrad(bits),
+    "recent-errors": lambda bits, bias: RecentErrors(),
 }
 # Above it AdaGrad leaves a pool that has dual ascent.
 MOST_COLUMNS = 32
 # a at the start.
-_TRUST = {"dual-ascent": 0.5, "least-squares": 0.5, "naive-bayes": 0.3, "adagrad": 0.1}
+_TRUST = {"dual-ascent": 0.5, "least-squares": 0.5, "naive-bayes": 0.3, "adagrad": 0.1, "recent-errors": 0.0}
 
 
 _WEIGHT = "counts w times: dual ascent may move w C, AdaGrad's gradient is w times as long, for the others it is w events"

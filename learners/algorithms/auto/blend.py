@@ -36,11 +36,12 @@ CALIBRATED = ("class", "grade")
 
 @dataclass(slots=True)
 class Stage:
-    """What deciding came upon, for learning: the inputs, the experts' log-odds Z, t, and p before and after calibration."""
+    """What deciding came upon, for learning: the inputs, Z of the experts, t, its link, p before and after calibration."""
 
     inputs: Inputs
     Z: Floats
     t: Floats
+    linked: Floats
     p: Floats
     shown: Floats
 
@@ -124,11 +125,10 @@ class Blend(Model):
         for i, expert in enumerate(self.experts):
             np.multiply(expert.scores(inputs), expert.scale, Z[i])
         t = times(self._weights(), Z)
-        p = self._link(t)
-        if self.kind == "grade":
-            p = self._of_grades(p)
+        linked = self._link(t)
+        p = self._of_grades(linked) if self.kind == "grade" else linked
         shown = self.calibration.apply(p) if self.kind in CALIBRATED else p
-        decision = Decision(self.decider.decide(t, shown), t, judged=Stage(inputs, Z, t, p, shown))
+        decision = Decision(self.decider.decide(t, shown), t, judged=Stage(inputs, Z, t, linked, p, shown))
         decision.probabilities = shown
         return decision
 
@@ -165,6 +165,8 @@ class Blend(Model):
         target = self._target(y, weight)
         inputs = stage.inputs if x is scored else Inputs.of(x, self.bias)
         self._judge_each(stage, y)
+        linked = stage.linked if self.lead is None else self._link(times(self.pool.weights, stage.Z))
+        target.errors = target.Y - linked
         only = target.only
         if only is None:
             teaches = self.bits or bool((self.seen[target.relevant] > 0.0).any())

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...growth import columns_for
-from ...instances import Floats, Vector
+from ...instances import EMPTY, Floats, Vector
 from ...kernel import LookedUp
 from ...model import Round
 from ...scaling import ScaledVector
@@ -41,12 +41,16 @@ class Inputs:
 
 @dataclass(slots=True)
 class Target:
-    """The truth of a round: Y, one number a column, the columns that are relevant, and how often the event counts."""
+    """The truth of a round: Y, one number a column, the columns that are relevant, and how often the event counts.
+
+    `errors` are Y - p, p the pool's probabilities.
+    """
 
     Y: Floats
     relevant: npt.NDArray[np.bool_]
     weight: float = 1.0
     only: int | None = None  # the column, where it is one
+    errors: Floats = field(default_factory=lambda: EMPTY)
 
 
 class Expert(ABC):

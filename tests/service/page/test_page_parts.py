@@ -32,9 +32,9 @@ def test_the_front_page_names_the_kernel_and_makes_a_learner(server, browser, sh
 def test_experts_stand_beside_the_pool_and_an_empty_learner_claims_nothing(server, teach, browser, show):
     teach(server, "pool", 30, {"task": "multiclass"})
     show("/#/learners/pool")
-    browser.wait(lambda: len(browser.text(".experts tbody tr")) == 4)
+    browser.wait(lambda: len(browser.text(".experts tbody tr")) == 5)
     teach(server, "pool", 5, {"task": "multiclass"})
-    browser.wait(lambda: browser.find(".line.more-4"))  # the pool and four experts
+    browser.wait(lambda: browser.find(".line.more-5"))  # the pool and five experts
     server.put("/v1/learners/empty", json={"task": "multilabel"})
     show("/#/learners/empty")
     browser.wait(lambda: "No event yet" in "".join(browser.text(".chart + .note")))

@@ -1,0 +1,63 @@
+"""What the pool was lately wrong by, label by label: for streams whose labels repeat or whose base rates move.
+
+    s <- s + h (Y - p - s),  h = w / (w + 9)
+
+p are the pool's probabilities, w is the weight of the event: a mean of about the last ten errors. Where the order of events
+says nothing these errors are noise, and the pool gives them no weight; where it does, they are the part of the next label
+that no feature explains. Alone in a pool it follows the labels of late.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...instances import Floats
+from ...weights.base import Arrays, Counters
+from .experts import Expert, Inputs, Target
+
+MEMORY = 9.0
+
+
+class RecentErrors(Expert):
+    """See above."""
+
+    name = "recent-errors"
+    scale = 6.0
+
+    def __init__(self) -> None:
+        self.errors: Floats = np.zeros(0)  # replaced, never changed
+
+    def grow(self, features: int, columns: int) -> None:
+        if columns > len(self.errors):
+            self.errors = np.concatenate((self.errors, np.zeros(columns - len(self.errors))))
+
+    def mark(self) -> Any:
+        return self.errors
+
+    def rewind(self, mark: Any) -> None:
+        self.errors = mark
+
+    def scores(self, inputs: Inputs) -> Floats:
+        return self.errors
+
+    def learn(self, inputs: Inputs, scored: Inputs, s: Floats, target: Target) -> None:
+        step = target.weight / (target.weight + MEMORY)
+        self.errors = self.errors + step * (target.errors - self.errors)
+
+    def parts(self, inputs: Inputs) -> tuple[Floats, Floats, Floats]:
+        columns = len(self.errors)
+        return np.zeros((len(inputs.scaled.rows), columns)), self.errors, np.zeros(columns)
+
+    def reset(self) -> None:
+        self.errors = np.zeros_like(self.errors)
+
+    def arrays(self) -> Arrays:
+        return {"errors": self.errors}
+
+    def restore(self, arrays: Arrays, counters: Counters) -> None:
+        if arrays["errors"].shape != self.errors.shape:
+            raise ValueError("another number of labels")
+        self.errors = arrays["errors"]
+
+    def nbytes_for(self, features: int, columns: int) -> int:
+        return 8 * columns
