@@ -28,6 +28,7 @@ import numpy as np
 import replicas as parts
 from replicas import Running
 from report import Report, arguments
+from scaling_load import shares
 
 HERE = Path(__file__).resolve().parent
 WARM = 1.5  # seconds
@@ -169,15 +170,17 @@ def measure(cell: Cell, seconds: float, separate: bool) -> Figures:
         asked, idle = served[: cell.replicas], served[cell.replicas :]
         proxy = stack.enter_context(parts.proxy(place(), folder, asked)) if cell.proxied else None
         names = [f"learner-{i}" for i in range(cell.learners)]
-        with parts.client(asked[0].url, key) as client:
-            for name in names:
-                client.put(f"/v1/learners/{name}", json=SPEC).raise_for_status()
+        urls = [proxy.url] if proxy else [one.url for one in asked]
+        for url, own in zip(urls, shares(names, len(urls)), strict=True):  # each where it is served
+            with parts.client(url, key) as client:
+                for name in own:
+                    client.put(f"/v1/learners/{name}", json=SPEC).raise_for_status()
         for one in idle:  # loads it, and follows from now on
             with parts.client(one.url, key) as client:
                 client.get(f"/v1/learners/{names[0]}").raise_for_status()
         plan = {
-            "urls": [proxy.url] if proxy else [one.url for one in asked],
-            "names": names,
+            "urls": urls,
+            "names": shares(names, len(urls)),
             "connections": CONNECTIONS * cell.replicas,
             "key": key,
         }

@@ -26,6 +26,13 @@ def body(chance: random.Random) -> bytes:
     return json.dumps({"features": words, "label": f"label-{chance.randrange(LABELS)}"}).encode()
 
 
+def shares(names: list[str], servers: int) -> list[list[str]]:
+    """The learners of each server, by their names; one learner alone goes to all."""
+    if len(names) == 1:
+        return [names] * servers
+    return [[name for name in names if crc32(name.encode()) % servers == place] for place in range(servers)]
+
+
 class Connection(asyncio.Protocol):
     """One request after another to one address, until the time is over; learners in turn."""
 
@@ -93,11 +100,9 @@ class Load:
         for number in range(self.plan["connections"]):
             place = number % len(urls)
             parts = urlsplit(urls[place])
-            # One learner alone goes to all addresses, many go by their names.
-            own = [n for n in names if crc32(n.encode()) % len(urls) == place] if len(names) > 1 else names
             start = random.Random(number).randrange(BODIES)
             made = await loop.create_connection(
-                lambda parts=parts, own=own, start=start: Connection(self, parts.netloc, own, start),
+                lambda parts=parts, own=names[place], start=start: Connection(self, parts.netloc, own, start),
                 parts.hostname,
                 parts.port,
             )

@@ -277,7 +277,10 @@ def recipe(spec: JSON) -> Recipe[LearnerState, Event]:
 
 
 class LoadedLearner(Follower[LearnerState, Event]):
-    """A learner that is kept up with its log. `users` counts the requests that have it; `counted` its share of memory."""
+    """A learner that is kept up with its log. `users` counts the requests that have it; `counted` its share of memory.
+
+    `asked` is its version when it was last used.
+    """
 
     def __init__(
         self, entry: CatalogEntry, store: Store, worker: Runner, settings: Settings, counts: Counts
@@ -286,7 +289,7 @@ class LoadedLearner(Follower[LearnerState, Event]):
             entry.log, f"learner {entry.name!r}", recipe(entry.spec), store, worker, settings, counts
         )
         self.entry = entry
-        self.users = self.counted = 0
+        self.users = self.counted = self.asked = 0
 
     def check_growth(self, events: Sequence[Event]) -> None:
         """Refuse what would grow the learner beyond its limits; names are only counted where one is near."""

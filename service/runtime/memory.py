@@ -98,6 +98,7 @@ class Memory:
         if self._learners.get(learner.log) is not learner:
             return
         if learner.loaded:
+            learner.asked = learner.version
             self._learners.move_to_end(learner.log)
             self._weigh(learner)
         elif not learner.users:
@@ -150,10 +151,8 @@ class Memory:
                 self._heard(name, version)
             elif kind == "watched":
                 self.spawn(self._catch_up(name))
-            elif kind == "document":
-                what, _, which = name.partition("/")
-                if what == KIND:
-                    self._catalogue.invalidate(which)
+            elif kind == "document" and name.startswith(f"{KIND}/"):
+                self._catalogue.invalidate(name.partition("/")[2])
             elif kind == "lost":
                 self._catalogue.invalidate_all()
                 self.spawn(self._look_again())
@@ -164,6 +163,10 @@ class Memory:
             return
         if version == 0:
             self.gone(learner)
+        elif version - learner.asked > learner.every and not learner.users and not learner.unsettled:
+            self.forget(
+                key
+            )  # others teach it and nobody asks here: loading it costs less than following it did
         elif version > learner.newest:
             learner.newest = version
             self.keep_up(learner)

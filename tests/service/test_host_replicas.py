@@ -108,6 +108,27 @@ def test_a_replica_follows_without_being_asked(replicas):
     replicas(body)
 
 
+def test_a_learner_that_only_others_teach_and_nobody_asks_for_is_let_go(replicas):
+    async def body(one, two):
+        await one.create("a", SPEC)
+        assert (await two.info("a"))["version"] == 0
+
+        async def let_go():
+            return two.stats()["loaded_learners"] == 0
+
+        for i in range(20):  # as many as lie between two snapshots
+            await one.feedback("a", event(i))
+        assert (await two.info("a"))["version"] <= 20  # who is asked stays, and begins to count anew
+        for i in range(20, 41):
+            await one.feedback("a", event(i))
+        await eventually(let_go)
+        assert one.stats()["loaded_learners"] == 1  # it has heard of the same messages
+        assert await both_equal(one, two) == 41
+        assert two.stats()["loaded_learners"] == 1
+
+    replicas(body, snapshot_every=20)
+
+
 def test_a_prediction_of_one_is_answered_at_the_other(replicas):
     async def body(one, two):
         await one.create("a", SPEC)
