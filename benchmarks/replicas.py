@@ -69,6 +69,12 @@ def spent(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
+def unused() -> float:
+    """Seconds that the processors of this machine had nothing to do so far, all together."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return (int(fields[4]) + int(fields[5])) / TICK
+
+
 def resident(pid: int) -> int:
     """Bytes of memory of one process."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

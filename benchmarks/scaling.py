@@ -4,8 +4,17 @@ Durable feedback from sixteen connections for each replica. `nginx` rows go thro
 each learner to one replica; direct rows send one learner to all replicas in turn, the worst case, and many by their names.
 Processor time is the kernel's. Every row is measured several times, in turn with the others.
 
-The model is calibrated on one replica alone: what a round costs it with 1 and with 100 learners, what Redis and nginx
-cost, and what following costs a replica that only reads along. It predicts the rows with more replicas.
+The model has two equations. With n replicas, a replica's processor time of a round is
+
+    D(n) = (1 + a (n - 1)) (D(1) + (n - 1) F if all replicas have the same learner)
+
+where F is what following costs and a what processes that share cores and caches cost each other. Rounds a second are
+
+    X(n) = e min(n / D(n), cores / (D(n) + Redis + nginx + client))
+
+where `cores` is what other work left of the machine during the row, and e the part of that bound which one replica reaches
+(it waits for the disk). D(1), F, e and the costs of Redis, nginx and the client are those of the rows with one replica, a
+that of two replicas on 100 learners; the other rows are predicted.
 
     python benchmarks/scaling.py [--seconds 4] [--repeat 3] [--hosts]
 
@@ -19,8 +28,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zlib import crc32
 
@@ -50,9 +60,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Figures:
-    """Rounds a second, and processor seconds a round of all replicas that are asked, of idle ones, and of the others."""
+    """Rounds a second, cores left by other work, and processor seconds a round of replicas, idle ones, and the others."""
 
     rate: float
+    cores: float
     replica: float
     idle: float
     redis: float
@@ -69,8 +80,10 @@ def vars_of(figures: Figures) -> list[float]:
 
 
 ALONE, MANY, PROXIED, BESIDE = Cell(1, 1), Cell(1, 100), Cell(1, 100, True), Cell(1, 1, idle=1)
-CELLS = (ALONE, BESIDE, Cell(2, 1), Cell(4, 1), MANY, Cell(2, 100), Cell(4, 100))
+PAIR = Cell(2, 100)
+CELLS = (ALONE, BESIDE, Cell(2, 1), Cell(4, 1), MANY, PAIR, Cell(4, 100))
 CELLS += (PROXIED, Cell(2, 100, True), Cell(4, 100, True))
+CALIBRATES = {ALONE, BESIDE, MANY, PROXIED, PAIR}
 
 
 def main() -> None:
@@ -89,56 +102,93 @@ def main() -> None:
         for cell in CELLS:
             runs[cell].append(measure(cell, options.seconds, options.hosts))
     measured = {cell: Figures.median(figures) for cell, figures in runs.items()}
-    head = ["replicas", "learners", "through", "rounds/s", "replica us", "Redis us", "nginx us", "client us"]
-    head += ["rounds a replica's second", "times one replica", "model us", "model / measured"]
-    report.table(head, [row(cell, measured) for cell in CELLS if not cell.idle])
-    follow = measured[BESIDE].idle
-    report.text(f"Following what another replica learns costs {1e6 * follow:.0f} us an event.\n")
+    model = Model(measured)
+    head = ["replicas", "learners", "through", "cores", "replica us", "Redis us", "nginx us", "client us"]
+    head += ["times one replica", "model us", "model / measured", "rounds/s", "model", "model / measured"]
+    report.table(head, [row(cell, measured, model) for cell in CELLS if not cell.idle])
+    follow = 1e6 * model.following
+    report.text(
+        f"Following what another replica learns costs {follow:.0f} us an event; a = {model.crowding:.2f}.\n"
+    )
     report.text(
         "What the model says of more machines, by nginx' own ring of hashes (10,000 learners a machine):\n"
     )
-    cost, redis = measured[PROXIED].replica, measured[PROXIED].redis
     report.table(
         ["machines of 2 cores", "Redis shards", "busiest replica over mean", "rounds/s", "limited by"],
-        [beyond(machines, shards, cost, redis) for machines, shards in BEYOND],
+        [beyond(machines, shards, model) for machines, shards in BEYOND],
     )
 
 
-def row(cell: Cell, measured: dict[Cell, Figures]) -> list[object]:
+class Model:
+    """See the top."""
+
+    def __init__(self, measured: dict[Cell, Figures]) -> None:
+        self._measured = measured
+        self.following = measured[BESIDE].idle
+        self.redis = measured[PROXIED].redis
+        self.crowding = max(0.0, measured[PAIR].replica / measured[MANY].replica - 1)
+
+    def replica(self, cell: Cell) -> float:
+        """D(n)."""
+        others = cell.replicas - 1
+        follows = others * self.following if cell.learners == 1 else 0.0
+        return (1 + self.crowding * others) * (self._first(cell).replica + follows)
+
+    def rate(self, cell: Cell, cores: float) -> float:
+        """X(n)."""
+        return self.reached(cell) * self._bound(cell, cores)
+
+    def reached(self, cell: Cell) -> float:
+        """e."""
+        first = self._first(cell)
+        return first.rate / self._bound(replace(cell, replicas=1), first.cores)
+
+    def _first(self, cell: Cell) -> Figures:
+        return self._measured[replace(cell, replicas=1)]
+
+    def _bound(self, cell: Cell, cores: float) -> float:
+        first, cost = self._first(cell), self.replica(cell)
+        return min(cell.replicas / cost, cores / (cost + first.redis + first.proxy + first.client))
+
+
+def row(cell: Cell, measured: dict[Cell, Figures], model: Model) -> list[object]:
     figures = measured[cell]
-    first = measured[Cell(1, cell.learners, cell.proxied)]
-    expected = model(cell, measured)
+    first = measured[replace(cell, replicas=1)]
+    cost, rate = model.replica(cell), model.rate(cell, figures.cores)
     us = [f"{1e6 * one:.0f}" for one in (figures.replica, figures.redis, figures.proxy, figures.client)]
+    costs, rates = (
+        [f"{1e6 * cost:.0f}", f"{cost / figures.replica:.2f}"],
+        [f"{rate:.0f}", f"{rate / figures.rate:.2f}"],
+    )
     return [
         cell.replicas,
         cell.learners,
         "nginx" if cell.proxied else "-",
-        f"{figures.rate:.0f}",
+        f"{figures.cores:.1f}",
         *us,
-        f"{1 / figures.replica:.0f}",
         f"{cell.replicas * first.replica / figures.replica:.2f}",
-        "-" if cell.replicas == 1 else f"{1e6 * expected:.0f}",
-        "-" if cell.replicas == 1 else f"{expected / figures.replica:.2f}",
+        *(["-", "-"] if cell in CALIBRATES else costs),
+        f"{figures.rate:.0f}",
+        *(["-", "-"] if cell in CALIBRATES - {PAIR} else rates),
     ]
-
-
-def model(cell: Cell, measured: dict[Cell, Figures]) -> float:
-    """Processor seconds of all replicas a round: those of one alone, and one following for each other with the learner."""
-    if cell.learners > 1:
-        return measured[Cell(1, cell.learners, cell.proxied)].replica
-    return measured[ALONE].replica + (cell.replicas - 1) * measured[BESIDE].idle
 
 
 BEYOND = ((1, 1), (10, 1), (10, 4), (100, 16), (1000, 16), (1000, 160))
 
 
-def beyond(machines: int, shards: int, cost: float, redis: float) -> list[object]:
+def beyond(machines: int, shards: int, model: Model) -> list[object]:
     """Machines with two replicas each; clients, proxies and Redis elsewhere. The busiest replica is full first."""
-    servers = 2 * machines
+    servers, pair = 2 * machines, replace(PROXIED, replicas=2)
     uneven = busiest(servers, 10_000 * machines)
-    by_replicas, by_redis = servers / uneven / cost, shards / redis
+    by_replicas, by_redis = servers / uneven / model.replica(pair), shards / model.redis
     limit = "replicas" if by_replicas < by_redis else "Redis"
-    return [machines, shards, f"{uneven:.2f}", f"{min(by_replicas, by_redis):,.0f}", limit]
+    return [
+        machines,
+        shards,
+        f"{uneven:.2f}",
+        f"{model.reached(pair) * min(by_replicas, by_redis):,.0f}",
+        limit,
+    ]
 
 
 def busiest(servers: int, learners: int) -> float:
@@ -164,10 +214,10 @@ def measure(cell: Cell, seconds: float, separate: bool) -> Figures:
         keys = folder / "keys" if separate else None
         key = parts.new_key(keys) if keys else None
         store = f"redis://{redis.address}/0"
-        served = [
-            stack.enter_context(parts.replica(place(), store, keys)) for _ in range(cell.replicas + cell.idle)
-        ]
-        asked, idle = served[: cell.replicas], served[cell.replicas :]
+        asked = [stack.enter_context(parts.replica(place(), store, keys)) for _ in range(cell.replicas)]
+        # One that nobody asks lets go of a learner after as many events as lie between two snapshots; here it must not.
+        follows = {"FEEDRANK_SNAPSHOT_EVERY": "1000000000"}
+        idle = [stack.enter_context(parts.replica(place(), store, keys, **follows)) for _ in range(cell.idle)]
         proxy = stack.enter_context(parts.proxy(place(), folder, asked)) if cell.proxied else None
         names = [f"learner-{i}" for i in range(cell.learners)]
         urls = [proxy.url] if proxy else [one.url for one in asked]
@@ -191,12 +241,15 @@ def measure(cell: Cell, seconds: float, separate: bool) -> Figures:
         file.write_text(json.dumps(plan | {"seconds": seconds}))
         watched: list[list[Running]] = [asked, idle, [redis], [proxy] if proxy else []]
         before = [sum(one.spent() for one in group) for group in watched]
+        begun, unused = time.monotonic(), parts.unused()
         done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        took, unused = time.monotonic() - begun, parts.unused() - unused
         used = [
             sum(one.spent() for one in group) - start for group, start in zip(watched, before, strict=True)
         ]
         return Figures(
             done["rounds"] / done["seconds"],
+            (unused + sum(used) + done["processor"]) / took,
             *(value / done["rounds"] for value in used),
             client=done["processor"] / done["rounds"],
         )
