@@ -64,10 +64,22 @@ class Traffic:
             "demo-ranker-b": {**ranking, "algorithm": "listnet", "learning_rate": 1e-12},
         }
         for name, spec in specs.items():
-            self._client.create(name, spec)
+            self._make(name, spec)
         arms = ["demo-ranker-a", "demo-ranker-b"]
         with suppress(Conflict):  # it is there from an earlier run, made by another release
             self._client.create_experiment("demo-test", {"arms": arms, "method": "interleave"})
+
+    def _make(self, name: str, spec: dict[str, Any]) -> None:
+        """A learner of an earlier release may have another preset, and goes on with what it has learned."""
+        try:
+            self._client.create(name, spec)
+        except Conflict:
+            task = self._client.learner(name).spec["task"]
+            if task != spec["task"]:
+                raise ClientError(
+                    f"{name} is there for another task ({task}): delete it (feedrank learners delete {name}) "
+                    "or take another --store"
+                ) from None
 
     def step(self) -> None:
         """One visitor more."""
@@ -130,7 +142,10 @@ class Traffic:
 def served(store: str, port: int) -> Iterator[str]:
     """A server of our own; its address."""
     command = [sys.executable, "-m", "feedrank.cli", "serve", "--port", str(port), "--store", store]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  (our own command)
+    # In a session of its own: the terminal sends Ctrl-C to all of ours, and the server has yet to answer for the summary.
+    process = subprocess.Popen(  # noqa: S603  (our own command)
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
     try:
         assert process.stdout is not None
         line = ""

@@ -1,8 +1,14 @@
 """The first minute: one command, a server, three learners that have learned, and a summary."""
 
+import os
+import signal
+import subprocess
+import sys
+
 from typer.testing import CliRunner
 
-from feedrank.demo import app
+from feedrank.clients import Client
+from feedrank.demo import app, served
 
 
 def test_the_demo_serves_teaches_and_says_what_to_look_at(tmp_path):
@@ -29,3 +35,36 @@ def test_a_port_that_is_taken_is_one_line(tmp_path):
         )
     assert result.exit_code == 1
     assert "Traceback" not in result.output
+
+
+def test_a_terminals_interrupt_ends_it_with_the_summary(tmp_path):
+    command = [sys.executable, "-m", "feedrank.cli", "demo", "--no-browser", "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        while "Ctrl-C ends it" not in process.stdout.readline():
+            assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert "demo-test: " in output
+
+
+def test_learners_of_an_earlier_release_go_on(tmp_path):
+    store = f"sqlite:{tmp_path / 'demo.db'}"
+    with served(store, 0) as url, Client(url) as client:
+        client.create("demo-mail", {"task": "multiclass", "algorithm": "predtron"})
+    arguments = ["--no-browser", "--port", "0", "--visitors", "3", "--rate", "1000", "--store", store]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "demo-mail: 1 messages" in result.output
+
+
+def test_a_learner_of_another_task_is_said_with_what_to_do(tmp_path):
+    store = f"sqlite:{tmp_path / 'demo.db'}"
+    with served(store, 0) as url, Client(url) as client:
+        client.create("demo-mail", {"task": "subset-ranking"})
+    result = CliRunner().invoke(app, ["--no-browser", "--port", "0", "--store", store])
+    assert result.exit_code == 1
+    assert "delete it (feedrank learners delete demo-mail) or take another --store" in result.output
