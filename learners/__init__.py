@@ -6,7 +6,7 @@ learner.predict({"features": ["pills"]}).label
 """
 
 from . import algorithms, registry, tasks
-from .codec import dump, fingerprint, load
+from .codec import dump, fingerprint, load, pieces
 from .errors import (
     FeedrankError,
     InputError,
@@ -38,6 +38,7 @@ __all__ = [
     "dump",
     "fingerprint",
     "load",
+    "pieces",
     "reference",
 ]
 

@@ -9,8 +9,10 @@ The digest is that of all before it. Equal learners give equal bytes, so it is a
 import hashlib
 import json
 import struct
-from io import BytesIO
-from typing import Any
+from collections import deque
+from collections.abc import Iterator
+from io import SEEK_END, BytesIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -29,16 +31,17 @@ from .soundness import (
     probe,
     size_of,
 )
+from .weights.base import Arrays
 
 MAGIC = b"FEEDRANK"
 FORMAT = 2
 _START = struct.Struct("<8sIQ")
 _DIGEST = 32
-_PIECE = 2**22  # bytes of an array that are written at a time
+_PIECE = 2**22  # bytes that are read or written at a time
 
 
-def dump(learner: Learner) -> bytes:
-    """The whole learner."""
+def pieces(learner: Learner) -> Iterator[Any]:
+    """The whole learner, piece by piece, the digest last: one of a gigabyte is never copied as a whole."""
     arrays = {f"model/{name}": array for name, array in learner.model.arrays().items()}
     names, ends = learner.features.text()
     arrays["names"] = np.frombuffer(names, np.uint8)
@@ -65,33 +68,49 @@ def dump(learner: Learner) -> bytes:
     }
     text = json.dumps(header, separators=(",", ":"), allow_nan=True).encode("ascii")
     text += b" " * (-(len(text) + _START.size) % 8)
-    # One buffer that is handed out as it is, filled piece by piece: a learner of a gigabyte is not copied as a whole.
-    out, digest = BytesIO(), hashlib.sha256()
-
-    def write(piece: Any) -> None:
-        out.write(piece)
+    digest = hashlib.sha256()
+    for piece in _contents(_START.pack(MAGIC, FORMAT, len(text)) + text, arrays):
         digest.update(piece)
+        yield piece
+    yield digest.digest()
 
-    write(_START.pack(MAGIC, FORMAT, len(text)) + text)
+
+def _contents(head: bytes, arrays: Arrays) -> Iterator[Any]:
+    yield head
     for array in arrays.values():
-        rows = max(1, _PIECE // max(1, array[:1].nbytes))
+        rows = _rows(array)
         for first in range(0, len(array), rows):
-            write(np.ascontiguousarray(array[first : first + rows], array.dtype.newbyteorder("<")).data)
-        write(bytes(-array.nbytes % 8))
-    out.write(digest.digest())
+            yield np.ascontiguousarray(array[first : first + rows], array.dtype.newbyteorder("<")).data
+        yield bytes(-array.nbytes % 8)
+
+
+def _rows(array: Any) -> int:
+    """Rows of an array that make a piece."""
+    return int(max(1, _PIECE // max(1, array[:1].nbytes)))
+
+
+def dump(learner: Learner) -> bytes:
+    """The whole learner."""
+    out = BytesIO()
+    for piece in pieces(learner):
+        out.write(piece)
     return out.getvalue()
 
 
 def fingerprint(learner: Learner) -> str:
     """A digest of the state: equal on all replicas that applied the same events."""
-    return dump(learner)[-_DIGEST:].hex()
+    return bytes(deque(pieces(learner), 1)[0]).hex()
 
 
-def load(data: bytes) -> Learner:
-    """The learner that was dumped, to the last bit; SnapshotError with the reason if the bytes are not one."""
-    header, arrays = _open(data)
+def load(data: bytes | BinaryIO) -> Learner:
+    """The learner that was dumped, to the last bit; SnapshotError with the reason if the bytes are not one.
+
+    Of a file, what follows its position is read, in pieces: it takes the memory of the learner and little more.
+    """
+    file = BytesIO(data) if isinstance(data, bytes) else data
+    header, places = _open(file)
     try:
-        learner = _restored(header, arrays)
+        learner = _restored(header, places, file)
         probe(learner)
     except MemoryError:
         raise
@@ -102,10 +121,33 @@ def load(data: bytes) -> Learner:
     return learner
 
 
-def _restored(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
+class Place(NamedTuple):
+    """Where an array lies in a snapshot, and what it is."""
+
+    at: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def read(self, file: BinaryIO, name: str, into: Any = None) -> Any:
+        """The array, in the memory of `into` if that fits."""
+        fits = into is not None and into.flags.writeable and into.shape == self.shape
+        array = into if fits and into.dtype == self.dtype else np.empty(self.shape, self.dtype)
+        rows = _rows(array)
+        file.seek(self.at)
+        for first in range(0, len(array), rows):
+            part = array[first : first + rows]
+            piece = np.frombuffer(file.read(part.nbytes), self.dtype.newbyteorder("<"))
+            if not np.isfinite(piece).all():
+                raise ValueError(f"{name} holds a number that is not finite")
+            part[...] = piece.reshape(part.shape)
+        return array
+
+
+def _restored(header: dict[str, Any], places: dict[str, Place], file: BinaryIO) -> Learner:
     check_header(header)
+    model = {name: place for name, place in places.items() if name.startswith("model/")}
+    arrays = {name: place.read(file, name) for name, place in places.items() if name not in model}
     check_arrays(arrays)
-    stored = {name: array for name, array in arrays.items() if name.startswith("model/")}
     learner = build(header["spec"])
     check_counters(header["counters"], learner.model.counters())
     check_labels(learner, header["spec"], header["labels"])
@@ -113,7 +155,8 @@ def _restored(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
     learner.labels = Names(header["labels"])
     names, ends = arrays.pop("names"), arrays.pop("ends")
     counts = arrays.pop("counts", np.zeros(len(ends), dtype=np.int64))
-    learner.features.restore(names.tobytes(), ends.tobytes(), counts, header["events"])
+    learner.features.restore(names, ends, counts, header["events"])
+    del names, ends
     if learner.transform.scaling is not None:
         statistics = {name: arrays.pop(f"scaling/{name}") for name in ("counts", "means", "deviations")}
         learner.transform.scaling.restore(statistics, len(learner.features))
@@ -122,18 +165,30 @@ def _restored(header: dict[str, Any], arrays: dict[str, Any]) -> Learner:
         learner.transform.blocks.restore(learner.features, right, wrong)
     rounds, mistakes, updates, cumulative_loss = header["progress"]
     learner.progress = Progress(rounds, mistakes, updates, cumulative_loss, arrays.pop("recent").tolist())
+    if arrays:
+        raise ValueError(f"{next(iter(arrays))} is no array of this learner")
     learner.grow()
-    own = {name.removeprefix("model/"): array for name, array in arrays.items()}
-    check_kinds(stored, learner.model.arrays())
-    learner.model.restore(own, header["counters"])
-    check_same(learner, stored, header["counters"])
+    fresh = learner.model.arrays()
+    check_kinds(model, fresh)
+    # Read into the model's own memory, which a learner that has just grown shows as its arrays: restoring copies nothing.
+    own = {
+        name.removeprefix("model/"): place.read(file, name, fresh.get(name.removeprefix("model/")))
+        for name, place in model.items()
+    }
+    learner.model.restore(dict(own), header["counters"])
+    check_same(learner, own, header["counters"])
     return learner
 
 
-def _open(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    if len(data) < _START.size + _DIGEST or data[:8] != MAGIC:
+def _open(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Place]]:
+    """The header, and where the arrays are, which together fill the file to its digest."""
+    start = file.tell()
+    end = file.seek(0, SEEK_END) - _DIGEST
+    file.seek(start)
+    first = file.read(_START.size)
+    if end < start + _START.size or first[:8] != MAGIC:
         raise SnapshotError("these bytes are not a feedrank snapshot")
-    _, version, length = _START.unpack_from(data)
+    _, version, length = _START.unpack(first)
     if version > FORMAT:
         raise SnapshotError(
             f"the snapshot has format {version}, newer than this version of feedrank reads ({FORMAT})"
@@ -143,25 +198,28 @@ def _open(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
             f"the snapshot has format {version}, of a version whose sums ran in another order: "
             "rebuild the learner from its log (`feedrank replay`)"
         )
-    body = memoryview(data)[:-_DIGEST]
-    if hashlib.sha256(body).digest() != data[-_DIGEST:]:
+    digest, left = hashlib.sha256(first), end - start - _START.size
+    while left > 0 and (piece := file.read(min(_PIECE, left))):
+        digest.update(piece)
+        left -= len(piece)
+    if digest.digest() != file.read(_DIGEST):
         raise SnapshotError("the snapshot is damaged: its checksum does not fit")
+    at = start + _START.size
+    file.seek(at)
+    places: dict[str, Place] = {}
     try:
-        if length > len(body) - _START.size:
+        if length > end - at:
             raise ValueError("it is longer than the snapshot")
-        header = json.loads(bytes(body[_START.size : _START.size + length]))
-        arrays: dict[str, Any] = {}
-        at = _START.size + length
+        header = json.loads(file.read(length))
+        at += length
         for name, kind, shape in header["arrays"]:
             count, dtype = size_of(shape), dtype_of(kind)
-            if name in arrays:
+            if name in places:
                 raise ValueError(f"{name} is duplicated")
-            array = np.frombuffer(body, dtype, count, at).reshape(shape)
-            # Weights copy what they restore; all else may keep its array, and must be able to write to it.
-            arrays[name] = array.astype(dtype.newbyteorder("="), copy=name != "model/theta")
-            at += array.nbytes + -array.nbytes % 8
-        if at != len(body):
+            places[name] = Place(at, dtype.newbyteorder("="), tuple(shape))
+            at += count * dtype.itemsize + -count * dtype.itemsize % 8
+        if at != end:
             raise ValueError("the arrays do not fill the snapshot")
     except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
         raise SnapshotError(f"the snapshot's header cannot be read: {error}") from error
-    return header, arrays
+    return header, places

@@ -11,7 +11,7 @@ Each function raises ValueError with the reason.
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,6 +22,15 @@ from .weights.base import Arrays, Counters
 LARGEST = 2**53  # what a count may be: JSON readers and float64 keep no more
 PROBED = 8  # features that the trial prediction names
 FIELDS = {"spec", "version", "labels", "events", "progress", "counters", "arrays"}
+
+
+class Kind(Protocol):
+    """An array, or the place of one."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
 
 
 def size_of(shape: Any) -> int:
@@ -80,13 +89,7 @@ def _finite(value: Any) -> None:
 
 
 def check_arrays(arrays: Arrays) -> None:
-    """Finite everywhere; counts of the features are at least 0."""
-    for name, array in arrays.items():
-        # The sum of finite numbers may overflow, so a part is looked at entry by entry; parts keep the memory small.
-        flat = array.reshape(-1)
-        for start in range(0, len(flat), 2**16):
-            if not np.isfinite(flat[start : start + 2**16]).all():
-                raise ValueError(f"{name} holds a number that is not finite")
+    """Of all that is not the model's: types and shapes, and counts of at least 0."""
     for name, dtype, ndim in (("names", np.uint8, 1), ("ends", np.int64, 1), ("recent", np.float64, 1)):
         if arrays[name].dtype != dtype or arrays[name].ndim != ndim:
             raise ValueError(f"{name} has another type or shape")
@@ -132,17 +135,17 @@ def check_counters(counters: Any, fresh: Any, name: str = "counters") -> None:
         raise ValueError(f"{name} is not a whole number of at least 0")
 
 
-def check_kinds(stored: Mapping[str, Any], fresh: Arrays) -> None:
+def check_kinds(stored: Mapping[str, Kind], fresh: Arrays) -> None:
     """Arrays that a learner of these names has before its first event have the same type and number of axes."""
     for name, array in fresh.items():
         other = stored.get(f"model/{name}")
-        if other is not None and (other.dtype != array.dtype or other.ndim != array.ndim):
+        if other is not None and (other.dtype != array.dtype or len(other.shape) != array.ndim):
             raise ValueError(f"{name} has another type or shape")
 
 
 def check_same(learner: Learner, stored: Mapping[str, Any], counters: Counters) -> None:
     """The model took every array and counter as it is: a shape that was stretched or a type that was cast shows."""
-    kept = {f"model/{name}": array for name, array in learner.model.arrays().items()}
+    kept = learner.model.arrays()
     if kept.keys() != stored.keys():
         raise ValueError("the model has other arrays")
     for name, array in kept.items():

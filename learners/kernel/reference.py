@@ -249,8 +249,8 @@ class Table:
         parts = [name.encode("utf-8", "surrogatepass") for name in self._names]
         return b"".join(parts), np.cumsum([len(part) for part in parts], dtype=np.int64).tobytes()
 
-    def restore(self, text: bytes, ends: bytes, counts: npt.NDArray[np.int64], events: int) -> None:
-        """All as it was; ValueError if the parts do not fit together."""
+    def restore(self, text: Any, ends: Any, counts: npt.NDArray[np.int64], events: int) -> None:
+        """All as it was, of bytes or arrays of them; ValueError if the parts do not fit together."""
         stops = np.frombuffer(ends, np.int64).tolist()
         if (stops[-1] if stops else 0) != len(text) or len(counts) != len(stops) or events < 0:
             raise ValueError("the names or their counts do not fit together")

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import BinaryIO
 
 import orjson
 
@@ -94,15 +95,18 @@ class ExperimentFold:
             self.doubtful[version] = event.at
         return {name: event.fields[name] for name in ("arm", "value", "credits") if name in event.fields}
 
-    def dump(self) -> tuple[str, bytes]:
+    def dump(self, out: BinaryIO) -> str:
+        """See `FoldState`."""
         data = orjson.dumps(self.state.to_json())
-        return sha256(data).hexdigest(), data
+        out.write(data)
+        return sha256(data).hexdigest()
 
 
 def recipe(plan: Plan) -> Recipe[ExperimentFold, LoggedRound]:
     """How the log of an experiment is folded."""
 
-    def load(data: bytes, digest: str) -> ExperimentFold:
+    def load(file: BinaryIO, digest: str) -> ExperimentFold:
+        data = file.read()
         if sha256(data).hexdigest() != digest:
             raise SnapshotError("the snapshot is damaged: its digest does not fit")
         try:

@@ -1,6 +1,6 @@
 """Bodies in and out: never more than the limit is read, and JSON means JSON (no NaN, no Infinity, no 1e999).
 
-FastAPI documents an endpoint from its signature. A call with a `body` (a JSON object) or `data` (raw bytes) is run
+FastAPI documents an endpoint from its signature. A call with a `body` (a JSON object) or `data` (a file) is run
 directly: the bytes are read within the limit, parsed once by orjson and handed to the host, which validates them;
 measured, that is about a third of the time of a validated model. Other calls run as FastAPI runs them.
 """
@@ -12,21 +12,23 @@ import contextlib
 import inspect
 import json
 import math
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from typing import Any, BinaryIO
 
 import orjson
 from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import Receive, Scope
+from starlette.types import Message, Receive, Scope
 
 from feedrank.learners import kernel
 from feedrank.learners.errors import pointer
 from feedrank.service.contract.faults import Forbidden, TooLarge, Unprocessable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import NAME, SHAPE, every_name
+from feedrank.service.runtime.checkpoints import no_room
+from feedrank.service.store.shared import spool
 
 from .keyring import Key
 from .problems import MalformedJson
@@ -36,26 +38,50 @@ LARGE = 2**19  # bytes of JSON from which it is parsed in a thread
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     """The body, or TooLarge as soon as its length is announced or seen to pass `limit`; the rest is not read."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and int(value) > limit:
-            raise too_large(limit)
+    check_length(scope, limit)
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body", False):
         body: bytes = message.get("body", b"")
         if len(body) > limit:
             raise too_large(limit)
         return body
-    chunks, size = [], 0
+    return b"".join([chunk async for chunk in chunks(message, receive, limit)])
+
+
+async def save_body(scope: Scope, receive: Receive, limit: int, out: BinaryIO) -> None:
+    """The same, into a file that is then read from its start."""
+    check_length(scope, limit)
+    waiting, size = [], 0
+    with no_room():
+        async for chunk in chunks(await receive(), receive, limit):
+            waiting.append(chunk)
+            size += len(chunk)
+            if size > LARGE:
+                await asyncio.to_thread(out.writelines, waiting)
+                waiting, size = [], 0
+        out.writelines(waiting)
+        out.seek(0)
+
+
+def check_length(scope: Scope, limit: int) -> None:
+    for name, value in scope["headers"]:
+        if name == b"content-length" and int(value) > limit:
+            raise too_large(limit)
+
+
+async def chunks(message: Message, receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """The body that a message begins, as it comes."""
+    size = 0
     while True:
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         chunk = message.get("body", b"")
-        chunks.append(chunk)
         size += len(chunk)
         if size > limit:
             raise too_large(limit)
+        yield chunk
         if not message.get("more_body", False):
-            return b"".join(chunks)
+            return
         message = await receive()
 
 
@@ -122,7 +148,7 @@ class Call(APIRoute):
             of_learner = self.path.startswith("/v1/learners/{name}/")
             inner = _with_json(self.endpoint, read_round if of_learner else read_object)
         elif "data" in taken:
-            inner = _with_bytes(self.endpoint)
+            inner = _with_file(self.endpoint)
 
         async def handler(request: Request) -> Response:
             key: Key | None = request.scope.get("feedrank.key")
@@ -145,12 +171,13 @@ def _with_json(endpoint: Callable[..., Any], read: Callable[[bytes], JSON]) -> H
     return handler
 
 
-def _with_bytes(endpoint: Callable[..., Any]) -> Handler:
+def _with_file(endpoint: Callable[..., Any]) -> Handler:
     async def handler(request: Request) -> Response:
         names = checked(request.path_params)
-        data = await read_body(request.scope, request.receive, request.app.state.settings.max_snapshot)
-        response: Response = await endpoint(request, data=data, **names)
-        return response
+        with spool() as data:
+            await save_body(request.scope, request.receive, request.app.state.settings.max_snapshot, data)
+            response: Response = await endpoint(request, data=data, **names)
+            return response
 
     return handler
 

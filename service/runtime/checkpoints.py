@@ -1,12 +1,13 @@
-"""Saving a state: its snapshot and the outcomes up to it, and letting go of what retention lets go of."""
+"""Saving a state: its snapshot and the outcomes up to it, and letting go of what retention lets go of; loading one."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Protocol
 
 import orjson
 
@@ -14,8 +15,9 @@ from feedrank.service.contract.faults import StoreUnavailable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Closed, Diverged, Snapshot, Store, Trimmed
+from feedrank.service.store.shared import spool
 
-from .folding import Counts, FoldState, Runner
+from .folding import Counts, FoldState, Runner, S
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +61,27 @@ class Saveable(Protocol):
     async def forward(self, to: int) -> None: ...
 
 
+async def load_state(
+    store: Store, key: str, version: int, load: Callable[[BinaryIO, str], S]
+) -> tuple[S, Snapshot] | None:
+    """The state of the snapshot at a version, and the snapshot itself without its data; None if there is none."""
+    with no_room(), spool() as data:
+        stored = await store.snapshot(key, version, data)
+        if stored is None:
+            return None
+        data.seek(0)
+        return await asyncio.to_thread(load, data, stored.digest), stored
+
+
+@contextmanager
+def no_room() -> Iterator[None]:
+    """A temporary file that cannot be written is a store that is away."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreUnavailable(f"a temporary file cannot be written ({error}): try again later") from None
+
+
 class Saver:
     """Saves one follower, one snapshot at a time, in the background."""
 
@@ -72,10 +95,18 @@ class Saver:
             return
         state, version = follower.state, follower.state.version
         chain, without = follower.chain, follower.without
-        digest, data = await follower.worker.run("dump", state.nbytes, state.dump)
-        self._saving = asyncio.create_task(
-            self._save(follower, Snapshot(version, digest, data, chain, without))
-        )
+        data = spool()
+        try:
+            digest = await follower.worker.run("dump", state.nbytes, lambda: state.dump(data))
+        except BaseException as error:
+            data.close()
+            if not isinstance(error, OSError):
+                raise
+            log.warning("snapshot of %s at %d was not saved: %s", follower.title, version, error)
+            return
+        snapshot = Snapshot(version, digest, data, chain, without)
+        self._saving = asyncio.create_task(self._save(follower, snapshot))
+        self._saving.add_done_callback(lambda _: data.close())
 
     async def settle(self) -> None:
         """Until no save is on its way."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.store import Entry
@@ -48,8 +48,8 @@ class FoldState(Protocol):
         """What it will take to apply the event, roughly and on the safe side."""
         ...
 
-    def dump(self) -> tuple[str, bytes]:
-        """Digest and bytes."""
+    def dump(self, out: BinaryIO) -> str:
+        """Write all of it; its digest."""
         ...
 
 
@@ -70,7 +70,7 @@ class Recipe(Generic[S, E]):
     """How a log is folded: the state before the first entry, a state out of a snapshot, an event out of an entry."""
 
     fresh: Callable[[], S]
-    load: Callable[[bytes, str], S]
+    load: Callable[[BinaryIO, str], S]
     read: Callable[[Entry], E]
 
 

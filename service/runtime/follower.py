@@ -27,7 +27,7 @@ from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Damaged, Diverged, Position, Store, Trimmed
 
-from .checkpoints import Saver
+from .checkpoints import Saver, load_state
 from .folding import NOTHING, SMALL, Counts, E, Pending, Recipe, Runner, S
 from .rebuilding import Rebuilder, first_outcome
 
@@ -124,14 +124,14 @@ class Follower(Generic[S, E]):
     async def _restore(self, version: int) -> bool:
         """Take up the snapshot at this version; False if it cannot be read."""
         try:
-            stored = await self._store.snapshot(self.log, version)
-            if stored is None:
-                return False
-            self.state = await asyncio.to_thread(self.recipe.load, stored.data, stored.digest)
+            loaded = await load_state(self._store, self.log, version, self.recipe.load)
         except (SnapshotError, Damaged) as error:
             log.error("snapshot of %s at %d is passed over: %s", self.title, version, error)
             return False
-        self.chain, self.saved, self.base = stored.chain, version, version
+        if loaded is None:
+            return False
+        self.state, self.chain = loaded[0], loaded[1].chain
+        self.saved = self.base = version
         return True
 
     async def rewind(self, until: int | None = None) -> None:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from heapq import nlargest
+from typing import BinaryIO
 
 from feedrank import learners
 from feedrank.learners import reading
@@ -22,8 +23,10 @@ from feedrank.service.contract.messages import ErrorScope, Event
 from feedrank.service.contract.naming import check_limit, every_name
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Entry, Snapshot, Store, Trimmed, open_store
+from feedrank.service.store.shared import spool
 
 from .catalogue import Catalogue
+from .checkpoints import no_room
 from .cursors import Cursors
 from .folding import Counts
 from .learner_state import MOST_POINTS, LearnerState
@@ -206,16 +209,28 @@ class Host:
 
     async def export(self, name: str) -> bytes:
         """The whole learner as one portable file: what `feedrank.learners.load` reads."""
+        with spool() as out:
+            await self.write(name, out)
+            out.seek(0)
+            return out.read()
+
+    async def write(self, name: str, out: BinaryIO) -> None:
+        """The same, written to a file: of a large learner there is no second one in memory."""
         async with self._memory.use(name) as learner:
             core = learner.state.learner
-            return await learner.worker.run("dump", learner.state.nbytes, lambda: learners.dump(core))
+            with no_room():
+                await learner.worker.run(
+                    "dump", learner.state.nbytes, lambda: out.writelines(learners.pieces(core))
+                )
 
-    async def restore(self, name: str, data: bytes) -> JSON:
+    async def restore(self, name: str, data: bytes | BinaryIO) -> JSON:
         """Make a learner of such a file: its info; Conflict if the name is taken, Unprocessable if damaged."""
         try:
             learner = await asyncio.to_thread(learners.load, data)  # a large one takes long to check
         except SnapshotError as error:
             raise Unprocessable.at("", str(error)) from None
+        except MemoryError:
+            raise StorageFull("there is not enough memory for this learner") from None
         if learner.nbytes() > self.settings.max_learner_bytes:
             raise StorageFull(f"a learner may take {self.settings.max_learner_bytes} bytes of memory at most")
         entry, fresh = await self._catalogue.create(name, learner.spec, active=False)
@@ -224,8 +239,11 @@ class Host:
         if learner.version:
             state = LearnerState(learner)
             state.begin()
-            digest, image = state.dump()
-            await self.store.save(entry.log, Snapshot(learner.version, digest, image), {}, keep=1, floor=1)
+            with no_room(), spool() as image:
+                digest = await asyncio.to_thread(state.dump, image)
+                snapshot = Snapshot(learner.version, digest, image)
+                del state, learner  # it is loaded again from the store, and two would be one too many
+                await self.store.save(entry.log, snapshot, {}, keep=1, floor=1)
         await self._catalogue.activate(entry)
         return await self.info(name)
 

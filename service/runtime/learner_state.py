@@ -15,7 +15,8 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Generic, NamedTuple, TypeVar
+from io import SEEK_END
+from typing import BinaryIO, Generic, NamedTuple, TypeVar
 
 import orjson
 
@@ -39,6 +40,7 @@ Value = TypeVar("Value")
 Point = tuple[int, Value]
 MAGIC, FORMAT = b"FEEDFOLD", 2
 START = struct.Struct("<8sII")
+DIGEST = 32  # bytes of the learner's own digest, which ends it
 MOST_POINTS = 512
 NAME = 160  # bytes of a name and its place in the index
 ROUGH = 16_384  # bytes of names and weights below which what is around them would spoil the guess
@@ -220,8 +222,8 @@ class LearnerState:
             before, lost = rounds, total
         return points
 
-    def dump(self) -> tuple[str, bytes]:
-        """Digest and bytes."""
+    def dump(self, out: BinaryIO) -> str:
+        """See `FoldState`."""
         points = self.curve.points
         curve = [self.curve.stride, [(rounds, point.total) for rounds, point in points]]
         shown = {
@@ -230,25 +232,33 @@ class LearnerState:
             "experts": [point.experts for _, point in points],
         }
         rest = {"curve": curve, "skipped": self.skipped, "labels": self.labels}
-        head, learner = orjson.dumps(rest | {"shown": shown}), learners.dump(self.learner)
-        return digest(orjson.dumps(rest), learner), START.pack(MAGIC, FORMAT, len(head)) + head + learner
+        head = orjson.dumps(rest | {"shown": shown})
+        out.write(START.pack(MAGIC, FORMAT, len(head)) + head)
+        last = b""
+        for last in learners.pieces(self.learner):
+            out.write(last)
+        return digest(orjson.dumps(rest), last)
 
     @classmethod
-    def load(cls, data: bytes, expected: str | None = None) -> LearnerState:
-        """The state that was dumped; SnapshotError with the reason if the bytes are not one, or another than expected."""
-        if len(data) < START.size or data[:8] != MAGIC:
+    def load(cls, data: BinaryIO, expected: str | None = None) -> LearnerState:
+        """The state that was dumped; SnapshotError with the reason if the file is not one, or another than expected."""
+        start = data.read(START.size)
+        if len(start) < START.size or start[:8] != MAGIC:
             raise SnapshotError("these bytes are not a snapshot of the service")
-        _, version, length = START.unpack_from(data)
+        _, version, length = START.unpack(start)
         if version > FORMAT:
             raise SnapshotError(f"the snapshot has format {version}, newer than {FORMAT}: upgrade feedrank")
-        head, learner = data[START.size : START.size + length], data[START.size + length :]
+        head = data.read(length)
+        data.seek(max(START.size + len(head), data.seek(0, SEEK_END) - DIGEST))
+        last = data.read()
+        data.seek(START.size + len(head))
         try:
             rest = orjson.loads(head)
             stride, points = rest["curve"]
             shown = rest.pop(
                 "shown", {"now": None, "at": [None] * len(points), "experts": [()] * len(points)}
             )
-            if expected is not None and digest(orjson.dumps(rest), learner) != expected:
+            if expected is not None and digest(orjson.dumps(rest), last) != expected:
                 raise SnapshotError("the snapshot is damaged: its digest does not fit")
             curve = [
                 (int(rounds), CurvePoint(float(total), optional(at), tuple(map(optional, experts))))
@@ -258,7 +268,7 @@ class LearnerState:
             skipped = int(rest["skipped"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SnapshotError(f"the snapshot cannot be read: {error}") from error
-        state = cls(learners.load(learner), Series(MOST_POINTS, int(stride), curve), skipped, labels)
+        state = cls(learners.load(data), Series(MOST_POINTS, int(stride), curve), skipped, labels)
         state.at = optional(shown["now"])
         return state
 
@@ -267,8 +277,9 @@ def optional(number: float | None) -> float | None:
     return None if number is None else float(number)
 
 
-def digest(head: bytes, learner: bytes) -> str:
-    return sha256(head + learner[-32:]).hexdigest()
+def digest(head: bytes, last: bytes) -> str:
+    """Of the state, from that of its learner."""
+    return sha256(head + last).hexdigest()
 
 
 def recipe(spec: JSON) -> Recipe[LearnerState, Event]:

@@ -14,8 +14,10 @@ from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import Event
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Store, Trimmed
+from feedrank.service.store.shared import spool
 
 from .catalogue import CatalogEntry, Catalogue
+from .checkpoints import load_state
 from .folding import NOTHING, Counts, Recipe
 from .follower import PAGE, Follower
 from .learner_state import LearnerState, recipe
@@ -158,12 +160,11 @@ async def examine(store: Store, entry: CatalogEntry) -> Report:
         return report
     digests: dict[int, str] = {}
     for version in head.snapshots:
-        stored = await store.snapshot(entry.log, version)
         try:
-            if stored is None:
+            loaded = await load_state(store, entry.log, version, LearnerState.load)
+            if loaded is None:
                 raise SnapshotError("its data is missing")
-            LearnerState.load(stored.data, stored.digest)
-            digests[version] = stored.digest
+            digests[version] = loaded[1].digest
         except SnapshotError as error:
             report.problems.append(f"snapshot at version {version}: {error}")
     report.snapshots = len(digests)
@@ -188,5 +189,7 @@ async def compare(follower: LearnerFollower, last: int, digests: Mapping[int, st
         await follower.advance(at)
         if follower.state.skipped > skipped:
             report.problems.append(f"event {at} cannot be applied and has no effect")
-        if at in digests and follower.state.dump()[0] != digests[at]:
-            report.problems.append(f"snapshot at version {at} is not what the log folds to")
+        if at in digests:
+            with spool() as out:
+                if follower.state.dump(out) != digests[at]:
+                    report.problems.append(f"snapshot at version {at} is not what the log folds to")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 
 class Position(NamedTuple):
@@ -98,7 +98,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A fold at `version` of the history `chain`; `digest` identifies the state that `data` restores.
+    """A fold at `version` of the history `chain`; `digest` identifies the state that `data`, bytes or a file, restores.
 
     Without a chain it is taken on trust, and starts an empty log at its version (a restored learner). What was
     retracted up to version `without` is left out, even if the retraction comes after the snapshot's own version.
@@ -106,7 +106,7 @@ class Snapshot:
 
     version: int
     digest: str
-    data: bytes
+    data: bytes | BinaryIO
     chain: str = ""
     without: int = 0
 
@@ -198,8 +198,8 @@ class Store(Protocol):
         """
         ...
 
-    async def snapshot(self, log: str, version: int) -> Snapshot | None:
-        """The snapshot at exactly this version."""
+    async def snapshot(self, log: str, version: int, out: BinaryIO | None = None) -> Snapshot | None:
+        """The snapshot at exactly this version. With `out`, its data is written there, part by part."""
         ...
 
     def parts(self, log: str, version: int) -> AsyncIterator[bytes]:

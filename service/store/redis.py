@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from feedrank.service.contract.faults import StoreUnavailable
 
@@ -25,7 +25,7 @@ from .redis_listen import Listener
 from .redis_pipes import Argument, Pipes, Script
 from .redis_read import document, examine, find, load_snapshot, read, read_part
 from .redis_records import is_live, pack, unpack
-from .shared import checksum, genesis, seal, unseal
+from .shared import checksum, collect, genesis, portions, seal, unseal
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
 
 APPEND, SAVE, OUTCOMES, DROP, REMEMBER, AMEND, DUE, PUT = SCRIPTS = tuple(
@@ -155,10 +155,12 @@ class RedisStore:
         forget: int = 0,
     ) -> str:
         stored = await load_snapshot(self._pipes, log, snapshot.version)
-        upload, number, data = secrets.token_hex(8), 0, memoryview(snapshot.data)
-        for start in range(0, 0 if stored else len(data), PART):  # stored: no need to send the data
+        upload, number = secrets.token_hex(8), 0
+        async for part in portions(
+            b"" if stored else snapshot.data, PART
+        ):  # stored: no need to send the data
             name = keys.part(log, upload, number)
-            await self._pipes.alone(name, "SET", name, seal(data[start : start + PART]), "PX", UNREGISTERED)
+            await self._pipes.alone(name, "SET", name, seal(part), "PX", UNREGISTERED)
             number += 1
         names = [keys.log(log, part) for part in ("meta", "log", "snapshots", "outcomes", "ids", "order")]
         arguments: list[Argument] = [
@@ -179,13 +181,13 @@ class RedisStore:
             raise Diverged(log, snapshot.version, int(rest))
         return str(what)
 
-    async def snapshot(self, log: str, version: int) -> Snapshot | None:
+    async def snapshot(self, log: str, version: int, out: BinaryIO | None = None) -> Snapshot | None:
         row = await load_snapshot(self._pipes, log, version)
         if row is None:
             return None
         digest, chain, _, count = row
-        parts = [part async for part in self.parts(log, version)]
-        return Snapshot(version, digest, b"".join(parts), chain) if len(parts) == count else None
+        data = await collect(self.parts(log, version), count, out)
+        return None if data is None else Snapshot(version, digest, data, chain)
 
     async def parts(self, log: str, version: int) -> AsyncIterator[bytes]:
         _, _, upload, count = await load_snapshot(self._pipes, log, version) or ("", "", "", 0)

@@ -1,7 +1,8 @@
 """Commands to Redis, many on one round trip: what waits for a node goes to it as one pipeline.
 
 Nothing is sent twice by itself: after a lost connection it is not certain whether a command ran, and saying so (503) is
-the caller's chance to send the event again under its id. Where replicas must confirm, a wait for them ends a pipeline that writes.
+the caller's chance to send the event again under its id. Where replicas must confirm, a pipeline that writes ends with a
+wait for them.
 """
 
 from __future__ import annotations

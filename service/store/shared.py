@@ -12,9 +12,10 @@ SHA-1 is what there is; it guards against accidents and mix-ups, not against som
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from hashlib import blake2b, sha1
-from typing import Generic, TypeVar
+from typing import BinaryIO, Generic, TypeVar, cast
 
 from .interface import Entry
 from .signals import Damaged
@@ -26,6 +27,7 @@ ITEMS = 64  # in one call
 WEIGHT = 4 * 2**20  # of one call, where items have a weight (bytes, say)
 TURNS = 2  # of the loop, before a call is made: requests that are ready now share it
 LENGTH = 32  # of a checksum in hex
+SPOOLED = 4 * 2**20  # bytes of a snapshot from which it is kept in a file, not in memory
 
 
 class Batcher(Generic[Item, Result]):
@@ -96,6 +98,34 @@ class Batcher(Generic[Item, Result]):
                     return
         finally:
             del self._tasks[key]
+
+
+def spool() -> BinaryIO:
+    """Room for a snapshot on its way: memory for a small one, a file without a name for others (in TMPDIR)."""
+    return cast(BinaryIO, tempfile.SpooledTemporaryFile(SPOOLED, prefix="feedrank-"))
+
+
+async def portions(data: bytes | BinaryIO, size: int) -> AsyncIterator[bytes | memoryview]:
+    """Bytes, or those of a file from its start, so many at a time."""
+    if isinstance(data, bytes):
+        for start in range(0, len(data), size):
+            yield memoryview(data)[start : start + size]
+        return
+    data.seek(0)
+    while part := await asyncio.to_thread(data.read, size):
+        yield part
+
+
+async def collect(parts: AsyncIterator[bytes], count: int, out: BinaryIO | None) -> bytes | BinaryIO | None:
+    """The data of a snapshot, joined or written to `out`; None if it is not so many parts."""
+    joined: list[bytes] = []
+    async for part in parts:
+        count -= 1
+        if out is None:
+            joined.append(part)
+        else:
+            await asyncio.to_thread(out.write, part)
+    return None if count else b"".join(joined) if out is None else out
 
 
 def checksum(value: bytes | memoryview) -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 from feedrank.service.contract.faults import StoreUnavailable
 
@@ -152,8 +152,8 @@ class SqliteStore:
         retention = snapshots.Retention(keep, floor, forget)
         return await snapshots.upload(self._write, log, snapshot, outcomes, retention)
 
-    async def snapshot(self, log: str, version: int) -> Snapshot | None:
-        return await snapshots.whole(self._ranged, log, version)
+    async def snapshot(self, log: str, version: int, out: BinaryIO | None = None) -> Snapshot | None:
+        return await snapshots.whole(self._ranged, log, version, out)
 
     async def parts(self, log: str, version: int) -> AsyncIterator[bytes]:
         async for part in snapshots.parts(self._ranged, log, version):

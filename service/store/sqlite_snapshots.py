@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
 from .interface import Position, Snapshot
-from .shared import genesis, seal, unseal
+from .shared import collect, genesis, portions, seal, unseal
 from .signals import Closed
 from .sqlite_rows import Log, chain_at, compare, count, create_log, drop_snapshots, key, load_log, remove
 
@@ -52,7 +52,7 @@ def is_late(log: Log, snapshot: Snapshot) -> bool:
     return snapshot.version < log.retracted and snapshot.without < log.retracted
 
 
-def write_part(db: sqlite3.Connection, upload: int, number: int, data: memoryview) -> None:
+def write_part(db: sqlite3.Connection, upload: int, number: int, data: bytes | memoryview) -> None:
     db.execute("INSERT INTO parts VALUES (?, ?)", ((upload << 20) + number, seal(data)))
 
 
@@ -207,17 +207,15 @@ async def upload(
     number, digest = await write(lambda db: begin(db, name, snapshot))
     if digest not in ("", snapshot.digest):
         return digest
-    data, parts = memoryview(snapshot.data), 0
+    parts = 0
     try:
-        if number:
-            for start in range(0, len(data), PART):
-                part = data[start : start + PART]
-                await write(
-                    partial(write_part, upload=number, number=parts, data=part),
-                    heavy=len(part) > HEAVY,
-                    size=len(part),
-                )
-                parts += 1
+        async for part in portions(snapshot.data if number else b"", PART):
+            await write(
+                partial(write_part, upload=number, number=parts, data=part),
+                heavy=len(part) > HEAVY,
+                size=len(part),
+            )
+            parts += 1
         return await write(
             lambda db: save(db, name, snapshot, outcomes, (number, parts), retention),
             heavy=len(outcomes) > 100,
@@ -228,14 +226,14 @@ async def upload(
         raise
 
 
-async def whole(query: RunQuery, name: str, version: int) -> Snapshot | None:
+async def whole(query: RunQuery, name: str, version: int, out: BinaryIO | None) -> Snapshot | None:
     """The snapshot at this version, if all of it is there."""
     row = await query(lambda db: find_snapshot(db, name, version))
     if row is None:
         return None
     digest, chain, _, total = row
-    data = [part async for part in parts(query, name, version)]
-    return Snapshot(version, digest, b"".join(data), chain) if len(data) == total else None
+    data = await collect(parts(query, name, version), total, out)
+    return None if data is None else Snapshot(version, digest, data, chain)
 
 
 async def parts(query: RunQuery, name: str, version: int) -> AsyncIterator[bytes]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from io import BytesIO
 from itertools import pairwise
 
 import pytest
@@ -370,10 +371,13 @@ def test_times_and_experts_along_the_curve_are_part_of_the_fold_and_survive_a_sn
     assert [point["at"] for point in points] == [999.0 + point["rounds"] for point in points]
     assert len(state.experts()) == len(points[0]["experts"]) > 1
     assert [row["mean_loss"] for row in state.learner.model.expert_rows()] == list(points[-1]["experts"])
-    digest, data = state.dump()
+    data, out = BytesIO(), BytesIO()
+    digest = state.dump(data)
+    data.seek(0)
     again = LearnerState.load(data, digest)
     assert again.history() == points
-    assert again.dump() == (digest, data)
+    assert again.dump(out) == digest
+    assert out.getvalue() == data.getvalue()
 
 
 def test_the_windows_of_a_curve_add_up_to_its_loss():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, BinaryIO
 
 from fastapi import APIRouter, Body, Query, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON
@@ -23,10 +24,12 @@ from feedrank.service.contract.reply_models import (
 from feedrank.service.contract.request_models import AliasBody, Spec
 from feedrank.service.http.bodies import Call, reach, reached, reply
 from feedrank.service.http.openapi import Documented, Name, call
+from feedrank.service.store.shared import portions, spool
 
 router = APIRouter(route_class=Call, tags=["learners"])
 
 SNAPSHOT = "application/octet-stream"
+PART = 2**18  # bytes of a snapshot that are sent at a time
 Limit = Annotated[int, Query(ge=1, le=1000, description="entries of a page")]
 BINARY = {"content": {SNAPSHOT: {"schema": {"type": "string", "format": "binary"}}}}
 CREATED: dict[int | str, Any] = {201: {"model": Learner, "description": "made"}}
@@ -103,9 +106,23 @@ async def events(
 @router.get("/v1/learners/{name}/snapshot", **call("admin", 404, also={200: BINARY}, response_class=Response))
 async def export(request: Request, name: Name) -> Response:
     """The whole learner as one portable file."""
-    data = await request.app.state.host.export(name)
-    headers = {"Content-Disposition": f'attachment; filename="{name}.feedrank"'}
-    return Response(data, media_type=SNAPSHOT, headers=headers)
+    data = spool()
+    try:
+        await request.app.state.host.write(name, data)
+    except BaseException:
+        data.close()
+        raise
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}.feedrank"',
+        "Content-Length": str(data.tell()),
+    }
+    return StreamingResponse(download(data), media_type=SNAPSHOT, headers=headers)
+
+
+async def download(data: BinaryIO) -> AsyncIterator[bytes | memoryview]:
+    with data:
+        async for part in portions(data, PART):
+            yield part
 
 
 @router.put(
