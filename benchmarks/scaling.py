@@ -6,9 +6,10 @@ Processor time is the kernel's. Every row is measured several times, in turn wit
 
 The model has two equations. With n replicas, a replica's processor time of a round is
 
-    D(n) = (1 + a (n - 1)) (D(1) + (n - 1) F if all replicas have the same learner)
+    D(n) = (1 + a (n - 1) / n) (D(1) + (n - 1) F if all replicas have the same learner)
 
-where F is what following costs and a what processes that share cores and caches cost each other. Rounds a second are
+where F is what following costs, (n - 1) / n how often another replica ran before on the same cores, and a what it costs
+to get the caches back from it. Rounds a second are
 
     X(n) = e min(n / D(n), cores / (D(n) + Redis + nginx + client))
 
@@ -126,13 +127,13 @@ class Model:
         self._measured = measured
         self.following = measured[BESIDE].idle
         self.redis = measured[PROXIED].redis
-        self.crowding = max(0.0, measured[PAIR].replica / measured[MANY].replica - 1)
+        self.crowding = 2 * max(0.0, measured[PAIR].replica / measured[MANY].replica - 1)
 
     def replica(self, cell: Cell) -> float:
         """D(n)."""
         others = cell.replicas - 1
         follows = others * self.following if cell.learners == 1 else 0.0
-        return (1 + self.crowding * others) * (self._first(cell).replica + follows)
+        return (1 + self.crowding * others / cell.replicas) * (self._first(cell).replica + follows)
 
     def rate(self, cell: Cell, cores: float) -> float:
         """X(n)."""

@@ -71,7 +71,10 @@ class Refused(ClientError):
             for place in (places if isinstance(places, list) else [])
             if isinstance(place, dict)
         ]
-        super().__init__(f"{status} {self.detail or self.title or 'no reason given'}")
+        where = (
+            f"{self.errors[0]['pointer']}: " if len(self.errors) == 1 and self.errors[0]["pointer"] else ""
+        )
+        super().__init__(f"{status} {where}{self.detail or self.title or 'no reason given'}")
 
 
 class Unauthorized(Refused):

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -70,8 +71,11 @@ def load_history(
         if name not in READERS:
             raise FormatError(f"there is no format {name!r}; there are {', '.join(READERS)}")
         reading = Source(file, columns)
+        lines = READERS[name](reading)
+        first = list(islice(lines, 1))  # a file that cannot be read makes no learner
         _ensure(client, learner, _object(spec) | ({"task": task} if task else {}))
-        _print(_load(client, learner, READERS[name](reading), reading, source or file.name), client, learner)
+        report = _load(client, learner, chain(first, lines), reading, source or file.name)
+        _print(report, client, learner)
 
 
 def _object(text: str) -> JSON:

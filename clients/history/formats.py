@@ -1,8 +1,8 @@
 """Files of past events, one reader a format; all are read as a stream, plain or gzip, and give the same `Line`.
 
 csv      a header, then rows: one column is the truth, the others are features or text
-jsonl    the contract's own feedback bodies, or rows by column
-parquet  rows by column (needs pyarrow)
+jsonl    the contract's own feedback bodies, what `feedrank export` writes, or rows by column
+parquet  what `feedrank export` writes, or rows by column (needs pyarrow)
 libsvm   `label[,label...] name:value ...`; with `qid:Q` it is LETOR, and the lines of a query are one list
 vw       Vowpal Wabbit's text: `label [weight] [tag]|namespace feature[:value] ... |...`
 """
@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 
 from ..letor import queries
 from ..payloads import JSON, Payload
+from .log_rows import INSTANCES, LOG, TRAINING, TRUTHS, from_cell, lesson
 
 GZIP = b"\x1f\x8b"
 
@@ -52,7 +53,8 @@ class Columns:
         """The event of a row."""
         missing = [name for name in (self.truth, *self.features, *self.text) if name not in row]
         if missing:
-            return Line(number, problem=f"there is no column {missing[0]!r}")
+            option = "--truth" if missing[0] == self.truth else "--features" if self.features else "--text"
+            return Line(number, problem=f"there is no column {missing[0]!r}: name another with {option}")
         truth = row[self.truth]
         if truth is None or truth == "":
             return Line(number, problem=f"the column {self.truth!r} is empty")
@@ -155,26 +157,32 @@ def read_csv(source: Source) -> Iterator[Line]:
             yield source.columns.line(place[0], dict(zip(names, row, strict=True)))
 
 
-TRUTHS = ("label", "labels", "relevance", "clicks", "reward")
-
-
 def read_jsonl(source: Source) -> Iterator[Line]:
-    """A feedback body goes as it is; any other object is a row by column."""
+    """One object a line."""
     for number, text in source.text():
         try:
             value = json.loads(text)
         except ValueError as error:
             yield Line(number, problem=f"is not JSON: {error}")
             continue
-        if not isinstance(value, dict):
-            yield Line(number, problem="must be an object")
-        elif any(name in value for name in ("features", "items", "text")) and any(t in value for t in TRUTHS):
-            column = source.columns.id
-            id = value.pop(column, None) if column is not None and column != "feedback_id" else None
-            own = value.pop("feedback_id", None)
-            yield Line(number, value, id=own if id is None else str(id))
+        if isinstance(value, dict):
+            yield from _object(number, value, source.columns)
         else:
-            yield source.columns.line(number, value)
+            yield Line(number, problem="must be an object")
+
+
+def _object(number: int, value: JSON, columns: Columns) -> Iterator[Line]:
+    """A feedback body goes as it is, an event of a log as what it taught; any other object is a row by column."""
+    if "kind" in value and "version" in value:
+        body = lesson(value)
+        if body is not None:
+            yield Line(number, body, id=str(value.get("feedback_id") or f"version {value['version']}"))
+    elif any(name in value for name in INSTANCES) and any(name in value for name in TRUTHS):
+        id = value.pop(columns.id, None) if columns.id not in (None, "feedback_id") else None
+        own = value.pop("feedback_id", None)
+        yield Line(number, value, id=own if id is None else str(id))
+    else:
+        yield columns.line(number, value)
 
 
 def read_parquet(source: Source) -> Iterator[Line]:
@@ -187,10 +195,11 @@ def read_parquet(source: Source) -> Iterator[Line]:
         file = parquet.ParquetFile(source.path)
     except (OSError, ValueError) as error:
         raise FormatError(f"is not a Parquet file: {error}") from error
-    if source.columns.truth not in file.schema_arrow.names:
-        names = ", ".join(file.schema_arrow.names)
+    names = file.schema_arrow.names
+    exported = set(names) in (set(LOG), set(TRAINING))
+    if not exported and source.columns.truth not in names:
         raise FormatError(
-            f"the file has no column {source.columns.truth!r}; it has {names}: name it with --truth"
+            f"the file has no column {source.columns.truth!r}; it has {', '.join(names)}: name it with --truth"
         )
     number = 0
     size = source.path.stat().st_size
@@ -198,7 +207,11 @@ def read_parquet(source: Source) -> Iterator[Line]:
         for row in batch.to_pylist():
             number += 1
             source.bytes_read = size * number // max(file.metadata.num_rows, 1)
-            yield source.columns.line(number, row)
+            if exported:
+                cells = {name: from_cell(name, cell) for name, cell in row.items() if cell is not None}
+                yield from _object(number, cells, source.columns)
+            else:
+                yield source.columns.line(number, row)
 
 
 def read_libsvm(source: Source) -> Iterator[Line]:

@@ -6,6 +6,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from feedrank.clients.connection import service
 from feedrank.clients.history.formats import READERS, Columns, FormatError, Source, format_of
 from feedrank.clients.history_cli import export_app, import_app
 
@@ -151,3 +152,78 @@ def test_the_log_is_exported_as_a_table_too(tmp_path):
     assert [row["version"] for row in table] == [1, 2]
     assert json.loads(table[1]["truth"]) == {"label": "y"}
     assert table[0]["feedback_id"] == "a.csv:2"
+
+
+def asked_and_answered(client, name, spec, rounds, truth_of):
+    client.create(name, spec)
+    for i in range(rounds):
+        items = [{"id": f"p{k}", "features": {"a": (i * k) % 5, "b": k}} for k in range(4)]
+        asked = client.predict(name, {"items": items})
+        client.feedback(name, {"prediction_id": asked.prediction_id, **truth_of(asked)})
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+@pytest.mark.parametrize("what", ["events", "training"])
+@pytest.mark.parametrize(
+    ("spec", "truth_of"),
+    [
+        ({"task": "subset-ranking"}, lambda asked: {"clicks": [asked.ranking[1].id]}),
+        ({"task": "choice"}, lambda asked: {"reward": 0.5}),
+    ],
+    ids=["clicks", "rewards"],
+)
+def test_an_exported_log_gives_the_same_learner_again(tmp_path, ending, what, spec, truth_of):
+    store = f"sqlite:{tmp_path}/store.db"
+    with service(None, store, None) as client:
+        asked_and_answered(client, "l", spec, 12, truth_of)
+        client.feedback(
+            "l", {"items": [{"id": "p", "features": {"z": 1}}], **odd(spec), "feedback_id": "odd"}
+        )
+        client.retract("l", feedback_id="odd")
+    file = tmp_path / f"log.{ending}"
+    assert run(export_app, file, "--learner", "l", "--what", what, "--store", store)[0] == 0
+    code, output = run(import_app, file, "--learner", "m", "--task", spec["task"], "--store", store)
+    assert code == 0
+    assert "12 learned, 0 known already, 0 refused" in output
+    with service(None, store, None) as client:
+        assert client.learner("m").progress == client.learner("l").progress
+        if spec["task"] == "subset-ranking":
+            assert client.weights("m").features == client.weights("l").features
+
+
+def odd(spec):
+    return (
+        {"reward": 1.0, "served": {"id": "p", "probability": 1.0}}
+        if spec["task"] == "choice"
+        else {"clicks": ["p"]}
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", '{"looks": "like JSON"}', '"quoted"', {"subject": "s", "body": "b"}]
+)
+def test_a_text_is_the_same_after_a_table(tmp_path, text):
+    store, log = f"sqlite:{tmp_path}/store.db", tmp_path / "log.parquet"
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": text, "label": "x"}))
+    run(import_app, tmp_path / "a.jsonl", "--learner", "l", "--task", "multiclass", "--store", store)
+    for what in ("training", "events"):
+        assert run(export_app, log, "--learner", "l", "--what", what, "--store", store)[0] == 0
+        (line,) = READERS["parquet"](Source(log))
+        assert line.body == {"text": text, "label": "x"}
+
+
+def test_a_file_that_cannot_be_read_makes_no_learner(tmp_path):
+    store = f"sqlite:{tmp_path}/store.db"
+    (tmp_path / "a.csv").write_text("w,label\n1,x\n")
+    arguments = ["--learner", "l", "--task", "multiclass", "--truth", "no", "--store", store]
+    code, output = run(import_app, tmp_path / "a.csv", *arguments)
+    assert code == 1
+    assert "name it with --truth" in output
+    with service(None, store, None) as client:
+        assert client.learners().learners == []
+
+
+def test_a_refused_spec_is_said_with_its_field(tmp_path):
+    (tmp_path / "a.csv").write_text("w,label\n1,x\n")
+    arguments = ["--learner", "l", "--task", "multiclas", "--store", f"sqlite:{tmp_path}/s.db"]
+    assert "422 /task: must be one of" in run(import_app, tmp_path / "a.csv", *arguments)[1]

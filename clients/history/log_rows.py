@@ -1,0 +1,47 @@
+"""A learner's log outside of the service: what an event taught, and events as rows of a table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..payloads import JSON, Payload
+
+INSTANCES = ("features", "items", "text")
+TRUTHS = ("label", "labels", "relevance", "clicks", "reward")
+LOG = (
+    "version",
+    "at",
+    "kind",
+    "feedback_id",
+    "prediction_id",
+    "instance",
+    "truth",
+    "served",
+    "weight",
+    "retracted",
+)
+TRAINING = (*INSTANCES, *TRUTHS, "served", "weight")
+NUMBERS = {"version": "int64", "at": "float64", "weight": "float64"}  # all other columns hold text
+PLAIN = {"kind", "feedback_id", "prediction_id", "label", "text", *NUMBERS}  # the rest is JSON
+
+
+def lesson(event: Payload) -> JSON | None:
+    """The feedback body that teaches what an event did; None for what was retracted, and for retractions."""
+    if event["kind"] != "feedback" or event.get("retracted") or event.get("withdrawn"):
+        return None
+    rest = {name: event[name] for name in ("served", "weight") if event.get(name) is not None}
+    return {**(event.get("instance") or {}), **event["truth"], **rest}
+
+
+def to_cell(name: str, value: Any) -> Any:
+    """A value of an event as a cell. A text has fields, or is a string: one that begins like JSON is written as JSON."""
+    if isinstance(value, str) and not (name == "text" and value.startswith(("{", '"'))):
+        return value
+    return value if value is None or name in NUMBERS else json.dumps(value, ensure_ascii=False)
+
+
+def from_cell(name: str, cell: Any) -> Any:
+    """The value again."""
+    is_json = name not in PLAIN or (name == "text" and cell.startswith(("{", '"')))
+    return json.loads(cell) if is_json else cell
