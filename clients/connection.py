@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import inspect
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +23,42 @@ Store = Annotated[
 Key = Annotated[
     str | None, typer.Option(envvar="FEEDRANK_KEY", help="key of the service, if it asks for one")
 ]
+
+
+@contextmanager
+def one_line(command: str, *errors: type[Exception]) -> Iterator[None]:
+    """What a person can mend (the service's refusals, the system's, and these) ends in one line, not in a stack trace."""
+    mended: tuple[type[Exception], ...] = (ClientError, OSError, *errors)
+    try:
+        yield
+    except mended as error:
+        print(f"feedrank {command}: {error}", file=sys.stderr)
+        raise typer.Exit(1) from error
+
+
+def with_client(
+    command: str, *errors: type[Exception]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command line with --server, --store and --key for a function whose first parameter is a client; see `one_line`."""
+
+    def wrap(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def call(*, server: Server, store: Store, key: Key, **options: Any) -> None:
+            with one_line(command, *errors), service(server, store, key) as client:
+                function(client, **options)
+
+        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        added = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in (("server", Server), ("store", Store), ("key", Key))
+        ]
+        # What typer reads: it would follow `__wrapped__` to the function otherwise.
+        del call.__wrapped__
+        call.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+        call.__annotations__ = {one.name: one.annotation for one in (*own, *added)}
+        return call
+
+    return wrap
 
 
 @contextmanager

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
@@ -15,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from .client import Client
-from .connection import Key, Server, Store, service
-from .exceptions import ClientError, NotFound
+from .connection import with_client
+from .exceptions import NotFound
 from .history.formats import READERS, Columns, FormatError, Line, Source, format_of
 from .history.transfer import VIEWS, ImportReport, events, load, write
 from .letor import LetorError
@@ -29,18 +27,10 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 Learner = Annotated[str, typer.Option(help="the learner's name")]
 
 
-@contextmanager
-def one_line(command: str) -> Iterator[None]:
-    """What a person can mend ends in one line, not in a stack trace."""
-    try:
-        yield
-    except (ClientError, FormatError, LetorError, OSError) as error:
-        print(f"feedrank {command}: {error}", file=sys.stderr)
-        raise typer.Exit(1) from error
-
-
 @import_app.command()
+@with_client("import", FormatError, LetorError)
 def load_history(
+    client: Client,
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="plain or gzip")],
     learner: Learner,
     truth: Annotated[str, typer.Option(help="the column that holds the truth")] = "label",
@@ -60,22 +50,18 @@ def load_history(
     source: Annotated[str | None, typer.Option(help="name in the events' ids, else the file's name")] = None,
     task: Annotated[str | None, typer.Option(help="task of the learner, if it is new")] = None,
     spec: Annotated[str, typer.Option(help="JSON of the learner, if it is new")] = "{}",
-    server: Server = None,
-    store: Store = None,
-    key: Key = None,
 ) -> None:
     """Learn from a file of past events, each line once: run it again after a stop, and it goes on."""
     columns = Columns(truth, tuple(features or ()), tuple(text or ()), id, several)
-    with one_line("import"), service(server, store, key) as client:
-        name = form or format_of(file)
-        if name not in READERS:
-            raise FormatError(f"there is no format {name!r}; there are {', '.join(READERS)}")
-        reading = Source(file, columns)
-        lines = READERS[name](reading)
-        first = list(islice(lines, 1))  # a file that cannot be read makes no learner
-        _ensure(client, learner, _object(spec) | ({"task": task} if task else {}))
-        report = _load(client, learner, chain(first, lines), reading, source or file.name)
-        _print(report, client, learner)
+    name = form or format_of(file)
+    if name not in READERS:
+        raise FormatError(f"there is no format {name!r}; there are {', '.join(READERS)}")
+    reading = Source(file, columns)
+    lines = READERS[name](reading)
+    first = list(islice(lines, 1))  # a file that cannot be read makes no learner
+    _ensure(client, learner, _object(spec) | ({"task": task} if task else {}))
+    report = _load(client, learner, chain(first, lines), reading, source or file.name)
+    _print(report, client, learner)
 
 
 def _object(text: str) -> JSON:
@@ -123,20 +109,18 @@ def _print(report: ImportReport, client: Client, learner: str) -> None:
 
 
 @export_app.command()
+@with_client("export", FormatError)
 def save_history(
+    client: Client,
     file: Annotated[Path, typer.Argument(dir_okay=False, help="`.jsonl` or `.parquet`")],
     learner: Learner,
     what: Annotated[str, typer.Option(help=f"{', '.join(VIEWS)}")] = "events",
-    server: Server = None,
-    store: Store = None,
-    key: Key = None,
 ) -> None:
     """Write a learner's log to a file: all events, the training set, or what was served."""
-    with one_line("export"), service(server, store, key) as client:
-        if what not in VIEWS:
-            raise FormatError(f"there is no view {what!r}; there are {', '.join(VIEWS)}")
-        form = format_of(file)
-        if form not in ("jsonl", "parquet"):
-            raise FormatError("a log is written as .jsonl or .parquet")
-        client.learner(learner)
-        print(f"{write(events(client, learner), VIEWS[what], file, form)} rows in {file}")
+    if what not in VIEWS:
+        raise FormatError(f"there is no view {what!r}; there are {', '.join(VIEWS)}")
+    form = format_of(file)
+    if form not in ("jsonl", "parquet"):
+        raise FormatError("a log is written as .jsonl or .parquet")
+    client.learner(learner)
+    print(f"{write(events(client, learner), VIEWS[what], file, form)} rows in {file}")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,26 +14,23 @@ from rich.console import Console
 from rich.table import Table
 
 from .client import Client
-from .connection import Key, Server, Store, service
-from .exceptions import ClientError
+from .connection import with_client
 from .payloads import JSON
 
 app = typer.Typer(help="Create learners, ask them, teach them.", no_args_is_help=True, add_completion=False)
 
 Name = Annotated[str, typer.Argument(help="the learner, or an alias of it")]
 Body = Annotated[str, typer.Argument(help="JSON, or `-` to read it from standard input")]
-Form = Annotated[str, typer.Option("--format", help="`table` or `json`")]
 
 
-@contextmanager
-def connected(server: str | None, store: str | None, key: str | None) -> Iterator[Client]:
-    """A client; what a person can mend ends in one line."""
-    try:
-        with service(server, store, key) as client:
-            yield client
-    except (ClientError, OSError) as error:
-        print(f"feedrank learners: {error}", file=sys.stderr)
-        raise typer.Exit(1) from error
+class Form(StrEnum):
+    """How a reply is shown."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+Shown = Annotated[Form, typer.Option("--format", help="how the reply is shown")]
 
 
 def parsed(text: str) -> JSON:
@@ -48,10 +44,10 @@ def parsed(text: str) -> JSON:
     return value
 
 
-def show(reply: Any, form: str) -> None:
+def show(reply: Any, form: Form) -> None:
     """A reply as JSON, or its fields as a table."""
     plain: Any = asdict(reply) if is_dataclass(reply) and not isinstance(reply, type) else reply
-    if form == "json":
+    if form is Form.JSON:
         print(json.dumps(plain, ensure_ascii=False, default=str))
         return
     table = Table(show_header=False, box=None)
@@ -62,27 +58,25 @@ def show(reply: Any, form: str) -> None:
 
 
 @app.command()
-def create(
-    name: Name, spec: Body, server: Server = None, store: Store = None, key: Key = None, form: Form = "table"
-) -> None:
+@with_client("learners")
+def create(client: Client, name: Name, spec: Body, form: Shown = Form.TABLE) -> None:
     """Create a learner of a spec: '{"task": "multiclass"}'."""
-    with connected(server, store, key) as client:
-        show(client.create(name, parsed(spec)), form)
+    show(client.create(name, parsed(spec)), form)
 
 
 @app.command("list")
-def list_learners(server: Server = None, store: Store = None, key: Key = None, form: Form = "table") -> None:
+@with_client("learners")
+def list_learners(client: Client, form: Shown = Form.TABLE) -> None:
     """All learners that the key may see."""
-    with connected(server, store, key) as client:
-        rows: list[JSON] = []
-        cursor = None
-        while True:
-            page = client.learners(limit=1000, cursor=cursor)
-            rows += [asdict(learner) for learner in page.learners]
-            cursor = page.next
-            if cursor is None:
-                break
-    if form == "json":
+    rows: list[JSON] = []
+    cursor = None
+    while True:
+        page = client.learners(limit=1000, cursor=cursor)
+        rows += [asdict(learner) for learner in page.learners]
+        cursor = page.next
+        if cursor is None:
+            break
+    if form is Form.JSON:
         print(json.dumps(rows))
         return
     table = Table("name", "task", "algorithm", "version")
@@ -92,103 +86,79 @@ def list_learners(server: Server = None, store: Store = None, key: Key = None, f
 
 
 @app.command("show")
-def show_learner(
-    name: Name, server: Server = None, store: Store = None, key: Key = None, form: Form = "table"
-) -> None:
+@with_client("learners")
+def show_learner(client: Client, name: Name, form: Shown = Form.TABLE) -> None:
     """Spec, version, labels and progress of a learner."""
-    with connected(server, store, key) as client:
-        show(client.learner(name), form)
+    show(client.learner(name), form)
 
 
 @app.command()
-def predict(
-    name: Name,
-    request: Body,
-    server: Server = None,
-    store: Store = None,
-    key: Key = None,
-    form: Form = "table",
-) -> None:
+@with_client("learners")
+def predict(client: Client, name: Name, request: Body, form: Shown = Form.TABLE) -> None:
     """Decide on an instance: '{"features": ["cheap", "pills"]}'."""
-    with connected(server, store, key) as client:
-        show(client.predict(name, parsed(request)), form)
+    show(client.predict(name, parsed(request)), form)
 
 
 @app.command()
-def feedback(
-    name: Name,
-    request: Body,
-    server: Server = None,
-    store: Store = None,
-    key: Key = None,
-    form: Form = "table",
-) -> None:
+@with_client("learners")
+def feedback(client: Client, name: Name, request: Body, form: Shown = Form.TABLE) -> None:
     """Learn from an event: '{"features": ["cheap", "pills"], "label": "junk"}'."""
-    with connected(server, store, key) as client:
-        show(client.feedback(name, parsed(request)), form)
+    show(client.feedback(name, parsed(request)), form)
 
 
 @app.command()
+@with_client("learners")
 def retract(
+    client: Client,
     name: Name,
     feedback_id: Annotated[str | None, typer.Option(help="id of the feedback")] = None,
     prediction_id: Annotated[str | None, typer.Option(help="id of the prediction that it answered")] = None,
-    server: Server = None,
-    store: Store = None,
-    key: Key = None,
-    form: Form = "table",
+    form: Shown = Form.TABLE,
 ) -> None:
     """Take an event back: the learner becomes what it would be without it."""
     if (feedback_id is None) == (prediction_id is None):
         raise typer.BadParameter("give --feedback-id or --prediction-id")
-    with connected(server, store, key) as client:
-        show(client.retract(name, feedback_id=feedback_id, prediction_id=prediction_id), form)
+    show(client.retract(name, feedback_id=feedback_id, prediction_id=prediction_id), form)
 
 
 @app.command()
+@with_client("learners")
 def snapshot(
+    client: Client,
     name: Name,
     file: Annotated[Path, typer.Argument(help="where the learner is written, or read with --restore")],
     restore: Annotated[bool, typer.Option("--restore", help="make a learner of the file")] = False,
-    server: Server = None,
-    store: Store = None,
-    key: Key = None,
 ) -> None:
     """Write the whole learner to one portable file, or make a learner of it."""
-    with connected(server, store, key) as client:
-        if restore:
-            print(f"{name} is at version {client.restore(name, file.read_bytes()).version}")
-        else:
-            data = client.snapshot(name)
-            file.write_bytes(data)
-            print(f"{len(data)} bytes in {file}")
+    if restore:
+        print(f"{name} is at version {client.restore(name, file.read_bytes()).version}")
+    else:
+        data = client.snapshot(name)
+        file.write_bytes(data)
+        print(f"{len(data)} bytes in {file}")
 
 
 @app.command()
+@with_client("learners")
 def alias(
+    client: Client,
     name: Annotated[str, typer.Argument(help="the second name")],
     learner: Annotated[str, typer.Argument(help="what it stands for from now on")],
-    server: Server = None,
-    store: Store = None,
-    key: Key = None,
 ) -> None:
     """Let a second name stand for a learner."""
-    with connected(server, store, key) as client:
-        client.alias(name, learner)
-        print(f"{name} stands for {learner}")
+    client.alias(name, learner)
+    print(f"{name} stands for {learner}")
 
 
 @app.command()
+@with_client("learners")
 def delete(
+    client: Client,
     name: Name,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
-    server: Server = None,
-    store: Store = None,
-    key: Key = None,
 ) -> None:
     """Remove a learner and all that belongs to it."""
     if not yes:
         typer.confirm(f"Remove {name} with all its events?", abort=True)
-    with connected(server, store, key) as client:
-        client.delete(name)
-        print(f"{name} is removed")
+    client.delete(name)
+    print(f"{name} is removed")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +15,8 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from rich.table import Table
 
 from .client import Client
-from .connection import Key, Server, Store, service
-from .exceptions import ClientError, NotFound, Refused
+from .connection import with_client
+from .exceptions import NotFound, Refused
 from .letor import LetorError, Query, read
 from .payloads import JSON
 from .ranking_measures import Means
@@ -38,22 +36,11 @@ Most = Annotated[float, typer.Option(min=1, help="the highest grade there is, fo
 Form = Annotated[str, typer.Option("--format", help="`text` or `json`")]
 
 
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    """What a person can mend ends in one line, not in a stack trace."""
-    try:
-        yield
-    except (ClientError, LetorError, OSError) as error:
-        print(f"feedrank rank: {error}", file=sys.stderr)
-        raise typer.Exit(1) from error
-
-
 @app.command()
+@with_client("rank", LetorError)
 def train(
+    client: Client,
     files: Files,
-    server: Server = None,
-    store: Store = None,
-    key: Key = None,
     learner: Name = "letor",
     spec: Annotated[
         str, typer.Option(help='JSON of the learner, if it is new: {"algorithm": "slam"}')
@@ -69,28 +56,25 @@ def train(
         raise typer.BadParameter(f"--spec is not JSON: {error}") from error
     if not isinstance(asked, dict):
         raise typer.BadParameter("--spec must be an object")
-    with one_line_errors(), service(server, store, key) as client:
-        try:
-            client.learner(learner)
-        except NotFound:
-            client.create(learner, {"task": "subset-ranking", **asked})
-        _run(client, learner, files, Means(cutoff, max_grade), learn=True, form=form)
+    try:
+        client.learner(learner)
+    except NotFound:
+        client.create(learner, {"task": "subset-ranking", **asked})
+    _run(client, learner, files, Means(cutoff, max_grade), learn=True, form=form)
 
 
 @app.command()
+@with_client("rank", LetorError)
 def evaluate(
+    client: Client,
     files: Files,
-    server: Server = None,
-    store: Store = None,
-    key: Key = None,
     learner: Name = "letor",
     cutoff: Cutoff = 10,
     max_grade: Most = 4.0,
     form: Form = "text",
 ) -> None:
     """Rank every list with the learner as it is, and change nothing."""
-    with one_line_errors(), service(server, store, key) as client:
-        _run(client, learner, files, Means(cutoff, max_grade), learn=False, form=form)
+    _run(client, learner, files, Means(cutoff, max_grade), learn=False, form=form)
 
 
 def _run(client: Client, name: str, files: list[Path], means: Means, *, learn: bool, form: str) -> None:
