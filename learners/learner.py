@@ -16,7 +16,7 @@ from .errors import OptionError, pointer
 from .explaining import explain as explain_scores
 from .instances import FeatureVector, ItemList, Matrix
 from .lessons import NOTHING, Lesson, Look, list_lesson
-from .model import Fused, Model
+from .model import Model, WholeRound
 from .names import Names
 from .registry import Spec
 from .results import Outcome, Prediction, Progress
@@ -66,8 +66,8 @@ class Learner:
             model.witness = lambda x, g: self.transform.judge_blocks(x, model.contributions(x), g)
         for name in spec.get("labels", []):
             self.labels.add(name)
-        plain = self.transform.scaling is None and self.transform.blocks is None
-        self._fused = model.fused(self.features) if plain and not self.form.items else None
+        whole = self.transform.blocks is None and not self.form.items
+        self._fused = model.fused(self.features, self.transform.scaling) if whole else None
         self.grow()
 
     # ---- predicting
@@ -87,10 +87,12 @@ class Learner:
         if self._fused is not None and loss is None and not explain:
             short = self._fused.predict(instance, most, self.labels.names)
             if short is not None:
-                ranking, gap, label = short
-                if min_margin is not None and gap is not None and gap < min_margin:
-                    return Prediction(self.form, ranking, gap, None, True)
-                return Prediction(self.form, ranking, gap, label)
+                ranking, gap, label, *probabilities = short
+                abstained = min_margin is not None and gap is not None and gap < min_margin
+                prediction = Prediction(self.form, ranking, gap, None if abstained else label, abstained)
+                if probabilities:
+                    prediction.probabilities = probabilities[0]
+                return prediction
         parsed = self._read(instance)
         if not isinstance(parsed, ItemList) and not len(self.labels):
             self.model.offers(loss)
@@ -162,7 +164,7 @@ class Learner:
             raise
 
     def _short_round(
-        self, fused: Fused, instance: Any, truth: Any, served: Mapping[str, Any] | None, weight: float
+        self, fused: WholeRound, instance: Any, truth: Any, served: Mapping[str, Any] | None, weight: float
     ) -> Outcome | None:
         """One round in the kernel, on a label that has joined; None leaves it to the pieces. They give the same bits."""
         if type(truth) is not dict or len(truth) != 1:
@@ -179,9 +181,8 @@ class Learner:
         after.updates += updated
         version = self.version + 1
         self._last = None
-        fused.commit()
+        fused.commit(sums)
         # Nothing is called or made any more, so that nothing can fail.
-        fused.surrogate.sums = sums
         self.progress = after
         self.version = version
         return outcome

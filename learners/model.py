@@ -8,13 +8,14 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from .errors import OptionError, pointer
 from .instances import Floats
 from .kernel import Rounds, Table
+from .scaling import Scaling
 from .tasks.task import Sigma, Task, Y
 from .weights.base import Arrays, Counters, Weights, X
 from .weights.linear import Linear
@@ -106,7 +107,7 @@ class Model(ABC):
         """The columns of the weights that so many labels take."""
         return labels
 
-    def fused(self, features: Table) -> "Fused | None":
+    def fused(self, features: Table, scaling: Scaling | None) -> "WholeRound | None":
         """The whole round on one vector in the kernel, with the same bits as the pieces; None where it has none."""
         return None
 
@@ -207,17 +208,33 @@ class Model(ABC):
         return 8 * features * labels
 
 
-class Fused:
-    """Whole rounds in the kernel, for first-order models on linear weights whose decision is an argmax."""
+class WholeRound(Protocol):
+    """Whole rounds in the kernel, in two calls for a prediction and its feedback. None leaves an instance to the pieces."""
 
-    __slots__ = ("clear", "commit", "predict", "rounds", "surrogate", "task")
+    def predict(self, instance: Any, top: int, names: list[str]) -> tuple[Any, ...] | None:
+        """Ranking, margin, label, and probabilities where the model estimates them; of all labels where top is below 0."""
+
+    def plan(self, instance: Any, y: int, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
+        """(loss, updated, what `commit` needs); nothing is changed yet."""
+
+    def commit(self, after: tuple[Any, ...]) -> None:
+        """What was planned: all of it, or, whatever is raised, nothing."""
+
+    def clear(self) -> None:
+        """Forget the last instance: names or weights have changed."""
+
+
+class Fused:
+    """The whole round of first-order models on linear weights whose decision is an argmax."""
+
+    __slots__ = ("_commit", "clear", "predict", "rounds", "surrogate", "task")
 
     def __init__(self, rounds: Rounds, task: Task, surrogate: Surrogate) -> None:
         self.rounds, self.task, self.surrogate = rounds, task, surrogate
-        self.predict, self.commit, self.clear = rounds.predict, rounds.commit, rounds.clear
+        self.predict, self._commit, self.clear = rounds.predict, rounds.commit, rounds.clear
 
     def plan(self, instance: Any, y: int, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
-        """(loss, updated, the surrogate's sums after it), or None. `commit` does it; then the sums are to be replaced."""
+        """(loss, updated, the surrogate's sums after it), or None."""
         cost = self.task.cost(y)
         planned = self.rounds.plan(
             instance, y, weight, cost if self.surrogate.by_loss else 1.0, self.surrogate.sums
@@ -226,6 +243,11 @@ class Fused:
             return None
         mistake, updated, sums = planned
         return cost if mistake else 0.0, updated, sums
+
+    def commit(self, after: tuple[Any, ...]) -> None:
+        """The step, and the sums; behind the step nothing is called or made any more."""
+        self._commit()
+        self.surrogate.sums = after
 
 
 class FirstOrder(Model):
@@ -243,9 +265,9 @@ class FirstOrder(Model):
     def columns(self, labels: int) -> int:
         return self.task.columns(labels)
 
-    def fused(self, features: Table) -> Fused | None:
+    def fused(self, features: Table, scaling: Scaling | None) -> Fused | None:
         settings, weights = self.surrogate.fused(), self.weights
-        if settings is None or type(weights) is not Linear or not self.task.argmax:
+        if settings is None or scaling is not None or type(weights) is not Linear or not self.task.argmax:
             return None
         return Fused(Rounds(features, weights.kernel, eta=self.eta, **settings), self.task, self.surrogate)
 

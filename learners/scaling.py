@@ -25,7 +25,6 @@ from .instances import EMPTY, Floats, Vector
 from .kernel import LookedUp, log, scale, tally
 
 Flags = npt.NDArray[np.bool_]
-Parts = tuple[Floats, Floats, Floats, Floats]
 
 
 @dataclass(slots=True)
@@ -61,35 +60,42 @@ class Scaling:
     def __init__(self, idf: bool, bias: bool) -> None:
         self.idf = idf
         self.bias = int(bias)
-        self.counts: Floats = np.zeros(0)
-        self.means: Floats = np.zeros(0)
-        self.deviations: Floats = np.zeros(0)
-        self._before: tuple[Parts, Any, Floats] | None = None
-        self._logs: Floats = np.zeros(0)  # of 1 + count: kept, because a round asks for them twice
+        # One row a feature, hence one place in memory: c, mu, m2, and log(1 + c), because a round asks for it twice.
+        self.statistics: Floats = np.zeros((0, 4))
+        self._before: tuple[Floats, Any, Floats] | None = None
 
     @property
-    def _parts(self) -> Parts:
-        return self.counts, self.means, self.deviations, self._logs
+    def counts(self) -> Floats:
+        """c of every feature."""
+        return self.statistics[:, 0]
+
+    @property
+    def means(self) -> Floats:
+        """mu of every feature."""
+        return self.statistics[:, 1]
+
+    @property
+    def deviations(self) -> Floats:
+        """m2 of every feature."""
+        return self.statistics[:, 2]
 
     def grow(self, features: int) -> None:
         """Room for every feature."""
-        if features <= len(self._logs):
-            return
-        self.counts, self.means = grown(self.counts, features), grown(self.means, features)
-        self.deviations, self._logs = grown(self.deviations, features), grown(self._logs, features)
+        self.statistics = grown(self.statistics, features)
 
     def vector(self, look: LookedUp, features: int, events: int) -> ScaledVector:
         """u of the values of a table."""
         self.grow(features)
         rows, raw, rest = look.rows, look.values, look.unseen
-        values, unseen, z, dense, unseen_z = scale(rows, raw, rest, self._parts, self.bias, self.idf, events)
+        values, unseen, z, dense, unseen_z = scale(
+            rows, raw, rest, self.statistics, self.bias, self.idf, events
+        )
         return ScaledVector(rows, values, unseen, raw, z, dense, look, rest, unseen_z)
 
     def count(self, x: ScaledVector, features: int) -> None:
         """One more event with these features."""
         self.grow(features)
-        parts = self._parts
-        self._before = parts, x.rows, tally(x.rows, x.raw, parts, self.bias)
+        self._before = self.statistics, x.rows, tally(x.rows, x.raw, self.statistics, self.bias)
 
     def mark(self) -> None:
         """An event begins."""
@@ -98,9 +104,8 @@ class Scaling:
     def uncount(self) -> None:
         """Take the last `count` back."""
         if self._before is not None:
-            parts, rows, before = self._before
-            for part, values in zip(parts, before, strict=True):
-                part[rows[self.bias :]] = values
+            statistics, rows, before = self._before
+            statistics[rows[self.bias :]] = before
         self._before = None
 
     def arrays(self, features: int) -> dict[str, Floats]:
@@ -114,8 +119,7 @@ class Scaling:
 
     def restore(self, arrays: dict[str, Floats], features: int) -> None:
         """All as it was."""
-        self.counts, self.means = arrays["counts"], arrays["means"]
-        self.deviations = arrays["deviations"]
         if any(array.shape != (features,) for array in arrays.values()):
             raise ValueError("the statistics do not fit the features")
-        self._logs = log(1.0 + self.counts)
+        counts = arrays["counts"]
+        self.statistics = np.stack((counts, arrays["means"], arrays["deviations"], log(1.0 + counts)), axis=1)

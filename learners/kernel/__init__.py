@@ -5,6 +5,7 @@
     matrix     lists of numbers -> an array
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     Rounds     a whole round, in two calls              ascend   a direction of dual ascent
+    Blend      one of the automatic learner; None where its pieces do it one by one
     best       the highest scores
     exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
     total, row_total, softmax, sigmoid, times, add_outer, sweep   sums, products and inverses
@@ -17,10 +18,10 @@ folder asks which one runs but to say so.
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 7
+SEAM = 8
 
 
 def _choice() -> str:
@@ -55,6 +56,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .welford import recount, scale, tally, word_scores
 else:
     from ._native import (
+        Blend,
         Features,
         Rounds,
         Table,
@@ -87,8 +89,12 @@ else:
     )
     from ._native import Vector as LookedUp
 
+if TYPE_CHECKING or NAME == "numpy":
+    Blend: Any = None
+
 __all__ = [
     "NAME",
+    "Blend",
     "Features",
     "LookedUp",
     "Rounds",

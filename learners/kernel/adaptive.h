@@ -10,7 +10,16 @@ static int cells_of(PyObject *object, Py_buffer *matrix) {
     return -1;
 }
 
-/* e = values miss'; G <- G + e^2; W <- W - rate e / sqrt(G), in these rows; the old W and, below, the old G. */
+/* One row: e = u miss; G <- G + e^2; W <- W - rate e / sqrt(G). */
+static inline void adapt_row(double *restrict w, double *restrict g, double u, const double *miss, double rate, Py_ssize_t labels) {
+    for (Py_ssize_t k = 0; k < labels; k++) {
+        double e = u * miss[k], square = g[k] + e * e;
+        g[k] = square;
+        w[k] -= rate * (e / sqrt(square > 0.0 ? square : 1.0));
+    }
+}
+
+/* adapt(W, G, rows, values, miss, rate): these rows; the old W and, below, the old G. */
 static PyObject *adapt(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *weights, *sums, *places, *numbers, *misses, *before = NULL;
@@ -37,14 +46,9 @@ static PyObject *adapt(PyObject *module, PyObject *arguments) {
             for (Py_ssize_t i = 0; i < count; i++) {
                 double *w = (double *)((char *)W.buf + at[i] * W.strides[0]);
                 double *g = (double *)((char *)G.buf + at[i] * G.strides[0]);
-                double *old_w = old.numbers + i * labels, *old_g = old.numbers + (count + i) * labels, u = v[i];
-                for (Py_ssize_t k = 0; k < labels; k++) {
-                    double e = u * m[k], square = g[k] + e * e;
-                    old_w[k] = w[k];
-                    old_g[k] = g[k];
-                    g[k] = square;
-                    w[k] -= rate * (e / sqrt(square > 0.0 ? square : 1.0));
-                }
+                memcpy(old.numbers + i * labels, w, (size_t)labels * sizeof *w);
+                memcpy(old.numbers + (count + i) * labels, g, (size_t)labels * sizeof *g);
+                adapt_row(w, g, v[i], m, rate, labels);
             }
             array_release(&old);
         }

@@ -25,12 +25,22 @@ static void block_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-/* Zeros. Large blocks come from the system page by page, as they are written to. */
+#define HUGE_PAGE ((uintptr_t)1 << 21)
+
+/* Zeros. Large blocks come from the system as they are written to, in large pages where it has them: rows lie scattered, and
+   with small pages finding where each one is costs as much as reading it. */
 static Block *block_new(size_t count, size_t size) {
     Block *block = PyObject_New(Block, BlockType);
     if (!block) return NULL;
     block->data = calloc(count ? count : 1, size);
     block->bytes = count * size;
+#ifdef MADV_HUGEPAGE
+    if (block->data && block->bytes >= 2 * HUGE_PAGE) {
+        uintptr_t first = ((uintptr_t)block->data + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+        uintptr_t last = ((uintptr_t)block->data + block->bytes) & ~(HUGE_PAGE - 1);
+        if (last > first) madvise((void *)first, last - first, MADV_HUGEPAGE); /* advice: no matter if it is not taken */
+    }
+#endif
     if (!block->data) {
         Py_DECREF(block);
         return (Block *)PyErr_NoMemory();

@@ -1,5 +1,38 @@
 /* welford.py and calibrate.py: naive Bayes' scores, and calibrated probabilities. */
 
+/* The words among the features of x, sparse ones with u above 0: their rows and u; how many of the first `known`, how many in
+   all, and the sum of u over them, those that have not joined apart. */
+typedef struct {
+    int64_t *rows;
+    double *values, size;
+    Py_ssize_t known, all;
+} Words;
+
+static void words_of(const int64_t *rows, const double *u, const unsigned char *dense, Py_ssize_t known, Py_ssize_t more,
+                     Words *words) {
+    double size = 0.0, rest = 0.0;
+    Py_ssize_t count = 0;
+    for (Py_ssize_t i = 0; i < known; i++)
+        if (u[i] > 0.0 && !dense[i]) {
+            words->rows[count] = rows[i];
+            words->values[count++] = u[i];
+            size += u[i];
+        }
+    words->known = count;
+    for (Py_ssize_t i = known; i < known + more; i++) {
+        rest += u[i] > 0.0 ? u[i] : 0.0;
+        if (u[i] > 0.0) words->values[count++] = u[i];
+    }
+    words->size = size + rest;
+    words->all = count;
+}
+
+/* s_k += log(events_k + 1/2) - size log(words_k + room). */
+static void add_priors(double *restrict s, const double *words, const double *events, double size, double room,
+                       Py_ssize_t labels) {
+    for (Py_ssize_t k = 0; k < labels; k++) s[k] += log_normal(events[k] + 0.5) - size * log_normal(words[k] + room);
+}
+
 /* word_scores(weights, x, words, events, room) -> (rows, values, size, s): see welford.py. `x` is (rows, u, dense, unseen). */
 static PyObject *word_scores(PyObject *module, PyObject *arguments) {
     (void)module;
@@ -45,7 +78,7 @@ static PyObject *word_scores(PyObject *module, PyObject *arguments) {
     for (Py_ssize_t i = 0; i < taken[3].len / 8; i++) rest += unseen[i] > 0.0 ? unseen[i] : 0.0;
     size = size + rest;
     scores_of(weights, active, at, values, s);
-    for (Py_ssize_t k = 0; k < labels; k++) s[k] += log_of(events[k] + 0.5) - size * log_of(words[k] + room);
+    add_priors(s, words, events, size, room, labels);
     PyBuffer_Release(&places);
     result = Py_BuildValue("OOdO", made[0], made[1], size, made[2]);
 done:
@@ -67,40 +100,55 @@ static int knot_of(double q, double *share) {
     return i;
 }
 
+/* The calibrated probabilities of p into `shown`: 0, and nothing written, where they are p itself. */
+static int calibrate(const double *p, const double *sums, Py_ssize_t count, double *shown) {
+    double f, rest = 0.0, second = 0.0;
+    if (count < 2) return 0;
+    Py_ssize_t k = 0;
+    for (Py_ssize_t i = 1; i < count; i++) k = p[i] > p[k] ? i : k;
+    if (!isfinite(p[k])) return 0;
+    int i = knot_of(p[k], &f);
+    double weight = (1.0 - f) * sums[i] + f * sums[i + 1];
+    double miss = (1.0 - f) * sums[KNOTS + i] + f * sums[KNOTS + i + 1];
+    for (Py_ssize_t n = 0; n < count; n++) rest += n == k ? 0.0 : p[n];
+    if (!(rest > 0.0)) return 0;
+    for (Py_ssize_t n = 0; n < count; n++) second = n != k && p[n] > second ? p[n] : second;
+    second /= rest;
+    double moved = p[k] + miss / (weight + 1.0), least = second / (1.0 + second);
+    moved = moved < EDGE ? EDGE : moved > 1.0 - EDGE ? 1.0 - EDGE : moved;
+    moved = moved < least ? least : moved;
+    double share = (1.0 - moved) / rest;
+    for (Py_ssize_t n = 0; n < count; n++) shown[n] = n == k ? moved : p[n] * share;
+    return 1;
+}
+
+/* One more round: the first choice had probability q before calibration, and was right or not. */
+static void count_calibration(double q, int right, double *sums) {
+    double f;
+    int i = knot_of(q, &f);
+    double miss = (double)right - q, shares[2] = {1.0 - f, f};
+    for (int k = 0; k < 2; k++) {
+        sums[i + k] = sums[i + k] * 0.98 + shares[k];
+        sums[KNOTS + i + k] = sums[KNOTS + i + k] * 0.98 + shares[k] * miss;
+    }
+}
+
 /* calibrated(p, sums): see calibrate.py. */
 static PyObject *calibrated(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *object, *sums_object, *result = NULL;
     Py_buffer p, sums;
-    double *others, f, rest = 0.0, second = 0.0;
+    double *shown;
     if (!PyArg_ParseTuple(arguments, "OO", &object, &sums_object) || numbers_of(object, &p, 'd', -1, 0)) return NULL;
-    Py_ssize_t count = p.len / 8;
-    if (numbers_of(sums_object, &sums, 'd', 2 * KNOTS, 0)) goto p_only;
-    const double *q = p.buf, *sum = sums.buf;
-    if (count < 2) goto same;
-    Py_ssize_t k = 0;
-    for (Py_ssize_t i = 1; i < count; i++) k = q[i] > q[k] ? i : k;
-    if (!isfinite(q[k])) goto same;
-    int i = knot_of(q[k], &f);
-    double weight = (1.0 - f) * sum[i] + f * sum[i + 1];
-    double miss = (1.0 - f) * sum[KNOTS + i] + f * sum[KNOTS + i + 1];
-    for (Py_ssize_t n = 0; n < count; n++) rest += n == k ? 0.0 : q[n];
-    if (!(rest > 0.0)) goto same;
-    if (!(result = array_new(count, &others))) goto done;
-    for (Py_ssize_t n = 0; n < count; n++) second = n != k && q[n] > second ? q[n] : second;
-    second /= rest;
-    double moved = q[k] + miss / (weight + 1.0), least = second / (1.0 + second);
-    moved = moved < EDGE ? EDGE : moved > 1.0 - EDGE ? 1.0 - EDGE : moved;
-    moved = moved < least ? least : moved;
-    double share = (1.0 - moved) / rest;
-    for (Py_ssize_t n = 0; n < count; n++) others[n] = n == k ? moved : q[n] * share;
-    goto done;
-same:
-    Py_INCREF(object);
-    result = object;
-done:
-    PyBuffer_Release(&sums);
-p_only:
+    if (!numbers_of(sums_object, &sums, 'd', 2 * KNOTS, 0)) {
+        result = array_new(p.len / 8, &shown);
+        if (result && !calibrate(p.buf, sums.buf, p.len / 8, shown)) {
+            Py_DECREF(result);
+            Py_INCREF(object);
+            result = object;
+        }
+        PyBuffer_Release(&sums);
+    }
     PyBuffer_Release(&p);
     return result;
 }
@@ -108,19 +156,12 @@ p_only:
 /* recalibrate(q, right, sums): one more round in the sums, in place. */
 static PyObject *recalibrate(PyObject *module, PyObject *arguments) {
     (void)module;
-    double q, f;
+    double q;
     int right;
     PyObject *object;
     Py_buffer sums;
     if (!PyArg_ParseTuple(arguments, "dpO", &q, &right, &object) || numbers_of(object, &sums, 'd', 2 * KNOTS, 1)) return NULL;
-    double *sum = sums.buf;
-    if (!isfinite(q)) q = 0.0;
-    int i = knot_of(q, &f);
-    double miss = (double)right - q, shares[2] = {1.0 - f, f};
-    for (int k = 0; k < 2; k++) {
-        sum[i + k] = sum[i + k] * 0.98 + shares[k];
-        sum[KNOTS + i + k] = sum[KNOTS + i + k] * 0.98 + shares[k] * miss;
-    }
+    count_calibration(isfinite(q) ? q : 0.0, right, sums.buf);
     PyBuffer_Release(&sums);
     Py_RETURN_NONE;
 }

@@ -1,6 +1,7 @@
 /* exp, log and cos of elementary.py, one element at a time: the same operations in the same order, the same bits. */
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -31,26 +32,46 @@ static inline double polynomial(const double *coefficients, int count, double x)
     return value;
 }
 
-/* 2^k for k in [-1022, 1023]. */
-static inline double power_of_two(int k) {
-    uint64_t bits = (uint64_t)(k + 1023) << 52;
-    double power;
-    memcpy(&power, &bits, sizeof power);
-    return power;
+static inline double of_bits(uint64_t bits) {
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
 }
+
+static inline uint64_t bits_of(double number) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+/* 1.5 * 2^52: a number below 2^51 that is added to it comes out rounded to a whole one, which stands in the lowest bits. Neither
+   a call nor a branch, so that loops over arrays take several numbers at a time. */
+#define WHOLE 0x1.8p52
 
 /* e^x = 2^k (1 + 2 r / (r coth(r / 2) - r)), r = x - k ln 2; x is taken to [-708, 709]. */
 static inline double exp_of(double x) {
     x = x < -708.0 ? -708.0 : x > 709.0 ? 709.0 : x;
-    double k = rint(x * INVERSE_LN2);
+    double shifted = x * INVERSE_LN2 + WHOLE, k = shifted - WHOLE;
     double r = (x - k * LN2_HIGH) - k * LN2_LOW;
     double square = r * r;
     double even = polynomial(COTH, COUNT_OF(COTH), square) * square + 2.0;
-    return (1.0 + 2.0 * r / (even - r)) * power_of_two((int)k);
+    return (1.0 + 2.0 * r / (even - r)) * of_bits((bits_of(shifted) + 1023) << 52);
+}
+
+/* ln x of an x of at least 2^-1022. */
+static inline double log_normal(double x) {
+    uint64_t bits = bits_of(x);
+    double m = of_bits((bits & 0xfffffffffffffu) | 0x3fe0000000000000u), low = m < HALF_ROOT ? 1.0 : 0.0;
+    double power = (of_bits((bits >> 52) | 0x4330000000000000u) - 0x1p52) - (1022.0 + low); /* the exponent, as a number */
+    m = m < HALF_ROOT ? m + m : m;
+    double s = (m - 1.0) / (m + 1.0), square = s * s;
+    double tail = polynomial(ARTANH, COUNT_OF(ARTANH), square) * square;
+    return power * LN2_HIGH + ((s + s) + ((s + s) * tail + power * LN2_LOW));
 }
 
 /* ln x = k ln 2 + 2 artanh((m - 1) / (m + 1)), x = m 2^k with m in [sqrt(1/2), sqrt(2)); x above 0, finite. */
 static inline double log_of(double x) {
+    if (x >= 0x1p-1022) return log_normal(x);
     int k;
     double m = frexp(x, &k);
     if (m < HALF_ROOT) {
@@ -66,4 +87,9 @@ static inline double log_of(double x) {
 static inline double cos_turns_of(double turns) {
     double x = (0.25 - fabs(turns - rint(turns))) * TURN, square = x * x;
     return x - x * square * polynomial(SINE, COUNT_OF(SINE), square);
+}
+
+/* out_i = e^(x_i - shift). */
+static void exp_each(const double *x, double shift, double *restrict out, ptrdiff_t count) {
+    for (ptrdiff_t i = 0; i < count; i++) out[i] = exp_of(x[i] - shift);
 }

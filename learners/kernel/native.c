@@ -3,8 +3,9 @@
      elementary.h  exp, log, cos            names.h    names -> numbers         features.h, json.h  reading an instance
      table.h       x of an instance         weights.h  scores and steps         ascent.h            dual ascent
      arrays.h      memory shown to NumPy    members.h  what Python sees          products.h          products and inverses
-     rounds.h      a whole round            adaptive.h steps of AdaGrad
-     welford.h     features scaled online   trust.h    the pool of the automatic learner      bayes.h  its words and calibration
+     asked.h       the last instance        rounds.h   a whole round            blend.h, blend_learn.h  one of the automatic learner
+     welford.h     features scaled online   trust.h    the automatic learner's pool     bayes.h  its words and calibration
+     adaptive.h    steps of AdaGrad         curves.h   least squares
 
    Compiled without fused multiply-add, without -ffast-math and for no CPU in particular: every operation is one of IEEE 754, in
    the order in which it is written, on every machine. Loops over labels may run side by side; sums never do. */
@@ -13,9 +14,15 @@
 #ifndef Py_LIMITED_API
 #define Py_LIMITED_API 0x030B0000
 #endif
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* madvise */
+#endif
 #include <Python.h>
 #include <float.h>
 #include <stdlib.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 #include "elementary.h"
 #include "arrays.h"
@@ -26,15 +33,19 @@
 #include "members.h"
 #include "weights.h"
 #include "ascent.h"
+#include "asked.h"
 #include "rounds.h"
 #include "products.h"
 #include "welford.h"
 #include "trust.h"
 #include "bayes.h"
 #include "adaptive.h"
+#include "curves.h"
+#include "blend.h"
+#include "blend_learn.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 7
+#define SEAM 8
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -132,6 +143,7 @@ PyMODINIT_FUNC PyInit__native(void) {
         !(BlockType = type_of(module, &block_spec)) || !(ViewType = type_of(module, &view_spec)) ||
         !(VectorType = type_of(module, &vector_spec)) || !(TableType = type_of(module, &table_spec)) ||
         !(WeightsType = type_of(module, &weights_spec)) || !(RoundsType = type_of(module, &rounds_spec)) ||
+        !(BlendType = type_of(module, &blend_spec)) ||
         !(features_word = PyUnicode_InternFromString("features"))) {
         Py_XDECREF(module);
         return NULL;

@@ -154,22 +154,23 @@ static PyObject *row_total(PyObject *module, PyObject *matrix) {
     return array;
 }
 
-/* e^x_i / sum e^x_j. */
+/* p_i = e^x_i / sum e^x_j. */
+static void softmax_of(const double *x, double *p, Py_ssize_t count) {
+    double top = count ? x[0] : 0.0, sum = 0.0;
+    for (Py_ssize_t i = 1; i < count; i++) top = x[i] > top ? x[i] : top;
+    exp_each(x, top, p, count);
+    for (Py_ssize_t i = 0; i < count; i++) sum += p[i];
+    for (Py_ssize_t i = 0; i < count; i++) p[i] /= sum;
+}
+
 static PyObject *softmax(PyObject *module, PyObject *vector) {
     (void)module;
     Array x;
-    double *p, top, sum;
+    double *p;
     if (array_get(vector, &x, 0)) return NULL;
     Py_ssize_t count = x.rows * x.columns;
     PyObject *array = array_new(count, &p);
-    if (array && count) {
-        top = x.numbers[0];
-        for (Py_ssize_t i = 1; i < count; i++) top = x.numbers[i] > top ? x.numbers[i] : top;
-        for (Py_ssize_t i = 0; i < count; i++) p[i] = exp_of(x.numbers[i] - top);
-        sum = p[0];
-        for (Py_ssize_t i = 1; i < count; i++) sum += p[i];
-        for (Py_ssize_t i = 0; i < count; i++) p[i] /= sum;
-    }
+    if (array) softmax_of(x.numbers, p, count);
     array_release(&x);
     return array;
 }

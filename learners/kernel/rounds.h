@@ -8,10 +8,7 @@ typedef struct {
     Weights *weights;
     int update; /* 0: Predtron; 1, 2, 3: dual ascent */
     double C, gamma, eta;
-    /* the last instance: a copy of its names where it was a list of them, what was read, x, and the scores */
-    PyObject *raw;
-    Features *features;
-    Vector *x;
+    Asked asked;
     double *t, *g; /* of `labels`; g is the second half of the memory of t */
     Py_ssize_t labels, room;
     int planned, moves; /* whether `commit` may come, and whether it takes a step along -g */
@@ -19,13 +16,10 @@ typedef struct {
 } Rounds;
 
 static PyTypeObject *RoundsType;
-static PyObject *features_word; /* "features" */
 
 static void rounds_drop(Rounds *rounds) {
     rounds->planned = 0;
-    Py_CLEAR(rounds->raw);
-    Py_CLEAR(rounds->features);
-    Py_CLEAR(rounds->x);
+    asked_drop(&rounds->asked);
 }
 
 static PyObject *rounds_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
@@ -63,6 +57,12 @@ static void rounds_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
+static int all_finite(const double *t, Py_ssize_t count) {
+    double wrong = 0.0;
+    for (Py_ssize_t k = 0; k < count; k++) wrong += t[k] - t[k];
+    return wrong == 0.0;
+}
+
 /* Scores of features that were read: 1, 0 where a round cannot be done here, -1 with an exception. */
 static int rounds_score(Rounds *rounds) {
     const Weights *weights = rounds->weights;
@@ -76,60 +76,18 @@ static int rounds_score(Rounds *rounds) {
     }
     rounds->g = rounds->t + weights->labels;
     rounds->labels = weights->labels;
-    Vector *x = look_up(rounds->table, rounds->features);
-    if (!x) return -1;
+    const Vector *x = rounds->asked.x;
     scores_of(weights, x->known, x->rows, x->values, rounds->t);
-    double wrong = 0.0;
-    for (Py_ssize_t k = 0; k < rounds->labels; k++) wrong += rounds->t[k] - rounds->t[k];
-    if (wrong != 0.0) { /* a score that is not finite */
-        Py_DECREF(x);
-        return 0;
-    }
-    rounds->x = x;
-    return 1;
+    return all_finite(rounds->t, rounds->labels);
 }
 
 /* x and the scores of an instance: 1, 0 where it is unusual, -1 with an exception. */
 static int rounds_look(Rounds *rounds, PyObject *instance) {
-    PyObject *value = instance;
     rounds->planned = 0;
-    if (Py_IS_TYPE(instance, &PyDict_Type)) {
-        if (PyDict_Size(instance) != 1) return 0;
-        value = PyDict_GetItemWithError(instance, features_word);
-        if (!value) return PyErr_Occurred() ? -1 : 0;
-    }
-    if (rounds->x && value == (PyObject *)rounds->features) return 1;
-    Py_INCREF(value);
-    int state = 0, list = Py_IS_TYPE(value, &PyList_Type);
-    PyObject *read = NULL;
-    if (list && rounds->raw) {
-        PyObject *raw = rounds->raw;
-        Py_INCREF(raw);
-        state = PyObject_RichCompareBool(value, raw, Py_EQ);
-        Py_DECREF(raw);
-        if (state && (state < 0 || rounds->x)) goto done;
-        state = 0;
-    }
-    if (Py_IS_TYPE(value, FeaturesType)) {
-        read = value;
-        Py_INCREF(read);
-    } else
-        read = features_of(NULL, value);
-    if (!read) state = -1;
-    if (!read || !Py_IS_TYPE(read, FeaturesType)) goto done;
-    if (rounds->x && rounds->features && features_same(rounds->features, (Features *)read)) {
-        state = 1;
-        goto done;
-    }
-    rounds_drop(rounds);
-    Py_INCREF(read);
-    rounds->features = (Features *)read;
+    int state = asked_look(&rounds->asked, instance, rounds->table);
+    if (state != 1) return state > 1 ? 1 : state;
     state = rounds_score(rounds);
-    if (state > 0 && list && ((Features *)read)->named && !(rounds->raw = PyList_GetSlice(value, 0, PyList_Size(value)))) state = -1;
     if (state <= 0) rounds_drop(rounds);
-done:
-    Py_XDECREF(read);
-    Py_DECREF(value);
     return state;
 }
 
@@ -186,30 +144,30 @@ typedef struct {
     int held;
 } Sums;
 
-/* Dual ascent: g and the sums after this round; whether it is a mistake, -1 with an exception. */
-static int rounds_ascend(Rounds *rounds, Py_ssize_t label, double weight, Sums *sums) {
-    const double *t = rounds->t;
-    double *g = rounds->g, C = rounds->C * weight, gamma = rounds->gamma, h = vector_square(rounds->x);
+/* Dual ascent on one label: g, whether it moves anything, and the sums after this round; whether it is a mistake, -1 with an
+   exception. C is that of an event that counts `weight` times. */
+static int ascend_label(const double *t, Py_ssize_t labels, Py_ssize_t label, double h, int update, double C, double gamma,
+                        double weight, double *g, Sums *sums, int *moves) {
     double total = 0.0, linear = 0.0, quadratic = 0.0;
-    Py_ssize_t other = highest(t, rounds->labels, label);
+    Py_ssize_t other = highest(t, labels, label);
     Relevant relevant = {0, label, {0}};
-    rounds->moves = 0;
+    *moves = 0;
     if (other < 0) return 0;
     int mistake = t[label] <= t[other];
     if (mistake) {
         sums->mistakes++;
         sums->held = sums->held && h <= 0.5 + 1e-12 && weight == 1.0;
-        double tau = rounds->update == 1 || h == 0.0 ? C : 0.5 * gamma / h < C ? 0.5 * gamma / h : C;
+        double tau = update == 1 || h == 0.0 ? C : 0.5 * gamma / h < C ? 0.5 * gamma / h : C;
         sums->promised += gamma * tau - tau * tau * h;
     }
-    for (Py_ssize_t k = 0; k < rounds->labels; k++) g[k] = 0.0;
-    rounds->moves = direction_of(t, &relevant, rounds->labels, label, other, h, rounds->update, C, gamma, g);
-    if (rounds->moves < 0) return -1;
-    if (!rounds->moves) {
+    for (Py_ssize_t k = 0; k < labels; k++) g[k] = 0.0;
+    *moves = direction_of(t, &relevant, labels, label, other, h, update, C, gamma, g);
+    if (*moves < 0) return -1;
+    if (!*moves) {
         if (h == 0.0) sums->total += C;
         return mistake;
     }
-    for (Py_ssize_t k = 0; k < rounds->labels; k++)
+    for (Py_ssize_t k = 0; k < labels; k++)
         if (g[k] != 0.0) {
             if (k == label) total -= g[k];
             linear -= g[k] * t[k];
@@ -222,7 +180,7 @@ static int rounds_ascend(Rounds *rounds, Py_ssize_t label, double weight, Sums *
 
 /* Room for what the planned round changes: -1 with an exception, and nothing changed. */
 static int rounds_reserve(Rounds *rounds) {
-    const Vector *x = rounds->x;
+    const Vector *x = rounds->asked.x;
     size_t unknown = (size_t)x->unknown, count = rounds->table->names.count + unknown;
     if (!unknown) return 0;
     return names_reserve(&rounds->table->names, unknown, x->ends[unknown - 1]) || counts_reserve(rounds->table, count) ||
@@ -249,7 +207,8 @@ static PyObject *rounds_plan(PyObject *self, PyObject *arguments) {
     if (rounds->update) {
         if (!PyArg_ParseTuple(before, "Ldddp", &sums.mistakes, &sums.total, &sums.conjugate, &sums.promised, &sums.held))
             return NULL;
-        mistake = rounds_ascend(rounds, label, weight, &sums);
+        mistake = ascend_label(rounds->t, rounds->labels, label, vector_square(rounds->asked.x), rounds->update,
+                               rounds->C * weight, rounds->gamma, weight, rounds->g, &sums, &rounds->moves);
         if (mistake < 0) return NULL;
         rounds->size = rounds->eta;
         after = Py_BuildValue("(LdddO)", sums.mistakes, sums.total, sums.conjugate, sums.promised, sums.held ? Py_True : Py_False);
@@ -282,11 +241,9 @@ static PyObject *rounds_commit(PyObject *self, PyObject *none) {
         PyErr_SetString(PyExc_RuntimeError, "no round was planned on this state");
         return NULL;
     }
-    Vector *x = rounds->x;
+    Vector *x = rounds->asked.x;
     if (rounds_reserve(rounds)) return NULL;
-    for (size_t i = 0, start = 0; i < (size_t)x->unknown; start = x->ends[i++])
-        x->rows[x->known + (Py_ssize_t)i] =
-            (int64_t)names_add(&table->names, x->hashes[i], x->text + start, x->ends[i] - start);
+    asked_join(&rounds->asked, table);
     weights->features += x->unknown;
     Py_ssize_t count = x->known + x->unknown;
     table->events++;

@@ -2,25 +2,21 @@
 
 #define MEMBERS 16 /* experts at most */
 
-/* The log loss of the log-odds t, for bits the mean; p where it is asked for. */
+/* The log loss of the log-odds t, for bits the mean; p is left in `p`. */
 static double log_loss(const double *t, const double *Y, double *p, Py_ssize_t count, int bits) {
     double sum = 0.0, product = 0.0, top = t[0];
     if (bits) {
         for (Py_ssize_t k = 0; k < count; k++) {
             double wrong = Y[k] > 0.5 ? -t[k] : t[k], small = exp_of(-fabs(wrong));
             sum += (wrong > 0.0 ? wrong : 0.0) + log_of(1.0 + small);
-            if (p) p[k] = (t[k] >= 0.0 ? 1.0 : small) / (1.0 + small);
+            p[k] = (t[k] >= 0.0 ? 1.0 : small) / (1.0 + small);
         }
         return sum / (double)count;
     }
     for (Py_ssize_t k = 1; k < count; k++) top = t[k] > top ? t[k] : top;
-    for (Py_ssize_t k = 0; k < count; k++) {
-        double power = exp_of(t[k] - top);
-        if (p) p[k] = power;
-        sum += power;
-        product += t[k] * Y[k];
-    }
-    for (Py_ssize_t k = 0; p && k < count; k++) p[k] /= sum;
+    exp_each(t, top, p, count);
+    for (Py_ssize_t k = 0; k < count; k++) sum += p[k], product += t[k] * Y[k];
+    for (Py_ssize_t k = 0; k < count; k++) p[k] /= sum;
     return (log_of(sum) + top) - product;
 }
 
@@ -45,29 +41,41 @@ static int solve(const double *A, double *x, int n) {
     return 0;
 }
 
-static int newton(const double *Z, const double *Y, const double *p, Py_ssize_t count, int m, double weight, int bits,
-                  double *a, double *A, const char *present) {
-    double H[MEMBERS][MEMBERS] = {{0.0}}, g[MEMBERS] = {0.0}, means[MEMBERS] = {0.0};
+/* What the pool of the automatic learner consists of; `count` columns. */
+typedef struct {
+    double *a, *A, *losses, *w, *weights;
+    const double *prior;
+    const char *present;
+    double doubt, gaps;
+    int members, bits;
+} Trust;
+
+/* The log-odds of an expert that has left are 0, and so is whatever they are multiplied by. */
+static int newton(Trust *pool, const double *Z, const double *Y, const double *p, Py_ssize_t count, double weight) {
+    double H[MEMBERS][MEMBERS] = {{0.0}}, g[MEMBERS] = {0.0}, means[MEMBERS] = {0.0}, *A = pool->A;
+    int m = pool->members, here = 0, who[MEMBERS];
+    for (int i = 0; i < m; i++)
+        if (pool->present[i]) who[here++] = i;
     for (Py_ssize_t k = 0; k < count; k++) {
-        double curve = bits ? p[k] * (1.0 - p[k]) : p[k], off = p[k] - Y[k];
-        for (int i = 0; i < m; i++) {
-            double z = Z[i * count + k];
-            for (int j = 0; j <= i; j++) H[i][j] += (z * Z[j * count + k]) * curve;
-            g[i] += z * off;
-            means[i] += z * p[k];
+        double curve = pool->bits ? p[k] * (1.0 - p[k]) : p[k], off = p[k] - Y[k];
+        for (int i = 0; i < here; i++) {
+            double z = Z[who[i] * count + k];
+            for (int j = 0; j <= i; j++) H[who[i]][who[j]] += (z * Z[who[j] * count + k]) * curve;
+            g[who[i]] += z * off;
+            means[who[i]] += z * p[k];
         }
     }
     for (int i = 0; i < m; i++) g[i] = weight * g[i], means[i] = weight * means[i];
     for (int i = 0; i < m; i++)
         for (int j = 0; j <= i; j++) {
             double h = weight * H[i][j];
-            if (!bits) h -= (means[i] * means[j]) / weight;
+            if (!pool->bits) h -= (means[i] * means[j]) / weight;
             A[i * m + j] = A[j * m + i] = (0.998 * A[i * m + j] + h) + (i == j ? (1.0 - 0.998) * 3.0 : 0.0);
         }
     if (solve(A, g, m)) return -1;
     for (int i = 0; i < m; i++) {
-        double next = a[i] - g[i];
-        a[i] = !present[i] || next <= 0.0 ? 0.0 : next;
+        double next = pool->a[i] - g[i];
+        pool->a[i] = !pool->present[i] || next <= 0.0 ? 0.0 : next;
     }
     return 0;
 }
@@ -88,27 +96,44 @@ static double gap_of(const double *losses, const double *w, int members, double 
 }
 
 /* w and the weights of the experts' log-odds. */
-static void hedge(const double *prior, const char *present, const double *losses, int m, double doubt, double gaps,
-                  const double *a, double *w, double *weights) {
-    double least = losses[0], sum;
-    for (int i = 1; i <= m; i++)
-        if (present[i - 1] && losses[i] < least) least = losses[i];
-    for (int i = 0; i <= m; i++) {
+static void hedge(Trust *pool) {
+    const double *losses = pool->losses;
+    double least = losses[0], sum, *w = pool->w;
+    for (int i = 1; i <= pool->members; i++)
+        if (pool->present[i - 1] && losses[i] < least) least = losses[i];
+    for (int i = 0; i <= pool->members; i++) {
         double behind = losses[i] - least;
-        if (i && !present[i - 1]) w[i] = 0.0;
-        else if (gaps > 0.0) w[i] = prior[i] * exp_of(-((doubt / gaps) * behind));
-        else w[i] = behind <= 0.0 ? prior[i] : 0.0;
+        if (i && !pool->present[i - 1]) w[i] = 0.0;
+        else if (pool->gaps > 0.0) w[i] = pool->prior[i] * exp_of(-((pool->doubt / pool->gaps) * behind));
+        else w[i] = behind <= 0.0 ? pool->prior[i] : 0.0;
     }
     sum = w[0];
-    for (int i = 1; i <= m; i++) sum += w[i];
-    for (int i = 0; i <= m; i++) w[i] /= sum;
-    for (int i = 0; i < m; i++) weights[i] = w[0] * a[i] + w[1 + i];
+    for (int i = 1; i <= pool->members; i++) sum += w[i];
+    for (int i = 0; i <= pool->members; i++) w[i] /= sum;
+    for (int i = 0; i < pool->members; i++) pool->weights[i] = w[0] * pool->a[i] + w[1 + i];
+}
+
+/* One round; `spare` has room for 3 count numbers. The pool's loss in `*loss`; -1 where no step can be taken. */
+static int trust_round(Trust *pool, const double *Z, const double *Y, Py_ssize_t count, double weight, int teaches,
+                       double *spare, double *loss) {
+    double each[1 + MEMBERS], *t = spare, *p = t + count, *other = p + count;
+    int m = pool->members;
+    multiply(pool->weights, Z, t, 1, m, count);
+    *loss = log_loss(t, Y, other, count, pool->bits);
+    multiply(pool->a, Z, t, 1, m, count);
+    each[0] = log_loss(t, Y, p, count, pool->bits);
+    for (int i = 0; i < m; i++) each[1 + i] = log_loss(Z + i * count, Y, other, count, pool->bits);
+    pool->gaps = gap_of(each, pool->w, m + 1, pool->doubt, pool->gaps);
+    for (int i = 0; i <= m; i++) pool->losses[i] += each[i];
+    if (teaches && newton(pool, Z, Y, p, count, weight)) return -1;
+    hedge(pool);
+    return 0;
 }
 
 static PyObject *pool_round(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *objects[9], *state, *result = NULL;
-    double weight, doubt, gaps;
+    double weight, doubt, gaps, loss;
     int bits, teaches, taken = 0, failed = 0;
     Py_buffer all[9]; /* Z, Y, a, A, losses, w, weights, prior, present */
     if (!PyArg_ParseTuple(arguments, "OOdiiO!OOdd", &objects[0], &objects[1], &weight, &bits, &teaches, &PyTuple_Type, &state,
@@ -126,28 +151,16 @@ static PyObject *pool_round(PyObject *module, PyObject *arguments) {
         if (taken == 1) lengths[1] = count;
         failed = numbers_of(objects[taken], &all[taken], taken == 8 ? '?' : 'd', lengths[taken], taken > 1 && taken < 7);
     }
-    double *t = NULL;
+    double *spare = NULL;
     if (!failed && (m < 1 || m > MEMBERS || count < 1)) PyErr_SetString(PyExc_ValueError, "the shapes do not fit");
-    else if (!failed && !(t = malloc((size_t)(3 * count) * sizeof *t))) PyErr_NoMemory();
-    if (t) {
-        const double *Z = all[0].buf, *Y = all[1].buf;
-        double *a = all[2].buf, *A = all[3].buf, *losses = all[4].buf, *w = all[5].buf, *weights = all[6].buf;
-        double each[1 + MEMBERS], *p = t + count, *last = p + count;
-        multiply(a, Z, t, 1, m, count);
-        multiply(weights, Z, last, 1, m, count);
-        each[0] = log_loss(t, Y, p, count, bits);
-        for (int i = 0; i < m; i++) each[1 + i] = log_loss(Z + i * count, Y, NULL, count, bits);
-        double loss = log_loss(last, Y, NULL, count, bits);
-        gaps = gap_of(each, w, (int)m + 1, doubt, gaps);
-        for (int i = 0; i <= m; i++) losses[i] += each[i];
-        if (teaches && newton(Z, Y, p, count, (int)m, weight, bits, a, A, all[8].buf))
+    else if (!failed && !(spare = malloc((size_t)(3 * count) * sizeof *spare))) PyErr_NoMemory();
+    if (spare) {
+        Trust pool = {all[2].buf, all[3].buf, all[4].buf, all[5].buf, all[6].buf, all[7].buf, all[8].buf, doubt, gaps, (int)m, bits};
+        if (trust_round(&pool, all[0].buf, all[1].buf, count, weight, teaches, spare, &loss))
             PyErr_SetString(PyExc_ValueError, "the matrix is not positive definite");
-        else {
-            hedge(all[7].buf, all[8].buf, losses, (int)m, doubt, gaps, a, w, weights);
-            result = Py_BuildValue("dd", loss, gaps);
-        }
+        else result = Py_BuildValue("dd", loss, pool.gaps);
     }
-    free(t);
+    free(spare);
     while (taken) PyBuffer_Release(&all[--taken]);
     return result;
 }

@@ -62,7 +62,10 @@ def pool_round(
     doubt: float,
     gaps: float,
 ) -> tuple[float, float]:
-    """(the pool's log loss, D after it); `state` is a, A, the losses, w and the weights, which are changed."""
+    """(the pool's log loss, D after it); `state` is a, A, the losses, w and the weights, which are changed.
+
+    Who is not present has log-odds of 0.
+    """
     a, A, losses, w, weights = state
     T = np.empty((len(Z) + 2, Z.shape[1]))
     T[0] = times(a, Z)

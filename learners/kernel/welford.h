@@ -1,129 +1,143 @@
 /* welford.py: what is counted of every feature, and a vector scaled by it. */
 
-/* The rows and raw values of x, and the four statistics of all rows. */
+/* What is counted of a feature: one row of the statistics, and so one place in memory. */
 typedef struct {
-    Py_buffer rows, raw, parts[4];
-    int taken;
+    double count, mean, deviation, logarithm;
 } Counted;
-
-static void counted_release(Counted *x) {
-    while (x->taken > 2) PyBuffer_Release(&x->parts[--x->taken - 2]);
-    if (x->taken > 1) PyBuffer_Release(&x->raw);
-    if (x->taken > 0) PyBuffer_Release(&x->rows);
-    x->taken = 0;
-}
-
-static int counted_of(PyObject *rows, PyObject *raw, PyObject *parts, int writable, Counted *x) {
-    x->taken = 0;
-    if (!PyTuple_Check(parts) || PyTuple_Size(parts) != 4) {
-        PyErr_SetString(PyExc_ValueError, "four parts are needed");
-        return -1;
-    }
-    if (numbers_of(rows, &x->rows, 'q', -1, 0)) return -1;
-    x->taken++;
-    int failed = numbers_of(raw, &x->raw, 'd', x->rows.len / 8, 0);
-    if (!failed) x->taken++;
-    for (int i = 0; !failed && i < 4; i++) {
-        failed = numbers_of(PyTuple_GetItem(parts, i), &x->parts[i], 'd', i ? x->parts[0].len / 8 : -1, writable);
-        if (!failed) x->taken++;
-    }
-    const int64_t *places = x->rows.buf;
-    for (Py_ssize_t i = 0; !failed && i < x->rows.len / 8; i++)
-        if ((uint64_t)places[i] >= (uint64_t)(x->parts[0].len / 8)) {
-            PyErr_SetString(PyExc_IndexError, "a feature of the vector is not in the table");
-            failed = 1;
-        }
-    if (failed) counted_release(x);
-    return failed ? -1 : 0;
-}
 
 static inline double sign_of(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x == 0.0 ? 0.0 : x; }
 
+/* A scaled vector: `values` and z of its known features and, behind them, of those that have not joined. */
+typedef struct {
+    double *values, *z;
+    unsigned char *dense; /* of the known ones */
+} Scaled;
+
+/* u and z of the raw values v: `count` of known rows, then `more` of features that have not joined. */
+static void scale_values(const Counted *counted, const int64_t *rows, const double *v, Py_ssize_t count, Py_ssize_t more,
+                         Py_ssize_t bias, int idf, Py_ssize_t events, Scaled *x) {
+    double n = (double)events, most = 1.0 + log_of(1.0 + n), sum = 0.0, rest_sum = 0.0, *values = x->values, *z = x->z;
+    unsigned char *dense = x->dense;
+    Py_ssize_t dense_count = 0, all = count + more;
+    for (Py_ssize_t i = bias; i < count; i++) PREFETCH(&counted[rows[i]]);
+    for (Py_ssize_t i = 0; i < bias; i++) values[i] = 1.0, z[i] = 0.0, dense[i] = 1;
+    for (Py_ssize_t i = bias; i < count; i++) {
+        const Counted *own = &counted[rows[i]];
+        double c = own->count, mean = own->mean, variance = own->deviation / (c > 1.0 ? c : 1.0);
+        double spread = sqrt(variance), size = sqrt(mean * mean + variance);
+        dense[i] = events && 20.0 * c >= 19.0 * n && spread > 1e-9 * fabs(mean);
+        double number = dense[i] ? (v[i] - mean) / spread : v[i] / (size == 0.0 ? 1.0 : size);
+        if (bias && events >= 2 && !dense[i] && c == n && fabs(v[i] - mean) <= 1e-9 * fabs(mean)) number = 0.0;
+        if (c == 0.0) number = sign_of(v[i]);
+        z[i] = number < -2.0 ? -2.0 : number > 2.0 ? 2.0 : number;
+        values[i] = idf ? z[i] * (most - own->logarithm) : z[i];
+        if (dense[i]) dense_count++;
+        else sum += values[i] * values[i];
+    }
+    for (Py_ssize_t i = count; i < all; i++) {
+        z[i] = sign_of(v[i]);
+        values[i] = idf ? z[i] * most : z[i];
+        rest_sum += values[i] * values[i];
+    }
+    double length = sqrt(sum + rest_sum), root = sqrt((double)dense_count);
+    if (length == 0.0) length = 1.0;
+    for (Py_ssize_t i = bias; i < count; i++) values[i] = dense[i] ? z[i] / root : values[i] / length;
+    for (Py_ssize_t i = count; i < all; i++) values[i] /= length;
+}
+
+/* One more event with the raw values v in these rows. */
+static void tally_values(Counted *counted, const int64_t *rows, const double *v, Py_ssize_t count) {
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Counted *own = &counted[rows[i]];
+        double c = own->count + 1.0, off = v[i] - own->mean, after = own->mean + off / c;
+        own->count = c;
+        own->mean = after;
+        own->deviation += off * (v[i] - after);
+        own->logarithm = c >= 0.0 && c < (double)LOGS ? logs[(Py_ssize_t)c] : log_of(1.0 + c);
+    }
+}
+
+/* Rows within the statistics, which are a matrix of four columns: 0, or -1 with an exception. */
+static int counted_of(PyObject *rows, PyObject *statistics, int writable, Py_buffer *places, Py_buffer *counted) {
+    if (numbers_of(rows, places, 'q', -1, 0)) return -1;
+    if (numbers_of(statistics, counted, 'd', -1, writable)) goto places_only;
+    if (counted->ndim != 2 || counted->shape[1] != 4) PyErr_SetString(PyExc_ValueError, "four columns are needed");
+    for (Py_ssize_t i = 0; !PyErr_Occurred() && i < places->len / 8; i++)
+        if ((uint64_t)((const int64_t *)places->buf)[i] >= (uint64_t)counted->shape[0])
+            PyErr_SetString(PyExc_IndexError, "a feature of the vector is not in the table");
+    if (!PyErr_Occurred()) return 0;
+    PyBuffer_Release(counted);
+places_only:
+    PyBuffer_Release(places);
+    return -1;
+}
+
+/* scale(rows, raw, rest, statistics, bias, idf, events): see welford.py. */
 static PyObject *scale_vector(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *rows, *raw, *rest, *parts, *result = NULL, *made[5] = {NULL, NULL, NULL, NULL, NULL};
+    PyObject *rows, *raw, *rest, *statistics, *result = NULL, *made[5] = {NULL, NULL, NULL, NULL, NULL};
     Py_ssize_t bias, events;
     int idf;
-    Counted x;
-    Py_buffer unseen, flags;
-    if (!PyArg_ParseTuple(arguments, "OOOOnin", &rows, &raw, &rest, &parts, &bias, &idf, &events)) return NULL;
-    if (counted_of(rows, raw, parts, 0, &x)) return NULL;
-    if (numbers_of(rest, &unseen, 'd', -1, 0)) {
-        counted_release(&x);
-        return NULL;
-    }
-    Py_ssize_t count = x.rows.len / 8, more = unseen.len / 8, dense_count = 0;
-    double *values = NULL, *others = NULL, *z = NULL, *others_z = NULL;
-    made[0] = array_new(count, &values);
-    made[1] = array_new(more, &others);
-    made[2] = array_new(count, &z);
+    Py_buffer places, counted, known, unseen, flags;
+    if (!PyArg_ParseTuple(arguments, "OOOOnin", &rows, &raw, &rest, &statistics, &bias, &idf, &events)) return NULL;
+    if (counted_of(rows, statistics, 0, &places, &counted)) return NULL;
+    Py_ssize_t count = places.len / 8;
+    if (numbers_of(raw, &known, 'd', count, 0)) goto first;
+    if (numbers_of(rest, &unseen, 'd', -1, 0)) goto second;
+    Py_ssize_t more = unseen.len / 8, all = count + more;
+    double *parts[4] = {NULL}, *every = malloc((size_t)(3 * all + 1) * sizeof *every);
+    made[0] = array_new(count, &parts[0]);
+    made[1] = array_new(more, &parts[1]);
+    made[2] = array_new(count, &parts[2]);
     made[3] = PyObject_CallFunction(empty_array, "ns", count, "?");
-    made[4] = array_new(more, &others_z);
-    if (bias < 0 || bias > count) PyErr_SetString(PyExc_ValueError, "more bias than rows");
+    made[4] = array_new(more, &parts[3]);
+    if (!every) PyErr_NoMemory();
+    else if (bias < 0 || bias > count) PyErr_SetString(PyExc_ValueError, "more bias than rows");
     else if (made[0] && made[1] && made[2] && made[3] && made[4] && !PyObject_GetBuffer(made[3], &flags, PyBUF_WRITABLE)) {
-        const int64_t *at = x.rows.buf;
-        const double *v = x.raw.buf, *counts = x.parts[0].buf, *means = x.parts[1].buf;
-        const double *deviations = x.parts[2].buf, *logarithms = x.parts[3].buf, *u = unseen.buf;
-        unsigned char *dense = flags.buf;
-        double n = (double)events, most = 1.0 + log_of(1.0 + n), sum = 0.0, rest_sum = 0.0;
-        for (Py_ssize_t i = 0; i < bias; i++) values[i] = 1.0, z[i] = 0.0, dense[i] = 1;
-        for (Py_ssize_t i = bias; i < count; i++) {
-            double c = counts[at[i]], mean = means[at[i]], variance = deviations[at[i]] / (c > 1.0 ? c : 1.0);
-            double spread = sqrt(variance), size = sqrt(mean * mean + variance);
-            dense[i] = events && 20.0 * c >= 19.0 * n && spread > 1e-9 * fabs(mean);
-            double number = dense[i] ? (v[i] - mean) / spread : v[i] / (size == 0.0 ? 1.0 : size);
-            if (bias && events >= 2 && !dense[i] && c == n && fabs(v[i] - mean) <= 1e-9 * fabs(mean)) number = 0.0;
-            if (c == 0.0) number = sign_of(v[i]);
-            z[i] = number < -2.0 ? -2.0 : number > 2.0 ? 2.0 : number;
-            values[i] = idf ? z[i] * (most - logarithms[at[i]]) : z[i];
-            if (dense[i]) dense_count++;
-            else sum += values[i] * values[i];
-        }
-        for (Py_ssize_t i = 0; i < more; i++) {
-            others_z[i] = sign_of(u[i]);
-            others[i] = idf ? others_z[i] * most : others_z[i];
-            rest_sum += others[i] * others[i];
-        }
-        double length = sqrt(sum + rest_sum), root = sqrt((double)dense_count);
-        if (length == 0.0) length = 1.0;
-        for (Py_ssize_t i = bias; i < count; i++) values[i] = dense[i] ? z[i] / root : values[i] / length;
-        for (Py_ssize_t i = 0; i < more; i++) others[i] /= length;
+        Scaled x = {every + all, every + 2 * all, flags.buf};
+        if (count) memcpy(every, known.buf, (size_t)known.len);
+        if (more) memcpy(every + count, unseen.buf, (size_t)unseen.len);
+        scale_values(counted.buf, places.buf, every, count, more, bias, idf, events, &x);
+        if (count) memcpy(parts[0], x.values, (size_t)known.len), memcpy(parts[2], x.z, (size_t)known.len);
+        if (more) memcpy(parts[1], x.values + count, (size_t)unseen.len), memcpy(parts[3], x.z + count, (size_t)unseen.len);
         PyBuffer_Release(&flags);
         result = PyTuple_Pack(5, made[0], made[1], made[2], made[3], made[4]);
     }
+    free(every);
     for (int i = 0; i < 5; i++) Py_XDECREF(made[i]);
     PyBuffer_Release(&unseen);
-    counted_release(&x);
+second:
+    PyBuffer_Release(&known);
+first:
+    PyBuffer_Release(&counted);
+    PyBuffer_Release(&places);
     return result;
 }
 
+/* tally(rows, raw, statistics, bias): one more event, in place; the old rows. */
 static PyObject *tally(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *rows, *raw, *parts, *before;
+    PyObject *rows, *raw, *statistics, *before = NULL;
     Py_ssize_t bias;
-    Counted x;
+    Py_buffer places, counted, known;
     Array old;
-    if (!PyArg_ParseTuple(arguments, "OOOn", &rows, &raw, &parts, &bias) || counted_of(rows, raw, parts, 1, &x)) return NULL;
-    Py_ssize_t count = x.rows.len / 8 - bias;
-    before = bias < 0 || count < 0 ? NULL : PyObject_CallFunction(empty_array, "((nn))", (Py_ssize_t)4, count);
-    if (before && array_get(before, &old, 1)) Py_CLEAR(before);
-    if (before) {
-        const int64_t *at = (const int64_t *)x.rows.buf + bias;
-        const double *v = (const double *)x.raw.buf + bias;
-        double *part[4];
-        for (int k = 0; k < 4; k++) part[k] = x.parts[k].buf;
-        for (Py_ssize_t i = 0; i < count; i++) {
-            for (int k = 0; k < 4; k++) old.numbers[k * count + i] = part[k][at[i]];
-            double c = part[0][at[i]] + 1.0, mean = part[1][at[i]], off = v[i] - mean;
-            double after = mean + off / c;
-            part[0][at[i]] = c;
-            part[1][at[i]] = after;
-            part[2][at[i]] += off * (v[i] - after);
-            part[3][at[i]] = c >= 0.0 && c < (double)LOGS ? logs[(Py_ssize_t)c] : log_of(1.0 + c);
+    if (!PyArg_ParseTuple(arguments, "OOOn", &rows, &raw, &statistics, &bias)) return NULL;
+    if (counted_of(rows, statistics, 1, &places, &counted)) return NULL;
+    Py_ssize_t count = places.len / 8 - bias;
+    if (!numbers_of(raw, &known, 'd', places.len / 8, 0)) {
+        if (bias < 0 || count < 0) PyErr_SetString(PyExc_ValueError, "more bias than rows");
+        else before = PyObject_CallFunction(empty_array, "((nn))", count, (Py_ssize_t)4);
+        if (before && array_get(before, &old, 1)) Py_CLEAR(before);
+        if (before) {
+            const int64_t *at = (const int64_t *)places.buf + bias;
+            for (Py_ssize_t i = 0; i < count; i++) ((Counted *)old.numbers)[i] = ((const Counted *)counted.buf)[at[i]];
+            tally_values(counted.buf, at, (const double *)known.buf + bias, count);
+            array_release(&old);
         }
-        array_release(&old);
-    } else if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "more bias than rows");
-    counted_release(&x);
+        PyBuffer_Release(&known);
+    }
+    PyBuffer_Release(&counted);
+    PyBuffer_Release(&places);
     return before;
 }
 

@@ -1,7 +1,7 @@
 """What is counted of every feature, and a vector scaled by it: the specification of `normalize: auto` and of naive Bayes.
 
 scale(...)   u and z of an instance              (formulas: scaling.py)
-tally(...)   one more event in count, mean, squared deviations and log(1 + count), in place
+tally(...)   one more event in the rows (count, mean, squared deviations, log(1 + count)) of its features, in place
 recount(...) L <- log(exp(L) + more), one column of a matrix of logarithms, in place
 word_scores(...)   what naive Bayes makes of an instance       (formulas: algorithms/auto/naive_bayes.py)
 """
@@ -25,15 +25,15 @@ def scale(
     rows: Any,
     raw: Floats,
     rest: Floats,
-    parts: tuple[Floats, Floats, Floats, Floats],
+    statistics: Floats,
     bias: int,
     idf: int,
     events: int,
 ) -> tuple[Floats, Floats, Floats, Flags, Floats]:
-    """(u, u of the unseen, z, dense, z of the unseen); `parts` are counts, means, deviations and logarithms of all rows."""
+    """(u, u of the unseen, z, dense, z of the unseen); `statistics` has a row for every feature."""
     rows, raw = rows[bias:], raw[bias:]
-    counts, means = parts[0].take(rows), parts[1].take(rows)
-    variances = parts[2].take(rows) / np.maximum(counts, 1.0)
+    counts, means, deviations, logarithms = statistics.take(rows, axis=0).T
+    variances = deviations / np.maximum(counts, 1.0)
     spreads = np.sqrt(variances)
     sizes = np.sqrt(means * means + variances)
     sizes[sizes == 0.0] = 1.0
@@ -54,7 +54,7 @@ def scale(
     words, unseen = z, unseen_z
     if idf:
         most = 1.0 + log_of(1.0 + events)
-        words, unseen = z * (most - parts[3].take(rows)), unseen_z * most
+        words, unseen = z * (most - logarithms), unseen_z * most
     squares = words * words
     if dense_count:
         squares[dense] = 0.0
@@ -68,16 +68,18 @@ def scale(
     return values, unseen / length, z, dense, unseen_z
 
 
-def tally(rows: Any, raw: Floats, parts: tuple[Floats, Floats, Floats, Floats], bias: int) -> Floats:
-    """One more event with these features; what the four parts were in rows[bias:], one row each."""
+def tally(rows: Any, raw: Floats, statistics: Floats, bias: int) -> Floats:
+    """One more event with these features; what the statistics were in rows[bias:]."""
     rows, raw = rows[bias:], raw[bias:]
-    before = np.array([part[rows] for part in parts])
-    counts = before[0] + 1.0
-    off = raw - before[1]
-    means = before[1] + off / counts
-    after = (counts, means, before[2] + off * (raw - means), _log_of_counts(counts))
-    for part, values in zip(parts, after, strict=True):
-        part[rows] = values
+    before: Floats = statistics.take(rows, axis=0)
+    after = np.empty_like(before)
+    counts, means, deviations, _ = before.T
+    after[:, 0] = counts + 1.0
+    off = raw - means
+    after[:, 1] = means + off / after[:, 0]
+    after[:, 2] = deviations + off * (raw - after[:, 1])
+    after[:, 3] = _log_of_counts(after[:, 0])
+    statistics[rows] = after
     return before
 
 

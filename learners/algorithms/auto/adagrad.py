@@ -61,6 +61,9 @@ class AdaGrad(Expert):
             self._weights.shrink(self.features, self.labels)
             self._squares.shrink(self.features, self.labels)
 
+    def fused(self) -> tuple[Any, ...]:
+        return 2, self.present, self.scale, RATE, self._weights, self._squares
+
     def scores(self, inputs: Inputs) -> Floats:
         return self._weights.scores(inputs.vector) if self.present else np.zeros(self.labels)
 

@@ -17,16 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from ... import kernel
 from ...instances import Floats
-from ...kernel import sigmoid, softmax, times
+from ...kernel import Table, sigmoid, softmax, times
 from ...model import Decision, Model
-from ...scaling import ScaledVector
+from ...scaling import ScaledVector, Scaling
 from ...tasks.task import Sigma, Y
 from ...weights.base import Arrays, Counters, X
 from .calibration import Calibration
-from .decisions import ByGrade, Decider
+from .decisions import ByGrade, ByScores, Decider
 from .drift import Drift
 from .experts import Expert, Inputs, Target
+from .fused import FusedBlend
 from .lead import Lead
 from .pool import Pool
 
@@ -107,6 +109,13 @@ class Blend(Model):
 
     def group(self, blocks: Sequence[int]) -> None:
         self.decider.group(blocks)
+
+    def fused(self, features: Table, scaling: Scaling | None) -> FusedBlend | None:
+        plain = isinstance(self.decider, ByScores) and self.decider.task.argmax
+        known = all(expert.fused() is not None for expert in self.experts)
+        if kernel.Blend is None or scaling is None or self.kind != "class" or not plain or not known:
+            return None
+        return FusedBlend(self, features, scaling)
 
     # ---- deciding
 

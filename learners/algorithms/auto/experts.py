@@ -85,6 +85,10 @@ class Expert(ABC):
     def rewind(self, mark: Any) -> None:
         """All as it was at the mark."""
 
+    def fused(self) -> tuple[Any, ...] | None:
+        """What the kernel's round needs of it where one label is right: kind, present, scale, a setting, and its parts."""
+        return None
+
     def reset(self) -> None:
         """Forget what was learned: the world has changed. An expert that follows by itself keeps its weights."""
         return
@@ -139,6 +143,9 @@ class DualAscentExpert(Expert):
         x = inputs.vector
         self._before = x, g, self.weights.kernel.cells(x, g)
         self.weights.step(x, g, 1.0)
+
+    def fused(self) -> tuple[Any, ...]:
+        return 0, True, self.scale, 0.0, self.weights.kernel
 
     def scores(self, inputs: Inputs) -> Floats:
         return self.weights.scores(inputs.vector)

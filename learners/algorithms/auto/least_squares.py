@@ -113,6 +113,10 @@ class LeastSquares(Expert):
         inputs.kept["phi"] = phi
         return phi
 
+    def fused(self) -> tuple[Any, ...]:
+        places = np.array(self.places, dtype=np.int64)
+        return 3, self.present, self.scale, float(self.curved), self.P, self.R, self.omega, self.theta, places
+
     def scores(self, inputs: Inputs) -> Floats:
         if not self.present:
             return np.zeros(self.labels)

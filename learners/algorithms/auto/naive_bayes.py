@@ -87,6 +87,9 @@ class NaiveBayes(Expert):
         s = self._kept.scores(Vector(rows, values)) - times(values, self.background.take(rows))
         return np.asarray(s + self._constant(size))
 
+    def fused(self) -> tuple[Any, ...]:
+        return 1, True, self.scale, SMOOTHING, self._kept, self.words, self.events
+
     def _constant(self, size: float) -> Floats:
         """What does not depend on the words: log P(k), and the size of the vocabulary times the length."""
         k = self.labels

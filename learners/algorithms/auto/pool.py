@@ -42,13 +42,13 @@ class Pool:
         self.gaps = 0.0
         self.loss = 0.0  # of the pool
         self.present = np.ones(count, dtype=bool)
-        self._doubt = -float(log(self.prior).min())
+        self.doubt = -float(log(self.prior).min())
         self._refresh()
 
     # ---- weights
 
     def _refresh(self) -> None:
-        self.w, self.weights = hedge(self.prior, self.present, self.losses, self._doubt, self.gaps, self.a)
+        self.w, self.weights = hedge(self.prior, self.present, self.losses, self.doubt, self.gaps, self.a)
 
     # ---- learning
 
@@ -62,7 +62,7 @@ class Pool:
         """One round. A truth that nobody could know (`teaches` is False) is counted, but no reason to move."""
         state = self.a, self.A, self.losses, self.w, self.weights
         loss, self.gaps = pool_round(
-            Z, Y, weight, self.bits, teaches, state, self.prior, self.present, self._doubt, self.gaps
+            Z, Y, weight, self.bits, teaches, state, self.prior, self.present, self.doubt, self.gaps
         )
         self.loss += loss
 

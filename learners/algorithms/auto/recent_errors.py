@@ -25,7 +25,7 @@ class RecentErrors(Expert):
     scale = 6.0
 
     def __init__(self) -> None:
-        self.errors: Floats = np.zeros(0)  # replaced, never changed
+        self.errors: Floats = np.zeros(0)  # replaced, but by the kernel's whole round
 
     def grow(self, features: int, columns: int) -> None:
         if columns > len(self.errors):
@@ -36,6 +36,9 @@ class RecentErrors(Expert):
 
     def rewind(self, mark: Any) -> None:
         self.errors = mark
+
+    def fused(self) -> tuple[Any, ...]:
+        return 4, True, self.scale, MEMORY, self.errors
 
     def scores(self, inputs: Inputs) -> Floats:
         return self.errors

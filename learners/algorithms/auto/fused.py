@@ -1,0 +1,99 @@
+"""The automatic learner's whole round in the kernel, where one label is right and the decision is an argmax.
+
+The kernel works on the arrays of the pieces, which stay theirs: it is shown them again after every change by a piece. The
+numbers that are no arrays go with a plan, come back changed, and are kept when it is committed.
+"""
+
+from typing import Any
+
+from ... import kernel
+from ...kernel import Table
+from ...scaling import Scaling
+from .adagrad import AdaGrad
+from .experts import BIAS_SIZE, DualAscentExpert, Expert
+from .least_squares import LeastSquares
+from .naive_bayes import NaiveBayes
+
+NO_SUMS, NO_WORDS, NO_CURVES = (0, 0.0, 0.0, 0.0, True), (0.0, 0.0), (1.0, 0)
+
+
+class FusedBlend:
+    """See above; `blend` is the model."""
+
+    def __init__(self, blend: Any, table: Table, scaling: Scaling) -> None:
+        self.blend, self.scaling = blend, scaling
+        self.rounds = kernel.Blend(table)
+        self._bound = False
+        self._dual = _of(blend.experts, DualAscentExpert)
+        self._words = _of(blend.experts, NaiveBayes)
+        self._curves = _of(blend.experts, LeastSquares)
+        self._rare = _of(blend.experts, AdaGrad)
+
+    def clear(self) -> None:
+        """The arrays are about to change."""
+        if self._bound:
+            self._bound = False
+            self.rounds.clear()
+
+    def _bind(self) -> None:
+        blend, pool = self.blend, self.blend.pool
+        trust = (pool.a, pool.A, pool.losses, pool.w, pool.weights, pool.prior, pool.present, pool.doubt)
+        experts = [expert.fused() for expert in blend.experts]
+        own = blend.calibration.sums, blend.losses, blend.seen, blend.view
+        scaling = self.scaling
+        self.rounds.bind((scaling.statistics, scaling.bias, BIAS_SIZE, scaling.idf, trust, *own, experts))
+        self._bound = True
+
+    def predict(self, instance: Any, top: int, names: list[str]) -> tuple[Any, ...] | None:
+        """(ranking, margin, label, probabilities), or None."""
+        if not self._bound:
+            self._bind()
+        size = 1.0 if self._curves is None else self._curves.size
+        reply: tuple[Any, ...] | None = self.rounds.predict(instance, top, names, size)
+        return reply
+
+    def plan(self, instance: Any, y: int, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
+        """(loss, updated, what `commit` needs), or None."""
+        if not self._bound:
+            self._bind()
+        blend, dual, words, curves = self.blend, self._dual, self._words, self._curves
+        pool, drift = blend.pool, blend.drift_alarm
+        planned = self.rounds.plan(
+            instance,
+            y,
+            weight,
+            (pool.gaps, pool.loss),
+            (drift.count, drift.sum, *drift.evidence),
+            NO_SUMS if dual is None else dual.ascent.sums,
+            NO_WORDS if words is None else (words.all_words, words.all_events),
+            NO_CURVES if curves is None else (curves.size, curves.events),
+        )
+        if planned is None:
+            return None
+        mistake, trust, (count, total, *evidence), *rest = planned
+        after = (blend.rounds + 1, trust, (drift.rounds + 1, count, total, tuple(evidence)), *rest)
+        return float(mistake), True, after
+
+    def commit(self, after: tuple[Any, ...]) -> None:
+        """What was planned; behind the kernel's step nothing is called or made any more."""
+        rounds, trust, alarm, sums, counted, curved, features = after
+        blend, dual, words, curves = self.blend, self._dual, self._words, self._curves
+        pool, drift = blend.pool, blend.drift_alarm
+        rare = self._rare
+        self.rounds.commit()
+        blend.rounds, blend.features = rounds, features
+        pool.gaps, pool.loss = trust
+        drift.rounds, drift.count, drift.sum, drift.evidence = alarm
+        if dual is not None:
+            dual.ascent.sums = sums
+        if words is not None:
+            words.all_words, words.all_events = counted
+            words.features = features
+        if rare is not None:
+            rare.features = features
+        if curves is not None and curves.present:
+            curves.size, curves.events = curved
+
+
+def _of(experts: list[Expert], kind: type[Any]) -> Any:
+    return next((expert for expert in experts if isinstance(expert, kind)), None)

@@ -1,0 +1,262 @@
+/* The round of the automatic learner as a whole: what its pieces in algorithms/auto do, in three calls, with the same bits.
+
+     predict   look up, scale, score with every expert, pool, calibrate, decide
+     plan      judge, and all that could be refused or asks for memory
+     commit    all steps: from here on nothing can fail
+
+   `bind` shows it the arrays of the pieces, which stay theirs; `clear` must be called before they are replaced. Whatever is
+   unusual (a table that has to grow, an alarm of drift, scores that are not finite) gives None: the pieces do it. */
+
+enum { DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, LEAST_SQUARES, RECENT_ERRORS };
+
+typedef struct {
+    int kind, present;
+    double scale, setting; /* log-odds over scores; smoothing of naive Bayes, rate of AdaGrad, memory of recent errors */
+    Weights *weights, *squares;
+    double *words, *events; /* of naive Bayes, one a label; `words` are the errors of recent errors */
+    Curves curves;
+} Member;
+
+#define BUFFERS (16 + 5 * MEMBERS)
+
+typedef struct {
+    PyObject_HEAD Table *table;
+    Asked asked;
+    PyObject *state; /* what was bound, and keeps it alive */
+    Py_buffer buffers[BUFFERS];
+    int taken, idf, members, planned;
+    Py_ssize_t bias, rows, labels;
+    double bias_size;
+    Counted *counted; /* `rows` of them */
+    Member member[MEMBERS];
+    Trust pool;
+    double *sums, *losses, *seen;
+    const double *view; /* of two labels, or NULL */
+    /* the last instance: scaled, its words, log-odds Z of every expert, t, and p before and after calibration */
+    double *memory;
+    size_t room;
+    Scaled x;
+    Words words;
+    double *Z, *t, *p, *shown, *g, *Y, *spare, *phi, *q;
+    /* what was planned: the pool after it, in memory of its own, and the step of dual ascent */
+    double a[MEMBERS], A[MEMBERS * MEMBERS], pool_losses[1 + MEMBERS], w[1 + MEMBERS], weights[MEMBERS];
+    Py_ssize_t label;
+    double weight;
+    int moves, teaches;
+} Blend;
+
+static PyTypeObject *BlendType;
+
+static void blend_drop(Blend *blend) {
+    blend->planned = 0;
+    asked_drop(&blend->asked);
+}
+
+static void blend_unbind(Blend *blend) {
+    blend_drop(blend);
+    while (blend->taken) PyBuffer_Release(&blend->buffers[--blend->taken]);
+    Py_CLEAR(blend->state);
+}
+
+static void blend_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    blend_unbind((Blend *)self);
+    Py_XDECREF((PyObject *)((Blend *)self)->table);
+    free(((Blend *)self)->memory);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *blend_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    PyObject *table;
+    (void)keywords;
+    if (!PyArg_ParseTuple(arguments, "O!", TableType, &table)) return NULL;
+    Blend *blend = (Blend *)PyType_GenericAlloc(type, 0);
+    if (!blend) return NULL;
+    Py_INCREF(table);
+    blend->table = (Table *)table;
+    return (PyObject *)blend;
+}
+
+/* The numbers of an array, for as long as it is bound; NULL with an exception. */
+static void *blend_numbers(Blend *blend, PyObject *array, char kind, Py_ssize_t count, Py_buffer **buffer) {
+    Py_buffer *own = &blend->buffers[blend->taken];
+    if (blend->taken == BUFFERS || numbers_of(array, own, kind, count, kind == 'd')) return NULL;
+    blend->taken++;
+    if (buffer) *buffer = own;
+    return own->buf;
+}
+
+/* One expert: (kind, present, scale, ...), the rest by its kind. */
+static int blend_member(Blend *blend, PyObject *expert, Member *own) {
+    PyObject *parts[5];
+    Py_buffer *P, *R, *omega, *places;
+    memset(own, 0, sizeof *own);
+    if (!PyArg_ParseTuple(expert, "ipdd|OOOOO", &own->kind, &own->present, &own->scale, &own->setting, &parts[0], &parts[1],
+                          &parts[2], &parts[3], &parts[4]))
+        return -1;
+    Py_ssize_t given = PyTuple_Size(expert) - 4;
+    static const Py_ssize_t wanted[5] = {1, 3, 2, 5, 1};
+    if (own->kind < 0 || own->kind > RECENT_ERRORS || given != wanted[own->kind]) goto wrong;
+    if (own->kind == RECENT_ERRORS) return (own->words = blend_numbers(blend, parts[0], 'd', blend->labels, NULL)) ? 0 : -1;
+    if (own->kind == LEAST_SQUARES) {
+        Curves *curves = &own->curves;
+        if (!own->present) return 0;
+        if (!(curves->P = blend_numbers(blend, parts[0], 'd', -1, &P)) || !(curves->R = blend_numbers(blend, parts[1], 'd', -1, &R)) ||
+            !(curves->omega = blend_numbers(blend, parts[2], 'd', -1, &omega)) ||
+            !(curves->theta = blend_numbers(blend, parts[3], 'd', WAVES, NULL)) ||
+            !(curves->places = blend_numbers(blend, parts[4], 'q', -1, &places)))
+            return -1;
+        curves->width = P->shape[0];
+        curves->features = omega->shape[0];
+        curves->curved = (Py_ssize_t)own->setting;
+        if (P->ndim != 2 || R->ndim != 2 || omega->ndim != 2 || P->shape[1] != curves->width || R->shape[0] != curves->width ||
+            omega->shape[1] != WAVES || places->len / 8 != curves->features || curves->curved > curves->features ||
+            R->shape[1] < blend->labels || curves->width < 1 + WAVES)
+            goto wrong;
+        curves->stride = R->shape[1];
+        for (Py_ssize_t j = 0; j < curves->features; j++)
+            if (curves->places[j] < 0 || curves->places[j] + (j < curves->curved ? CURVE_HATS : 0) >= curves->width) goto wrong;
+        return 0;
+    }
+    if (!Py_IS_TYPE(parts[0], WeightsType) || (own->kind == ADAGRAD && !Py_IS_TYPE(parts[1], WeightsType))) goto wrong;
+    own->weights = (Weights *)parts[0];
+    if (own->kind == ADAGRAD) own->squares = (Weights *)parts[1];
+    if (own->kind != NAIVE_BAYES) return 0;
+    Py_buffer *words, *events;
+    if (!(own->words = blend_numbers(blend, parts[1], 'd', -1, &words))) return -1;
+    if (!(own->events = blend_numbers(blend, parts[2], 'd', -1, &events))) return -1;
+    if (words->len / 8 >= blend->labels && events->len / 8 >= blend->labels) return 0;
+wrong:
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "an expert has not the parts that its kind takes");
+    return -1;
+}
+
+/* bind(state): statistics, bias, its size, idf, pool, calibration, losses, seen, view, experts; see algorithms/auto/fused.py. */
+static PyObject *blend_bind(PyObject *self, PyObject *state) {
+    Blend *blend = (Blend *)self;
+    PyObject *statistics, *pool[7], *sums, *losses, *seen, *view, *experts;
+    Trust *trust = &blend->pool;
+    Py_buffer *buffer;
+    blend_unbind(blend);
+    if (!PyTuple_Check(state)) return PyErr_SetString(PyExc_TypeError, "a state is a tuple"), NULL;
+    if (!PyArg_ParseTuple(state, "Ondp(OOOOOOOd)OOOOO!", &statistics, &blend->bias, &blend->bias_size, &blend->idf, &pool[0], &pool[1],
+                          &pool[2], &pool[3], &pool[4], &pool[5], &pool[6], &trust->doubt, &sums, &losses, &seen, &view, &PyList_Type,
+                          &experts))
+        return NULL;
+    Py_INCREF(state);
+    blend->state = state;
+    Py_ssize_t m = PyList_Size(experts);
+    blend->members = trust->members = (int)m;
+    trust->bits = 0;
+    int failed = m < 1 || m > MEMBERS || blend->bias < 0 || blend->bias > 1;
+    if (failed) PyErr_SetString(PyExc_ValueError, "the shapes do not fit");
+    failed = failed || !(blend->counted = blend_numbers(blend, statistics, 'd', -1, &buffer));
+    if (!failed && (failed = buffer->ndim != 2 || buffer->shape[1] != 4)) PyErr_SetString(PyExc_ValueError, "four columns are needed");
+    if (!failed) blend->rows = buffer->shape[0];
+    failed = failed || !(trust->a = blend_numbers(blend, pool[0], 'd', m, NULL)) ||
+             !(trust->A = blend_numbers(blend, pool[1], 'd', m * m, NULL)) ||
+             !(trust->losses = blend_numbers(blend, pool[2], 'd', 1 + m, NULL)) ||
+             !(trust->w = blend_numbers(blend, pool[3], 'd', 1 + m, NULL)) ||
+             !(trust->weights = blend_numbers(blend, pool[4], 'd', m, NULL)) ||
+             !(trust->prior = blend_numbers(blend, pool[5], 'd', 1 + m, NULL)) ||
+             !(trust->present = blend_numbers(blend, pool[6], '?', m, NULL)) ||
+             !(blend->sums = blend_numbers(blend, sums, 'd', 2 * KNOTS, NULL)) ||
+             !(blend->losses = blend_numbers(blend, losses, 'd', m, NULL)) ||
+             !(blend->seen = blend_numbers(blend, seen, 'd', -1, &buffer));
+    if (!failed) blend->labels = buffer->len / 8;
+    blend->view = NULL;
+    failed = failed || (view != Py_None && !(blend->view = blend_numbers(blend, view, 'd', 4, NULL)));
+    for (Py_ssize_t i = 0; i < m && !failed; i++) failed = blend_member(blend, PyList_GetItem(experts, i), &blend->member[i]);
+    if (!failed) Py_RETURN_NONE;
+    blend_unbind(blend);
+    return NULL;
+}
+
+/* Whether the weights have a row for every feature and a column for every label. */
+static int weights_fit(const Blend *blend, const Weights *weights) {
+    return !weights->single && weights->labels == blend->labels && (size_t)weights->features == blend->table->names.count;
+}
+
+static int member_fits(const Blend *blend, const Member *own) {
+    if (!own->present || own->kind == RECENT_ERRORS) return 1;
+    if (own->kind == LEAST_SQUARES) return (size_t)(own->curves.features + blend->bias) == blend->table->names.count;
+    return weights_fit(blend, own->weights) && (own->kind != ADAGRAD || weights_fit(blend, own->squares));
+}
+
+/* Memory for an instance of so many features: -1 with an exception. */
+static int blend_reserve(Blend *blend, Py_ssize_t features) {
+    Py_ssize_t labels = blend->labels, width = 0;
+    for (int i = 0; i < blend->members; i++)
+        if (blend->member[i].kind == LEAST_SQUARES && blend->member[i].present) width = blend->member[i].curves.width;
+    size_t needed = (size_t)(5 * (features + 1) + (blend->members + 8) * labels + 2 * width);
+    if (needed > blend->room) {
+        double *memory = malloc(needed * sizeof *memory);
+        if (!memory) return PyErr_NoMemory(), -1;
+        free(blend->memory);
+        blend->memory = memory;
+        blend->room = needed;
+    }
+    double *at = blend->memory;
+    blend->x.values = at, at += features;
+    blend->x.z = at, at += features;
+    blend->words.values = at, at += features;
+    blend->words.rows = (int64_t *)at, at += features;
+    blend->x.dense = (unsigned char *)at, at += features / 8 + 1;
+    blend->Z = at, at += blend->members * labels;
+    double **rows[5] = {&blend->t, &blend->p, &blend->shown, &blend->g, &blend->Y};
+    for (int i = 0; i < 5; i++) *rows[i] = at, at += labels;
+    blend->spare = at, at += 3 * labels;
+    blend->phi = at, at += width;
+    blend->q = at;
+    return 0;
+}
+
+/* The log-odds of one expert. `size` is S of least squares. */
+static void member_scores(const Blend *blend, const Member *own, double size, double *z) {
+    const Vector *x = blend->asked.x;
+    Py_ssize_t labels = blend->labels;
+    if (!own->present) {
+        for (Py_ssize_t k = 0; k < labels; k++) z[k] = 0.0;
+        return;
+    }
+    if (own->kind == RECENT_ERRORS) memcpy(z, own->words, (size_t)labels * sizeof *z);
+    else if (own->kind == LEAST_SQUARES) {
+        curves_phi(&own->curves, x->rows, blend->x.z, x->known, blend->bias, size, blend->phi);
+        curves_product(blend->phi, own->curves.R, own->curves.width, own->curves.stride, labels, z);
+    } else if (own->kind == NAIVE_BAYES) {
+        double room = own->setting * (double)blend->table->names.count + own->setting;
+        scores_of(own->weights, blend->words.known, blend->words.rows, blend->words.values, z);
+        add_priors(z, own->words, own->events, blend->words.size, room, labels);
+    } else
+        scores_of(own->weights, x->known, x->rows, blend->x.values, z);
+    for (Py_ssize_t k = 0; k < labels; k++) z[k] = z[k] * own->scale;
+}
+
+/* All that `predict` and `plan` need of an instance: 1, 0 where it is unusual, -1 with an exception. */
+static int blend_look(Blend *blend, PyObject *instance, double size) {
+    blend->planned = 0;
+    if (!blend->state || !blend->labels || (size_t)blend->rows < blend->table->names.count) return 0;
+    for (int i = 0; i < blend->members; i++)
+        if (!member_fits(blend, &blend->member[i])) return 0;
+    int state = asked_look(&blend->asked, instance, blend->table);
+    if (state != 1) return state > 1 ? 1 : state;
+    const Vector *x = blend->asked.x;
+    Py_ssize_t labels = blend->labels;
+    if (blend_reserve(blend, x->known + x->unknown)) {
+        blend_drop(blend);
+        return -1;
+    }
+    scale_values(blend->counted, x->rows, x->values, x->known, x->unknown, blend->bias, blend->idf, blend->table->events, &blend->x);
+    words_of(x->rows, blend->x.values, blend->x.dense, x->known, x->unknown, &blend->words);
+    if (blend->bias) blend->x.values[0] = blend->bias_size;
+    for (int i = 0; i < blend->members; i++) member_scores(blend, &blend->member[i], size, blend->Z + i * labels);
+    multiply(blend->pool.weights, blend->Z, blend->t, 1, blend->members, labels);
+    if (!all_finite(blend->Z, blend->members * labels) || !all_finite(blend->t, labels)) {
+        blend_drop(blend);
+        return 0;
+    }
+    softmax_of(blend->t, blend->p, labels);
+    if (!calibrate(blend->p, blend->sums, labels, blend->shown)) memcpy(blend->shown, blend->p, (size_t)labels * sizeof(double));
+    return 1;
+}

@@ -1,0 +1,146 @@
+"""Whole rounds of the automatic learner in the kernel: the same bits as round by pieces, and all or nothing."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_kernel_bits import FEATURES
+
+from feedrank.learners import build, dump, kernel, load
+
+pytestmark = pytest.mark.skipif(kernel.Blend is None, reason="the pieces are all that this kernel has")
+
+SPECS = [
+    {"task": "multiclass"},
+    {"task": "multiclass", "weighting": "none", "bias": False},
+    {"task": "multiclass", "experts": ["naive-bayes", "recent-errors", "dual-ascent"]},
+    {"task": "multiclass", "algorithm": "least-squares"},
+    {"task": "multiclass", "algorithm": "adagrad"},
+    {"task": "binary", "labels": ["a", "b"]},
+]
+EVENTS = st.lists(
+    st.tuples(FEATURES, st.sampled_from("abcd"), st.sampled_from([1.0, 1.0, 2.5]), st.booleans()), max_size=25
+)
+
+
+def pair(spec):
+    whole, pieces = build(spec), build(spec)
+    assert whole._fused is not None
+    pieces._fused = None
+    return whole, pieces
+
+
+def both_learn(whole, pieces, instance, label, weight=1.0):
+    truth = {"label": label}
+    one, other = (learner.learn(instance, truth, weight=weight) for learner in (whole, pieces))
+    assert one == other
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(SPECS), EVENTS)
+def test_a_whole_round_has_the_bits_of_its_pieces(spec, events):
+    whole, pieces = pair(spec)
+    for features, drawn, weight, ask in events:
+        instance, label = {"features": features}, drawn if spec["task"] == "multiclass" else "ab"[drawn > "b"]
+        if ask:
+            for options in ({"top": 3}, {"min_margin": 0.5}, {}):
+                assert whole.predict(instance, **options) == pieces.predict(instance, **options)
+        both_learn(whole, pieces, instance, label, weight)
+        assert whole.describe() == pieces.describe()
+    assert dump(whole) == dump(pieces)
+
+
+def streams():
+    """Words that keep joining, and a few dense numbers with curves; 40 labels, at which AdaGrad leaves."""
+    rng = np.random.default_rng(3)
+    words, numbers = [], []
+    for i in range(260):
+        label = int(rng.integers(40)) if i > 60 else int(rng.integers(3))
+        drawn = [f"w{j}" for j in rng.integers(40 * label, 40 * label + 60, 12)] + [f"c{rng.integers(30)}"]
+        words.append((drawn, str(label)))
+        x = rng.normal(size=7)
+        numbers.append(
+            ({f"x{j}": v for j, v in enumerate(x.tolist())}, str(int(x[0] * x[1] > 0) + 2 * int(x[2] > 1)))
+        )
+    return {"words": words, "numbers": numbers}
+
+
+@pytest.mark.parametrize("kind", ["words", "numbers"])
+def test_a_long_stream_goes_through_the_kernel_and_leaves_the_bits_of_the_pieces(kind):
+    whole, pieces = pair({"task": "multiclass"})
+    commits = 0
+    for at, (features, label) in enumerate(streams()[kind]):
+        instance = {"features": features}
+        assert whole.predict(instance, top=5) == pieces.predict(instance, top=5)
+        both_learn(whole, pieces, instance, label)
+        commits += whole._fused._bound  # a piece would have cleared it
+        if at == 130:
+            whole = load(dump(whole))
+    assert commits > 150
+    assert whole.describe() == pieces.describe()
+    assert dump(whole) == dump(pieces)
+
+
+def test_an_alarm_of_drift_is_left_to_the_pieces():
+    whole, pieces = pair({"task": "multiclass", "labels": ["a", "b"]})
+    noise = np.random.default_rng(0).integers(2, size=400).tolist()
+    for i in range(400):
+        both_learn(whole, pieces, {"features": ["uv"[i % 2]]}, "ab"[i % 2 if i < 200 else noise[i]])
+    assert whole.describe()["drift"]["alarms"] > 0
+    assert dump(whole) == dump(pieces)
+
+
+def test_nothing_is_done_that_was_not_planned_on_this_state():
+    learner = build({"task": "multiclass", "labels": ["a", "b"]})
+    learner.predict({"features": ["v"]})
+    with pytest.raises(RuntimeError, match="no round was planned"):
+        learner._fused.rounds.commit()
+    assert learner._fused.plan({"features": ["v"]}, 0, 1.0) is None  # there is no room for it yet
+    learner.learn({"features": ["v"]}, {"label": "a"})
+    assert learner._fused.plan({"features": ["v"]}, 0, 1.0) is not None
+    learner._fused.clear()
+    with pytest.raises(RuntimeError, match="no round was planned"):
+        learner._fused.rounds.commit()
+
+
+def test_the_kernel_refuses_arrays_that_do_not_fit():
+    learner = build({"task": "multiclass", "labels": ["a", "b"]})
+    rounds, blend = learner._fused.rounds, learner.model
+    for wrong in (np.zeros(1), np.zeros((4, 3))):
+        learner.transform.scaling.statistics = wrong
+        with pytest.raises(ValueError, match="columns"):
+            learner._fused._bind()
+    learner.transform.scaling.statistics = np.zeros((16, 4))
+    blend.experts[1].R = np.zeros((3, 2))
+    with pytest.raises(ValueError, match="parts"):
+        learner._fused._bind()
+    with pytest.raises(TypeError):
+        rounds.bind([])
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_lack_of_memory_inside_a_round_leaves_no_trace(spec):
+    lacking = pytest.importorskip("_testcapi", reason="this Python cannot be made to run out of memory")
+    learner = build({"labels": ["a", "b"], **spec})
+    for i in range(40):
+        learner.learn({"features": [f"w{i % 7}", f"v{i % 5}"]}, {"label": "ab"[i % 2]})
+    instance, truth = {"features": ["w1", "v2", "v3"]}, {"label": "a"}
+    before, failed = dump(learner), 0
+    tracer = sys.gettrace()
+    for at in range(300):
+        sys.settrace(None)  # coverage asks for memory of its own, between any two lines
+        lacking.set_nomemory(at, at + 1)
+        try:
+            learner.learn(instance, truth)
+        except MemoryError:
+            failed += 1
+        else:
+            break
+        finally:
+            lacking.remove_mem_hooks()
+            sys.settrace(tracer)
+        assert dump(learner) == before, at
+    assert failed > 3
+    assert learner.version == 41
