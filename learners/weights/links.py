@@ -74,7 +74,8 @@ class PNorm(Linear):
         top: Floats = sizes.max(axis=1, initial=0.0)
         sizes /= np.where(top > 0.0, top, 1.0)[:, None]
         if q == 2.0:
-            return np.asarray(top * np.sqrt((sizes * sizes).sum(axis=1)))
+            # From the first to the last: a column of zeros that joins at the end changes no bit.
+            return np.asarray(top * np.sqrt(times(sizes * sizes, np.ones(sizes.shape[1]))))
         return top * power(power(sizes, q).sum(axis=1), 1.0 / q)
 
     def block(self, rows: Ints) -> Floats:
