@@ -262,8 +262,8 @@ def test_a_message_that_cannot_be_read_does_not_hold_up_the_others(odd, client):
 
 
 def test_a_literal_without_end_or_a_stall_is_a_line_and_a_retry(odd, client, monkeypatch):
-    monkeypatch.setattr(accounts, "TIMEOUT", accounts.SocketTimeout(connect=5, read=0.5))
-    seen = []
+    monkeypatch.setattr(accounts, "TIMEOUT", accounts.SocketTimeout(connect=5, read=3))
+    seen, over = [], threading.Event()
 
     def endless(wire, uid, name):
         seen.append(uid)
@@ -273,7 +273,7 @@ def test_a_literal_without_end_or_a_stall_is_a_line_and_a_retry(odd, client, mon
         elif len(seen) == 2:
             wire.write(b"* 1 FETCH (UID %d %s {50}\r\nno more" % (uid, name))
             wire.flush()
-            threading.Event().wait(3)
+            over.wait()
             raise OSError
         else:
             wire.write(b"* 1 FETCH (UID %d %s NIL)\r\n" % (uid, name))
@@ -288,6 +288,7 @@ def test_a_literal_without_end_or_a_stall_is_a_line_and_a_retry(odd, client, mon
 
     with MailState(":memory:", account.name) as state:
         watch(account, client, state, WatchSettings(), report, poll=0.2, stop=stop)
+    over.set()
     assert "99999999999999 bytes" in lines[0]
     assert [("again in" in line) for line in lines] == [True, True, False]
 

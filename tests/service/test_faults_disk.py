@@ -63,7 +63,7 @@ class Disk:
     def run(self, *arguments):
         """The same to its end: status, output, errors."""
         process = self.feedrank(*arguments)
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=600)
         return process.returncode, output, errors
 
     def fill(self):
@@ -101,11 +101,11 @@ def serving(disk, log, stop):
         line = process.stdout.readline()
         assert "http://" in line, log.read_text()
         url = line.split("ready on ")[1].split()[0]
-        with httpx.Client(base_url=url, timeout=120, trust_env=False) as client:
+        with httpx.Client(base_url=url, timeout=600, trust_env=False) as client:
             yield client
     finally:
         process.send_signal(stop)
-        process.communicate(timeout=120)
+        process.communicate(timeout=600)
     assert process.returncode == (0 if stop == signal.SIGTERM else -stop)
 
 

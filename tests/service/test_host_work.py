@@ -62,28 +62,33 @@ def test_work_of_one_learner_never_overlaps(worker):
 
 def test_the_loop_goes_on_while_long_work_runs(worker):
     async def main():
-        long = asyncio.create_task(worker.run("learn", 100_000, lambda: time.sleep(0.2)))
-        turns = 0
-        while not long.done():
-            await asyncio.sleep(0.001)
-            turns += 1
-        return turns
+        turned = threading.Event()
+        long = asyncio.create_task(worker.run("learn", 100_000, lambda: turned.wait(600)))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        turned.set()
+        return await long
 
-    assert asyncio.run(main()) > 3
+    assert asyncio.run(main())  # the work saw the loop turn
 
 
 def test_who_gives_up_does_not_let_others_in_before_the_thread_is_done(worker):
-    log = []
+    log, begun, over = [], threading.Event(), threading.Event()
 
     def long():
-        time.sleep(0.1)
+        begun.set()
+        over.wait()
         log.append("long")
 
     async def main():
         task = asyncio.create_task(worker.run("learn", 100_000, long))
-        await asyncio.sleep(0.02)
+        await asyncio.to_thread(begun.wait)
         task.cancel()
-        await worker.run("learn", 1, lambda: log.append("next"))
+        following = asyncio.create_task(worker.run("learn", 1, lambda: log.append("next")))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        over.set()
+        await following
         with pytest.raises(asyncio.CancelledError):
             await task
 

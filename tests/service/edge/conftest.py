@@ -25,7 +25,7 @@ def make_client(tmp_path, serving):
             number = len(list(tmp_path.glob("*.db")))
             app = create_app(Settings(**{"store": f"sqlite:{tmp_path / f'{number}.db'}", **settings}))
             url = stack.enter_context(serving(app))
-            client = stack.enter_context(httpx.Client(base_url=url, timeout=30, trust_env=False))
+            client = stack.enter_context(httpx.Client(base_url=url, timeout=600, trust_env=False))
             client.app = app
             return client
 
@@ -36,7 +36,7 @@ def make_client(tmp_path, serving):
 def shared(tmp_path_factory, serving):
     """One server with default settings for all tests of a file."""
     app = create_app(Settings(store=f"sqlite:{tmp_path_factory.mktemp('shared') / 'test.db'}"))
-    with serving(app) as url, httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
+    with serving(app) as url, httpx.Client(base_url=url, timeout=600, trust_env=False) as client:
         yield client
 
 
@@ -92,7 +92,7 @@ class Process:
                 text=True,
                 env={**os.environ, **(environ or {})},
             )
-        ready, _, _ = select.select([self.process.stdout], [], [], 60)
+        ready, _, _ = select.select([self.process.stdout], [], [], 600)
         self.line = self.process.stdout.readline() if ready else ""
         assert "http://" in self.line, (
             self.process.stderr.read() if self.process.poll() is not None else "slow"
@@ -100,16 +100,16 @@ class Process:
         self.url = self.line.split("ready on ")[1].split()[0]
 
     def client(self, **more):
-        return httpx.Client(base_url=self.url, timeout=30, trust_env=False, **more)
+        return httpx.Client(base_url=self.url, timeout=600, trust_env=False, **more)
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=600)
 
     def stop(self):
         """SIGTERM; returns (exit status, standard error)."""
         self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=120)
+        self.process.communicate(timeout=600)
         return self.process.returncode, self.log.read_text()
 
 

@@ -18,7 +18,7 @@ def test_examples_of_the_api_guide_work(start, tmp_path):
     # Every curl fails on a refusal, and with it the script.
     script = 'set -eu\ncurl() { command curl --fail-with-body --silent --show-error "$@"; echo; }\n' + script
     done = subprocess.run(
-        ["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+        ["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert '"duplicate":true' in done.stdout

@@ -84,7 +84,7 @@ def test_a_choice_without_a_reward_gets_the_default_one_and_a_real_one_comes_fir
     assert (
         client.post(FEEDBACK, json={"prediction_id": told["prediction_id"], "reward": 1}).status_code == 200
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while client.get("/v1/learners/drinks").json()["version"] < 2:
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -84,7 +84,7 @@ def test_with_keys_the_allowed_hosts_are_a_setting(tmp_path):
 
 def connect(process):
     host, _, port = process.url.removeprefix("http://").partition(":")
-    return socket.create_connection((host, int(port)), timeout=60)
+    return socket.create_connection((host, int(port)), timeout=600)
 
 
 def read_all(connection):

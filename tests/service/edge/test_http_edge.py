@@ -203,7 +203,7 @@ def test_logs_are_json_with_the_request_id(mail, caplog):
     caplog.set_level(logging.DEBUG, "feedrank")
     caplog.handler.setFormatter(JsonLines())
     mail.get("/nothing", headers={"X-Request-ID": "lost-1", "Authorization": "Bearer fr_secret"})
-    deadline = time.monotonic() + 120  # the line is written after the reply is out
+    deadline = time.monotonic() + 600  # the line is written after the reply is out
     entry = None
     while entry is None and time.monotonic() < deadline:
         entries = [json.loads(line) for line in caplog.text.splitlines()]

@@ -73,7 +73,7 @@ def test_a_deferred_choice_gets_no_default_reward_before_it_is_activated(make_cl
     for event, deferred in (("now", False), ("aside", True)):
         body = {**BODY, "eventId": event, "deferActivation": deferred}
         assert client.post("/at/food/personalizer/v1.0/rank", json=body).status_code == 201
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while version(client) < 1:
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -102,7 +102,7 @@ def test_what_cannot_start_says_so_in_one_line(tmp_path, case):
     before = store.read_bytes() if store.exists() else None
     command = [sys.executable, "-m", "feedrank.cli", "serve", "--port", port, "--store", f"sqlite:{store}"]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, env=environ or None
+        command, capture_output=True, text=True, timeout=600, check=False, env=environ or None
     )
     taken.close()
     assert done.returncode == 1
@@ -121,7 +121,7 @@ def test_a_large_body_is_refused_before_it_is_sent(start):
     host, port = process.url.removeprefix("http://").split(":")
     head = "POST /v1/learners/mail/predict HTTP/1.1\r\nHost: localhost\r\n{}\r\n\r\n"
     for length in ("Content-Length: 99999999999", "Transfer-Encoding: chunked"):
-        with socket.create_connection((host, int(port)), timeout=60) as connection:
+        with socket.create_connection((host, int(port)), timeout=600) as connection:
             connection.sendall(head.format(length).encode())
             if "chunked" in length:
                 connection.sendall(b"14000\r\n" + b" " * 0x14000 + b"\r\n")

@@ -32,7 +32,7 @@ class Proxy:
             "daemon off;",
         ]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60, trust_env=False)
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=600, trust_env=False)
         self.wait(lambda: self.client.get("/livez").status_code == 200)
 
     def write(self, ports):
@@ -49,7 +49,7 @@ class Proxy:
         self.process.send_signal(signal.SIGHUP)
 
     def wait(self, condition):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while True:
             with contextlib.suppress(httpx.HTTPError):
                 if condition():

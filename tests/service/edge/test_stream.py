@@ -122,7 +122,7 @@ class Duplex:
 
     def __init__(self, url):
         place = urlsplit(url)
-        self.socket = socket.create_connection((place.hostname, place.port), timeout=120)
+        self.socket = socket.create_connection((place.hostname, place.port), timeout=600)
         head = f"POST {STREAM} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
         self.socket.sendall(head.encode())
         self.file = self.socket.makefile("rb")

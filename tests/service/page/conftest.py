@@ -25,7 +25,7 @@ def make_server(tmp_path, serving):
             stack.close()
             app = create_app(Settings(store=f"sqlite:{tmp_path / 'page.db'}", **settings))
             url = stack.enter_context(serving(app, port))
-            return stack.enter_context(httpx.Client(base_url=url, timeout=60, trust_env=False))
+            return stack.enter_context(httpx.Client(base_url=url, timeout=600, trust_env=False))
 
         yield make
 
