@@ -82,7 +82,8 @@ class Learner:
         min_margin: float | None = None,
     ) -> Prediction:
         """Decide on an instance: `{"features": ...}` or `{"items": ...}`."""
-        _check_options(top, min_margin)
+        if top is not None or min_margin is not None:
+            _check_options(top, min_margin)
         most = -1 if top is None else min(top, ALL)
         if self._fused is not None and loss is None and not explain:
             short = self._fused.predict(instance, most, self.labels.names)

@@ -49,6 +49,8 @@ def event(spec: Mapping[str, Any], value: Any, answer: Any) -> tuple[FeatureVect
 
 def weight(value: Any) -> float:
     """How many times an event counts: above 0, at most `HEAVIEST`."""
+    if type(value) is float and 0.0 < value <= HEAVIEST:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= HEAVIEST:
         raise TruthError(f"must be a number above 0 and at most {HEAVIEST:g}", "/weight")
     return float(value)

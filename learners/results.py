@@ -85,12 +85,14 @@ class Progress:
     def after(self, loss: float) -> "Progress":
         """The progress after one more round, whose update is not counted yet. This one stays as it is."""
         mistake = loss > 0
+        recent = self.recent[-(WINDOW - 1) :]
+        recent.append(loss)
         return Progress(
             self.rounds + 1,
             self.mistakes + mistake,
             self.updates,
             self.cumulative_loss + loss if mistake else self.cumulative_loss,
-            [*self.recent[-(WINDOW - 1) :], loss],
+            recent,
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ static int cells_of(PyObject *object, Py_buffer *matrix) {
 }
 
 /* One row: e = u miss; G <- G + e^2; W <- W - rate e / sqrt(G). */
-static inline void adapt_row(double *restrict w, double *restrict g, double u, const double *miss, double rate, Py_ssize_t labels) {
+WIDE static void adapt_row(double *restrict w, double *restrict g, double u, const double *miss, double rate, Py_ssize_t labels) {
     for (Py_ssize_t k = 0; k < labels; k++) {
         double e = u * miss[k], square = g[k] + e * e;
         g[k] = square;

@@ -3,7 +3,7 @@
    A table that grows takes a new block; views of the old one stay valid, and stale. */
 
 typedef struct {
-    PyObject_HEAD void *data;
+    PyObject_HEAD void *memory, *data;
     size_t bytes;
 } Block;
 
@@ -20,7 +20,7 @@ static PyObject *as_array, *empty_array; /* numpy.asarray, numpy.empty */
 
 static void block_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
-    free(((Block *)self)->data);
+    free(((Block *)self)->memory);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -32,16 +32,17 @@ static void block_dealloc(PyObject *self) {
 static Block *block_new(size_t count, size_t size) {
     Block *block = PyObject_New(Block, BlockType);
     if (!block) return NULL;
-    block->data = calloc(count ? count : 1, size);
+    block->memory = count > (SIZE_MAX - 64) / size ? NULL : calloc(count * size + 64, 1);
+    block->data = (void *)(((uintptr_t)block->memory + 63) & ~(uintptr_t)63); /* rows begin where lines of the cache do */
     block->bytes = count * size;
 #ifdef MADV_HUGEPAGE
-    if (block->data && block->bytes >= 2 * HUGE_PAGE) {
+    if (block->memory && block->bytes >= 2 * HUGE_PAGE) {
         uintptr_t first = ((uintptr_t)block->data + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
         uintptr_t last = ((uintptr_t)block->data + block->bytes) & ~(HUGE_PAGE - 1);
         if (last > first) madvise((void *)first, last - first, MADV_HUGEPAGE); /* advice: no matter if it is not taken */
     }
 #endif
-    if (!block->data) {
+    if (!block->memory) {
         Py_DECREF(block);
         return (Block *)PyErr_NoMemory();
     }

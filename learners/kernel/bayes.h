@@ -28,7 +28,7 @@ static void words_of(const int64_t *rows, const double *u, const unsigned char *
 }
 
 /* s_k += log(events_k + 1/2) - size log(words_k + room). */
-static void add_priors(double *restrict s, const double *words, const double *events, double size, double room,
+WIDE static void add_priors(double *restrict s, const double *words, const double *events, double size, double room,
                        Py_ssize_t labels) {
     for (Py_ssize_t k = 0; k < labels; k++) s[k] += log_normal(events[k] + 0.5) - size * log_normal(words[k] + room);
 }

@@ -13,7 +13,7 @@ typedef struct {
 } Curves;
 
 /* phi of z on rows (numbers of features, `bias` taken off); `size` is S. */
-static void curves_phi(const Curves *curves, const int64_t *rows, const double *z, Py_ssize_t count, Py_ssize_t bias,
+WIDE static void curves_phi(const Curves *curves, const int64_t *rows, const double *z, Py_ssize_t count, Py_ssize_t bias,
                        double size, double *phi) {
     double *turns = phi + 1, pace = (1.5 / TURN) / sqrt(size), height = 2.0 * sqrt(2.0 / WAVES);
     for (Py_ssize_t i = 0; i < curves->width; i++) phi[i] = 0.0;
@@ -35,7 +35,7 @@ static void curves_phi(const Curves *curves, const int64_t *rows, const double *
 }
 
 /* out = phi' M over the first `columns` of rows that lie `stride` apart: four rows in one pass, one after the other. */
-static void curves_product(const double *phi, const double *M, Py_ssize_t rows, Py_ssize_t stride, Py_ssize_t columns,
+WIDE static void curves_product(const double *phi, const double *M, Py_ssize_t rows, Py_ssize_t stride, Py_ssize_t columns,
                            double *restrict out) {
     for (Py_ssize_t k = 0; k < columns; k++) out[k] = 0.0;
     for (Py_ssize_t i = 0; i < rows;) {
@@ -54,7 +54,7 @@ static void curves_product(const double *phi, const double *M, Py_ssize_t rows, 
 }
 
 /* q = P phi, c = 1 / w + phi' q, R <- R + (q / c) miss', P <- P - q q' / c; `q` has room for the width. */
-static void curves_step(Curves *curves, const double *phi, const double *miss, Py_ssize_t labels, double weight, double *q) {
+WIDE static void curves_step(Curves *curves, const double *phi, const double *miss, Py_ssize_t labels, double weight, double *q) {
     Py_ssize_t width = curves->width;
     double product = 0.0;
     curves_product(phi, curves->P, width, width, width, q);

@@ -7,8 +7,8 @@
      welford.h     features scaled online   trust.h    the automatic learner's pool     bayes.h  its words and calibration
      adaptive.h    steps of AdaGrad         curves.h   least squares
 
-   Compiled without fused multiply-add, without -ffast-math and for no CPU in particular: every operation is one of IEEE 754, in
-   the order in which it is written, on every machine. Loops over labels may run side by side; sums never do. */
+   Compiled without fused multiply-add and without -ffast-math: every operation is one of IEEE 754, in the order in which it is
+   written, on every machine. Loops over labels may run side by side, and wider where the CPU can (WIDE); sums never do. */
 
 #define PY_SSIZE_T_CLEAN
 #ifndef Py_LIMITED_API

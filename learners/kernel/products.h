@@ -46,7 +46,7 @@ static int array_get(PyObject *object, Array *array, int writable) {
     return 0;
 }
 
-static void multiply(const double *A, const double *B, double *restrict C, Py_ssize_t m, Py_ssize_t K, Py_ssize_t n) {
+WIDE static void multiply(const double *A, const double *B, double *restrict C, Py_ssize_t m, Py_ssize_t K, Py_ssize_t n) {
     for (Py_ssize_t i = 0; i < m; i++) {
         double *row = C + i * n;
         if (n == 1) {
@@ -175,7 +175,7 @@ static PyObject *softmax(PyObject *module, PyObject *vector) {
     return array;
 }
 
-static void sweep_rows(double *A, double *pivots, double *column, Py_ssize_t n) {
+WIDE static void sweep_rows(double *A, double *pivots, double *column, Py_ssize_t n) {
     for (Py_ssize_t p = 0; p < n; p++) {
         double d = A[p * n + p];
         pivots[p] = d;

@@ -143,7 +143,7 @@ static int active_of(PyObject *object, size_t features, Active *x) {
 
 /* Four rows in one pass: every label still adds them one after the other. */
 #define SCORES(NAME, TYPE)                                                                                   \
-    static void NAME(const TYPE *W, Py_ssize_t width, Py_ssize_t count, const int64_t *all, const double *x, \
+    WIDE static void NAME(const TYPE *W, Py_ssize_t width, Py_ssize_t count, const int64_t *all, const double *x, \
                      double *restrict t, Py_ssize_t labels) {                                                \
         Py_ssize_t i = 1;                                                                                    \
         if (!count) {                                                                                        \
