@@ -38,9 +38,9 @@ def parsed(text: str) -> JSON:
     try:
         value = json.loads(sys.stdin.read() if text == "-" else text)
     except ValueError as error:
-        raise typer.BadParameter(f"is not JSON: {error}") from error
+        raise typer.BadParameter(f"{text!r} is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise typer.BadParameter("must be an object")
+        raise typer.BadParameter(f"{text!r} is no JSON object")
     return value
 
 
@@ -51,10 +51,17 @@ def show(reply: Any, form: Form) -> None:
         print(json.dumps(plain, ensure_ascii=False, default=str))
         return
     table = Table(show_header=False, box=None)
-    for name, value in plain.items():
+    for name, value in without_nulls(plain).items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         table.add_row(name, text if len(text) <= 400 else text[:400] + " …")
     Console().print(table)
+
+
+def without_nulls(value: Any) -> Any:
+    """The same without the fields that say nothing here: a reply has those of every task."""
+    if isinstance(value, dict):
+        return {name: without_nulls(one) for name, one in value.items() if one is not None}
+    return [without_nulls(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 @app.command()

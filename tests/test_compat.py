@@ -115,3 +115,14 @@ def test_rows_of_a_frame_and_of_a_table_teach_the_same():
         ["body"],
     )
     assert words.predict({"text": {"body": "cheap"}}).label == "x"
+
+
+def test_a_table_that_is_sorted_by_class_is_learned_as_well_as_any():
+    datasets = pytest.importorskip("sklearn.datasets")
+    from feedrank.compat.sklearn import FeedrankClassifier
+
+    X, y = datasets.load_iris(return_X_y=True)
+    assert FeedrankClassifier().fit(X, y).score(X, y) > 0.9
+    assert FeedrankClassifier(shuffle=False).fit(X, y).score(X, y) < 0.9  # what came last counts most
+    first, second = (FeedrankClassifier().fit(X, y).snapshot() for _ in range(2))
+    assert first == second

@@ -5,13 +5,13 @@ model.partial_fit(more_X, more_y)
 open("model.feedrank", "wb").write(model.snapshot())        # for PUT /v1/learners/{name}/snapshot
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -25,11 +25,29 @@ CLASS, SET, RANKING = forms.MULTICLASS.name, forms.MULTILABEL.name, forms.SUBSET
 
 
 class _Estimator(BaseEstimator):
-    """A learner of `spec`, which names neither task nor labels; `passes` is how often `fit` goes through the data."""
+    """A learner of `spec`, which names neither task nor labels; `passes` is how often `fit` goes through the data.
 
-    def __init__(self, spec: Mapping[str, Any] | None = None, passes: int = 1) -> None:
+    `fit` takes the data in a random order, by `random_state`: tables are often sorted by class, and what came last would
+    count most. `shuffle=False` keeps the order, for data that is a stream; `partial_fit` always does.
+    """
+
+    def __init__(
+        self,
+        spec: Mapping[str, Any] | None = None,
+        passes: int = 1,
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
         self.spec = spec
         self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def _orders(self, count: int) -> Iterator[list[int]]:
+        """Of each pass, the places of what comes one after the other."""
+        chance = check_random_state(self.random_state)
+        for _ in range(self.passes):
+            yield chance.permutation(count).tolist() if self.shuffle else list(range(count))
 
     def snapshot(self) -> bytes:
         """The learner as one portable file."""
@@ -60,12 +78,14 @@ class FeedrankClassifier(ClassifierMixin, _Estimator):
         return tags
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Learn from nothing, `passes` times through the data in its order."""
+        """Learn from nothing, `passes` times through the data."""
         rows, truths = validate_data(self, X, y, dtype=np.float64, multi_output=True)
         self._begin(truths, None)
         if not self.multilabel_ and len(self.classes_) < 2:
             raise ValueError(f"a classifier needs at least two classes; y has {len(self.classes_)} class")
-        return self._learn(rows, truths, self.passes)
+        for order in self._orders(len(rows)):
+            self._learn(rows[order], truths[order])
+        return self
 
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
         """Go on learning. `classes` names all labels at the first call; without it they are those of that call."""
@@ -73,7 +93,7 @@ class FeedrankClassifier(ClassifierMixin, _Estimator):
         rows, truths = validate_data(self, X, y, reset=fresh, dtype=np.float64, multi_output=True)
         if fresh:
             self._begin(truths, classes)
-        return self._learn(rows, truths, 1)
+        return self._learn(rows, truths)
 
     def _begin(self, y: Array, classes: npt.ArrayLike | None) -> None:
         check_classification_targets(y)
@@ -86,11 +106,9 @@ class FeedrankClassifier(ClassifierMixin, _Estimator):
             self.classes_ = np.unique(y if classes is None else np.asarray(classes))
         self._start(SET if self.multilabel_ else CLASS, len(self.classes_))
 
-    def _learn(self, X: Array, y: Array, passes: int) -> Self:
-        truths = self._truths(y)
-        for _ in range(passes):
-            for row, truth in zip(X, truths, strict=True):
-                self.portable_.learner.learn({"features": row}, truth)
+    def _learn(self, X: Array, y: Array) -> Self:
+        for row, truth in zip(X, self._truths(y), strict=True):
+            self.portable_.learner.learn({"features": row}, truth)
         return self
 
     def _truths(self, y: Array) -> list[dict[str, Any]]:
@@ -105,10 +123,19 @@ class FeedrankClassifier(ClassifierMixin, _Estimator):
         return [{"label": str(place)} for place in places.tolist()]
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
-        """The scores: one column a label, or for two classes how far the second is ahead."""
-        scores = self._table(X, probabilities=False)
-        single = len(self.classes_) == 2 and not self.multilabel_
-        return scores[:, 1] - scores[:, 0] if single else scores
+        """The scores: one column a label, or for two classes how far the second is ahead, by probability if there is one.
+
+        Scores and probabilities of the automatic learner weigh its experts differently, and their order may differ.
+        """
+        check_is_fitted(self)
+        if len(self.classes_) > 2 or self.multilabel_:
+            return self._table(X, probabilities=False)
+        try:
+            table = self._table(X, probabilities=True)
+        except AttributeError:
+            table = self._table(X, probabilities=False)
+        ahead: Array = table[:, 1] - table[:, 0]
+        return ahead
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """The decisions: labels, or a matrix of 0 and 1."""
@@ -147,11 +174,12 @@ class FeedrankRanker(_Estimator):
     """A ranker of lists: `group` holds the length of each list, y the grades of its items (at least 0)."""
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, group: Sequence[int]) -> Self:
-        """Learn from nothing, `passes` times through the lists in their order."""
+        """Learn from nothing, `passes` times through the lists."""
         rows, grades = validate_data(self, X, y, dtype=np.float64)
         self._start(RANKING)
-        for _ in range(self.passes):
-            self._lists(rows, grades, group)
+        spans = _spans(group, len(rows))
+        for order in self._orders(len(spans)):
+            self._lists(rows, grades, [spans[place] for place in order])
         return self
 
     def partial_fit(self, X: npt.ArrayLike, y: npt.ArrayLike, group: Sequence[int]) -> Self:
@@ -160,11 +188,11 @@ class FeedrankRanker(_Estimator):
         rows, grades = validate_data(self, X, y, reset=fresh, dtype=np.float64)
         if fresh:
             self._start(RANKING)
-        self._lists(rows, grades, group)
+        self._lists(rows, grades, _spans(group, len(rows)))
         return self
 
-    def _lists(self, X: Array, y: Array, group: Sequence[int]) -> None:
-        for start, stop in _spans(group, len(X)):
+    def _lists(self, X: Array, y: Array, spans: Sequence[tuple[int, int]]) -> None:
+        for start, stop in spans:
             items = _items(X[start:stop])
             self.portable_.learner.learn(items, {"relevance": np.asarray(y[start:stop], dtype=np.float64)})
 
