@@ -120,8 +120,7 @@ class Ranking(Task):
         if R in (0, t.size):
             return by_score(t)
         if t.size <= SMALL:
-            value = np.multiply.outer(t, self.F(t.size)) + np.multiply.outer(relevant, bonus)
-            return assignment(value, t)
+            return assignment(t, self.F(t.size), relevant.astype(np.float64), -bonus)
 
         def falls(j: Order, x: Order) -> Array:
             down: Array = bonus[R + j - 1] - bonus[x + j - 1]
@@ -155,8 +154,7 @@ class NDCG(Ranking):
             return self._two_classes(relevant, t, D * ((low - high) / ideal), convex=whole)
         if t.min() == t.max():  # as in the first round: the worst order, whatever the places
             return np.argsort(gain, kind="stable")
-        value = np.multiply.outer(t, self.F(m)) - np.multiply.outer(gain / ideal, D)
-        return assignment(value, t, gain)
+        return assignment(t, self.F(m), gain / ideal, D)
 
 
 class Precision(Ranking):

@@ -25,7 +25,7 @@ Falls = Callable[[NDArray[np.intp], NDArray[np.intp]], Array]
 
 # From this many items on, the assignment solver is given prices to start from.
 LONG = 150
-# So many cells of a merge are made at a time.
+# So many cells of a merge, or of costs, are made at a time.
 CELLS = 1 << 18
 
 
@@ -34,48 +34,58 @@ def by_score(t: Array) -> Order:
     return (-t).argsort(kind="stable")
 
 
-def _assigned(value: Array) -> tuple[Order, Order]:
+def _assigned(cost: Array) -> tuple[Order, Order]:
     # Imported on first use: it takes as long as all the rest of the core, and few learners need it.
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
 
-    items, places = linear_sum_assignment(value, maximize=True)
+    items, places = linear_sum_assignment(cost)
     return items, places
 
 
-def assignment(value: Array, *keys: Array) -> Order:
-    """The order that puts item i at place p with the largest sum of value[i, p].
+def assignment(t: Array, F: Array, gain: Array, D: Array) -> Order:
+    """The order that puts item i at place p with the largest sum of t_i F_p - gain_i D_p.
 
     A price for each place, taken off its column, changes every order's sum by the same: the answer stays exact, and the
     solver is fast where the prices nearly decide it. Long lists get the prices of a sample: every so many items
-    against every so many places. Items are sampled along `keys`, the last counting most, where neighbours are alike.
+    against every so many places. Items are sampled along their gains, and their scores among equal ones, where neighbours
+    are alike. There is one m x m matrix, of costs, since the solver copies one of values.
     """
-    m = len(value)
+    m = len(t)
+    prices = np.zeros(m)
     if m >= LONG:
-        value = value - _prices(value, np.lexsort(keys), m // max(LONG // 3, m // 10))
-    items, places = _assigned(value)
+        guide, stride = np.lexsort((t, gain)), m // max(LONG // 3, m // 10)
+        sampled = np.arange(stride // 2, m, stride)
+        chosen = guide[sampled]
+        sample = np.multiply.outer(t[chosen], F[sampled]) - np.multiply.outer(gain[chosen], D[sampled])
+        prices = np.interp(np.arange(m), sampled, _prices(sample))
+    cost, some = np.empty((m, m)), max(1, CELLS // m)
+    for first in range(0, m, some):
+        rows = slice(first, first + some)
+        part = np.multiply.outer(t[rows], F)
+        part -= np.multiply.outer(gain[rows], D)
+        part -= prices
+        np.negative(part, out=cost[rows])
+    items, places = _assigned(cost)
     order = np.empty(m, dtype=np.intp)
     order[places] = items
     return order
 
 
-def _prices(value: Array, guide: Order, stride: int) -> Array:
-    """v with value[i, p] - v_p largest at the place that i has in the sample's best order, between samples a line.
+def _prices(sample: Array) -> Array:
+    """v with sample[i, p] - v_p largest at the place that i has in the best order.
 
-    The least such v is the longest path over swaps, v_q = max_p v_p + value[i, q] - value[i, p], i the item at p.
+    The least such v is the longest path over swaps, v_q = max_p v_p + sample[i, q] - sample[i, p], i the item at p.
     """
-    m = len(value)
-    sampled = np.arange(stride // 2, m, stride)
-    sample = value[np.ix_(guide[sampled], sampled)]
-    items, places = _assigned(sample)
+    items, places = _assigned(-sample)
     swaps = np.empty_like(sample)
     swaps[places] = sample - sample[items, places][:, None]
-    v = np.zeros(len(sampled))
-    for _ in range(len(sampled)):
+    v = np.zeros(len(sample))
+    for _ in range(len(sample)):
         longer = (v[:, None] + swaps).max(axis=0)
         if np.array_equal(longer, v):
             break
         v = longer
-    return np.interp(np.arange(m), sampled, v)
+    return v
 
 
 def merge(upper: Order, lower: Order, t: Array, F: Array, bonus: Bonus) -> Order:

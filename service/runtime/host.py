@@ -16,6 +16,7 @@ from typing import BinaryIO
 from feedrank import learners
 from feedrank.learners import reading
 from feedrank.learners.errors import SnapshotError
+from feedrank.learners.learner import Learner
 from feedrank.learners.strongest import strongest
 from feedrank.service.contract.faults import Conflict, Gone, StorageFull, StoreUnavailable, Unprocessable
 from feedrank.service.contract.json_types import JSON, View
@@ -219,9 +220,7 @@ class Host:
         async with self._memory.use(name) as learner:
             core = learner.state.learner
             with no_room():
-                await learner.worker.run(
-                    "dump", learner.state.nbytes, lambda: out.writelines(learners.pieces(core))
-                )
+                await learner.worker.run("dump", learner.state.nbytes, lambda: write_pieces(core, out))
 
     async def restore(self, name: str, data: bytes | BinaryIO) -> JSON:
         """Make a learner of such a file: its info; Conflict if the name is taken, Unprocessable if damaged."""
@@ -242,10 +241,12 @@ class Host:
             with no_room(), spool() as image:
                 digest = await asyncio.to_thread(state.dump, image)
                 snapshot = Snapshot(learner.version, digest, image)
-                del state, learner  # it is loaded again from the store, and two would be one too many
                 await self.store.save(entry.log, snapshot, {}, keep=1, floor=1)
         await self._catalogue.activate(entry)
-        return await self.info(name)
+        description = await asyncio.to_thread(
+            learner.describe
+        )  # loaded again, there would be two of it in memory
+        return {"name": name, **description, "retracting": []}
 
     # Operating
 
@@ -264,6 +265,12 @@ class Host:
             **{name: count for name, count in asdict(self._counts).items() if name != "faults"},
             "log_faults": len(self._counts.faults),
         }
+
+
+def write_pieces(learner: Learner, out: BinaryIO) -> None:
+    """Write by write: of many at once a spool sees only at their end that they are too many for memory."""
+    for piece in learners.pieces(learner):
+        out.write(piece)
 
 
 def audit(entry: Entry) -> JSON:
