@@ -1,6 +1,7 @@
 """Hostile requests against a service in a process of its own: none may give a 5xx, a NaN or a dead process.
 
     python benchmarks/fuzz.py --inputs 100000 --seed 1
+    python benchmarks/fuzz.py --seed 1 --keys --redis   the same on Redis, with keys
     python benchmarks/fuzz.py --seed 1 --only 4711      one input again, and what it gives
 
 Changed bodies, heads, snapshots and streams (tests/parts/fuzz_inputs.py). Input number i of a seed is always the same, and
@@ -19,10 +20,13 @@ from pathlib import Path
 
 from report import Report, arguments, track
 
+from feedrank.service.http.keyring import add_key
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "parts"))
 from fuzz_inputs import input_of
 from fuzzer import Fuzzer
 from kill_rounds import Service
+from redis_server import RedisServer
 
 MOST = 20  # findings that are printed
 FRESH = 2_000  # inputs after which the learners are made anew: what is sent shall be tried, not long logs
@@ -33,10 +37,20 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="number of the one input to send")
+    parser.add_argument("--keys", action="store_true", help="the service asks for keys, and gets one")
+    parser.add_argument("--redis", action="store_true", help="on Redis, not SQLite")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        service = Service(f"sqlite:{folder}/fuzz.db", FEEDRANK_LOG_LEVEL="error", FEEDRANK_MAX_BODY="256k")
-        fuzzer = Fuzzer(service.url)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ending:
+        store, settings, key = f"sqlite:{folder}/fuzz.db", {}, ""
+        if options.redis:
+            redis = RedisServer(Path(folder), "--appendfsync", "no")
+            ending.callback(redis.kill)
+            store = redis.url
+        if options.keys:
+            key = add_key(f"{folder}/keys", ["admin"])
+            settings["FEEDRANK_KEYS_FILE"] = f"{folder}/keys"
+        service = Service(store, FEEDRANK_LOG_LEVEL="error", FEEDRANK_MAX_BODY="256k", **settings)
+        fuzzer = Fuzzer(service.url, key)
         begun = time.monotonic()
         try:
             fuzzer.prepare()
@@ -59,7 +73,10 @@ def main() -> None:
                 service.stop(signal.SIGTERM)
         report = Report("Hostile requests", options.out)
         minutes = (time.monotonic() - begun) / 60
-        report.text(f"Seed {options.seed}: {sum(fuzzer.sent.values())} inputs in {minutes:.0f} minutes.\n")
+        where = f"{'Redis' if options.redis else 'SQLite'}, with{'' if options.keys else 'out'} keys"
+        report.text(
+            f"{where}. Seed {options.seed}: {sum(fuzzer.sent.values())} inputs in {minutes:.0f} minutes.\n"
+        )
         report.table(["inputs", "sent"], sorted(fuzzer.sent.items()))
         report.table(["status", "replies"], sorted(fuzzer.statuses.items()))
         report.text(f"Found: {len(fuzzer.found)}.\n")

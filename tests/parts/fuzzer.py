@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 from collections import Counter
+from dataclasses import replace
 
 import orjson
 from fuzz_inputs import HEAD, SPECS, TRUTHS, Input, input_of, instance_of, snapshots
@@ -13,9 +14,12 @@ WAIT = 120.0  # seconds for a reply; a server that takes longer counts as dead
 
 
 class Fuzzer:
-    """Sends inputs to a service at HOST:PORT and judges the replies; `found` is what must not be, with its number."""
+    """Sends inputs to a service at HOST:PORT and judges the replies; `found` is what must not be, with its number.
 
-    def __init__(self, address: str) -> None:
+    With a key, it is sent with every input that has no other one.
+    """
+
+    def __init__(self, address: str, key: str = "") -> None:
         host, _, port = address.rpartition(":")
         self.host, self.port = host, int(port)
         self.made = snapshots()
@@ -23,6 +27,7 @@ class Fuzzer:
         self.statuses: Counter[int] = Counter()
         self.found: list[str] = []
         self._kept: socket.socket | None = None
+        self._key = (b"Authorization", f"Bearer {key}".encode()) if key else None
 
     def prepare(self) -> None:
         """The learners that the inputs are about, new."""
@@ -89,6 +94,8 @@ class Fuzzer:
             self._kept = None
 
     def _exchange(self, one: Input) -> tuple[int, bytes]:
+        if self._key is not None and all(name.lower() != b"authorization" for name, _ in one.head):
+            one = replace(one, head=[*one.head, self._key])
         fresh = not one.reply or self._kept is None
         if fresh and self._kept is not None:
             self.close()

@@ -113,32 +113,37 @@ name = "mail"
 STAYS = ("--exclude-method", "DELETE", "--exclude-path-regex", "(stop|promote)$")
 
 
-def explore(start, folder, named, *options):
-    """Let schemathesis loose on the whole API, with a key; what it finds is in the output."""
-    secret = add_key(folder / "keys", ["admin"])
-    process = start(FEEDRANK_KEYS_FILE=str(folder / "keys"), FEEDRANK_LOG_LEVEL="error")
+def explore(start, folder, named, keys, *options):
+    """Let schemathesis loose on the whole API, with or without keys; what it finds is in the output."""
+    environ, headers, given = {}, {}, ()
+    if keys:
+        environ = {"FEEDRANK_KEYS_FILE": str(folder / "keys")}
+        headers = {"Authorization": f"Bearer {add_key(folder / 'keys', ['admin'])}"}
+        given = ("-H", f"Authorization: {headers['Authorization']}")
+    process = start(FEEDRANK_LOG_LEVEL="error", **environ)
     if named:
-        with process.client(headers={"Authorization": f"Bearer {secret}"}) as client:
+        with process.client(headers=headers) as client:
             for name in ("mail", "other"):
                 client.put(f"/v1/learners/{name}", json={"task": "multiclass"}).raise_for_status()
             client.put("/v1/experiments/mail", json={"arms": ["mail", "other"]}).raise_for_status()
     (folder / "search.toml").write_text(SEARCH + NAMED * named)
     program = [sys.executable, "-m", "schemathesis.cli", "--config-file", folder / "search.toml", "run"]
-    options = ("-H", f"Authorization: Bearer {secret}", "--seed", "7", "--no-color", *STAYS * named, *options)
+    options = (*given, "--seed", "7", "--no-color", *STAYS * named, *options)
     command = [*program, f"{process.url}/openapi.json", *options]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_nothing_undocumented_comes_out(start, tmp_path, named):
+@pytest.mark.parametrize(("named", "keys"), [(False, True), (True, True), (True, False)])
+def test_nothing_undocumented_comes_out(start, tmp_path, named, keys):
     """Examples and some random requests; the long search goes through every boundary of every field as well."""
-    done = explore(start, tmp_path, named, "--phases", "examples,fuzzing", "--max-examples", "8")
+    done = explore(start, tmp_path, named, keys, "--phases", "examples,fuzzing", "--max-examples", "8")
     assert done.returncode == 0, done.stdout[-8000:]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("keys", [False, True])
 @pytest.mark.parametrize("named", [False, True])
-def test_nothing_undocumented_comes_out_of_a_long_search(start, tmp_path, named):
-    done = explore(start, tmp_path, named, "--max-examples", "300", "--workers", "2")
+def test_nothing_undocumented_comes_out_of_a_long_search(start, tmp_path, named, keys):
+    done = explore(start, tmp_path, named, keys, "--max-examples", "300", "--workers", "2")
     assert done.returncode == 0, done.stdout[-8000:]
