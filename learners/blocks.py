@@ -52,24 +52,26 @@ class Blocks:
         self.names = Names()
         self.right: Floats = EMPTY
         self.wrong: Floats = EMPTY
-        self._of_row: Ints = _NO_ROWS
+        self._of_row: Ints = _NO_ROWS  # with room behind
+        self._rows = 0
 
     def grow(self, features: Table) -> None:
         """Take in the blocks of the features that have joined."""
-        start = len(self._of_row)
-        if len(features) > start:
-            new = [self.names.add(block_of(features[row])) for row in range(start, len(features))]
-            self._of_row = np.concatenate((self._of_row, np.array(new, dtype=np.intp)))
+        start, end = self._rows, len(features)
+        if end > start:
+            new = [self.names.add(block_of(features[row])) for row in range(start, end)]
+            self._of_row, self._rows = grown(self._of_row, end), end
+            self._of_row[start:end] = new
             self.right = grown(self.right, len(self.names))
             self.wrong = grown(self.wrong, len(self.names))
 
     def mark(self) -> Any:
         """What `rewind` needs: there are few blocks."""
-        return len(self.names), self.right.copy(), self.wrong.copy(), self._of_row
+        return len(self.names), self.right.copy(), self.wrong.copy(), self._rows
 
     def rewind(self, mark: Any) -> None:
         """All as it was at the mark."""
-        count, self.right, self.wrong, self._of_row = mark
+        count, self.right, self.wrong, self._rows = mark
         self.names.forget(count)
 
     def scaled(

@@ -41,7 +41,7 @@ def features(raw: bytes) -> list[str]:
 def of(message: Message) -> list[str]:
     """The features of a message that was read."""
     subject = words(without_prefixes(message.subject))
-    plain_words = dict.fromkeys((*words(message.subject), *words(_text(message))))
+    plain_words = words(message.subject) | words(_text(message))
     month = f"{message.date:%Y-%m}" if message.date else ""
     places = {
         "from": [
@@ -49,12 +49,12 @@ def of(message: Message) -> list[str]:
             *("@" + address.rpartition("@")[2] for address in message.sender),
             *words(message.sender_name),
         ],
-        "subject": subject,
+        "subject": [*subject],
         "to": [*message.recipients, *words(message.recipient_names)],
         "list": [message.list_id] if message.list_id else [],
         # Its own id too: the replies to it will name it.
         "thread": [*message.references[:1], *message.references[-MAX_REFERENCES:], message.id],
-        "file": words(" ".join(message.attachments)),
+        "file": [*words(" ".join(message.attachments))],
         "time": [month, *(f"{address} {month}" for address in message.sender)] if month else [],
     }
     names = ["mail"]  # even an empty message has one

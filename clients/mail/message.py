@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from .mime import addresses, charset_text, content, encoded_words, ids, names
+from .mime import charset_text, content, encoded_words, ids, people
 
 MAX_DEPTH = 8
 MAX_PARTS = 64
@@ -26,7 +26,6 @@ MAX_HEADER = 1 << 14
 MAX_FIELDS = 1000
 MAX_ID = 200
 
-_BLANK = re.compile(rb"\r?\n\r?\n|\r\r")
 _LINE = re.compile(rb"([!-9;-~]+)[ \t]*:")
 
 # What a mailbox, not the sender, writes: it changes when a message is moved.
@@ -78,10 +77,16 @@ class Message:
 def read(raw: bytes) -> Message:
     """The message in `raw`, whatever `raw` is."""
     headers, body = _split(raw)
-    sender = encoded_words(headers.get("from") or headers.get("sender", ""))
-    recipients = " , ".join(encoded_words(headers.get(name, "")) for name in ("to", "cc"))
+    sender, sender_name = people(encoded_words(headers.get("from") or headers.get("sender", "")))
+    recipients, recipient_names = people(
+        " , ".join(encoded_words(headers[name]) for name in ("to", "cc") if name in headers)
+    )
     # Gateways that put addresses of their own into To keep the names that people wrote in these.
-    named = " ".join(encoded_words(headers.get(name, "")) for name in ("x-to", "x-cc"))
+    for name in ("x-to", "x-cc"):
+        if name in headers:
+            recipient_names += " " + people(encoded_words(headers[name]))[1]
+    if "x-from" in headers:
+        sender_name += " " + people(encoded_words(headers["x-from"]))[1]
     plain: list[str] = []
     html: list[str] = []
     attachments: list[str] = []
@@ -97,10 +102,10 @@ def read(raw: bytes) -> Message:
         id=key(headers),
         date=date_of(headers),
         subject=encoded_words(headers.get("subject", "")),
-        sender=addresses(sender),
-        sender_name=names(f"{sender} {encoded_words(headers.get('x-from', ''))}"),
-        recipients=addresses(recipients),
-        recipient_names=names(f"{recipients} {named}"),
+        sender=sender,
+        sender_name=sender_name.strip(),
+        recipients=recipients,
+        recipient_names=recipient_names.strip(),
         list_id=_list_id(headers),
         references=list(dict.fromkeys(one for one in ids(references) if len(one) <= MAX_ID)),
         plain="\n".join(plain)[:MAX_TEXT],
@@ -126,15 +131,28 @@ def read_headers(raw: bytes) -> Headers:
 
 def is_whole(raw: bytes) -> bool:
     """Whether the headers end within `raw`."""
-    return _BLANK.search(raw) is not None
+    return _blank_line(raw, 0)[0] < len(raw)
+
+
+def _blank_line(raw: bytes, start: int) -> tuple[int, int]:
+    """Where the headers end and the body begins: at the first \\r?\\n\\r?\\n or \\r\\r, else at the end."""
+    # Three plain searches, each no farther than the one before: a tenth of what one pattern costs.
+    end = begin = len(raw)
+    for mark in (b"\n\r\n", b"\n\n", b"\r\r"):
+        at = raw.find(mark, start, end + 1)
+        if at >= 0:
+            end, begin = at, at + len(mark)
+    if end > start and raw[end - 1 : end + 1] == b"\r\n":
+        end -= 1
+    return end, begin
 
 
 def _split(raw: bytes) -> tuple[Headers, bytes]:
     start = 0
     if raw[:5] == b"From ":  # an mbox separator line
         start = raw.find(b"\n") + 1
-    blank = _BLANK.search(raw, start)
-    head, body = (raw[start : blank.start()], raw[blank.end() :]) if blank else (raw[start:], b"")
+    end, begin = _blank_line(raw, start)
+    head, body = raw[start:end], raw[begin:]
     fields: dict[str, list[bytes]] = {}
     lines: list[bytes] = []  # of the field that was begun last, whether it is kept or not
     size = 0

@@ -12,7 +12,7 @@ import quopri
 import re
 from collections.abc import Iterator
 
-__all__ = ["addresses", "charset_text", "content", "encoded_words", "ids", "names", "without_prefixes"]
+__all__ = ["charset_text", "content", "encoded_words", "ids", "people", "without_prefixes"]
 
 MAX_ADDRESSES = 200
 _TOKEN = re.compile(r"[A-Za-z0-9_.*-]+")
@@ -137,15 +137,16 @@ def _word(charset: str, encoding: str, text: str) -> str | None:
         return None
 
 
-def addresses(value: str) -> list[str]:
-    """The addresses of a header, in lower case, each once."""
-    pieces = _BETWEEN.split(value.lower())
-    return list(dict.fromkeys(piece for piece in pieces if _is_address(piece)))[:MAX_ADDRESSES]
-
-
-def names(value: str) -> str:
-    """What a header says beside addresses: the people's names."""
-    return " ".join(piece for piece in _BETWEEN.split(value) if piece and not _is_address(piece)).strip("' ")
+def people(value: str) -> tuple[list[str], str]:
+    """Whom a header names: the addresses in lower case, each once, and what it says beside them."""
+    different: dict[str, None] = {}
+    names = []
+    for piece in _BETWEEN.split(value):
+        if "@" in piece and _is_address(piece):
+            different[piece.lower()] = None
+        elif piece:
+            names.append(piece)
+    return list(different)[:MAX_ADDRESSES], " ".join(names).strip("' ")
 
 
 def _is_address(piece: str) -> bool:

@@ -91,15 +91,16 @@ def _tree(root: Path) -> Iterator[MessageRef]:
     for place, directories, files in os.walk(root):
         directories.sort()
         parents = [name.removesuffix(".sbd") for name in Path(place).relative_to(root).parts]
+        folder = label_of(parents)
         for name in sorted(files):
-            path = Path(place) / name
-            if name.startswith(".") or not path.is_file():
+            path = os.path.join(place, name)
+            if name.startswith(".") or not os.path.isfile(path):
                 continue
-            head = _head(str(path))
+            head = _head(path)
             if head.startswith(b"From "):
-                yield from _mbox(path, label_of([*parents, name.removesuffix(".mbox")]))
+                yield from _mbox(Path(path), label_of([*parents, name.removesuffix(".mbox")]))
             elif not _HEADERS.isdisjoint(headers := read_headers(head)):
-                yield _reference(label_of(parents), headers, partial(_read, str(path)))
+                yield _reference(folder, headers, partial(_read, path))
 
 
 def _head(path: str) -> bytes:
@@ -117,9 +118,11 @@ def in_file(path: str, folder: str) -> MessageRef:
 
 
 def _read(path: str, start: int = 0, size: int = MAX_BYTES) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(start)
-        return file.read(min(size, MAX_BYTES))
+    with open(path, "rb", buffering=0) as file:
+        if start:
+            file.seek(start)
+        raw = file.read(min(size, MAX_BYTES))
+        return raw if raw is not None else b""
 
 
 def _mbox(path: Path, folder: str) -> Iterator[MessageRef]:

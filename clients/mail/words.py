@@ -25,17 +25,19 @@ _COLON = re.compile(r":[ \t]*\r?$", re.MULTILINE)
 _WROTE = ("wrote", "writes", "schrieb", "écrit", "escribió", "scrisse")
 
 
-def words(text: str) -> list[str]:
+def words(text: str) -> dict[str, None]:
     """The different words of a text in order, in lower case; pairs of characters where a script has no spaces."""
     if not text.isascii():
-        return list(dict.fromkeys(part for word in _WORD.findall(text.lower()) for part in _split(word)))
+        return dict.fromkeys(part for word in _WORD.findall(text.lower()) for part in _split(word))
     # What `_WORD` finds, at a fifth of its cost: of ASCII, only an apostrophe may stand within a word.
     different = dict.fromkeys(text.encode().translate(_LETTERS).decode().split())
     if "'" in text:
         different = dict.fromkeys(
             part for word in different for part in (_WORD.findall(word) if "'" in word else (word,))
         )
-    return [word for word in different if len(word) <= MAX_WORD]
+    if max(map(len, different), default=0) > MAX_WORD:
+        different = {word: None for word in different if len(word) <= MAX_WORD}
+    return different
 
 
 def _split(word: str) -> list[str]:

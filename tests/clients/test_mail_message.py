@@ -1,6 +1,7 @@
 """Messages to features: what is found where, and that nothing a message can hold makes it fail."""
 
 import random
+import re
 import time
 from email.message import EmailMessage
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from feedrank.clients.mail import features, read
 from feedrank.clients.mail import words as texts
 from feedrank.clients.mail.extract import excerpt
-from feedrank.clients.mail.mime import content, encoded_words, without_prefixes
+from feedrank.clients.mail.message import is_whole
+from feedrank.clients.mail.mime import content, encoded_words, people, without_prefixes
 
 
 def message(**headers):
@@ -98,13 +100,13 @@ def test_of_two_versions_the_plain_one_is_read_and_attached_messages_too():
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.sampled_from("aB9'_ -.\n\x00\x7f"), max_size=60))
 def test_words_of_ascii_are_those_of_the_pattern(text):
-    assert texts.words(text) == list(dict.fromkeys(texts._WORD.findall(text.lower())))
+    assert list(texts.words(text)) == list(dict.fromkeys(texts._WORD.findall(text.lower())))
 
 
 def test_scripts_without_spaces_give_pairs():
-    assert texts.words("東京都 report") == ["東京", "京都", "report"]
-    assert texts.words("abc漢字") == ["abc", "漢字"]
-    assert texts.words("x" * 500) == []
+    assert list(texts.words("東京都 report")) == ["東京", "京都", "report"]
+    assert list(texts.words("abc漢字")) == ["abc", "漢字"]
+    assert list(texts.words("x" * 500)) == []
 
 
 @pytest.mark.parametrize(
@@ -273,6 +275,18 @@ def test_encoded_words_and_prefixes():
     assert encoded_words("=?utf-8?x?no?= =?broken") == "=?utf-8?x?no?= =?broken"
     assert without_prefixes("RE: Fwd : re[2]: AW: plan") == "plan"
     assert without_prefixes("Recipe: cake") == "Recipe: cake"
+
+
+def test_addresses_and_the_names_beside_them():
+    value = "'Ann Lee' <Ann@B.example>, ann@b.example; Bob (home) <not@an@address>, team@x.example"
+    assert people(value) == (["ann@b.example", "team@x.example"], "Ann Lee' Bob home not@an@address")
+
+
+@given(st.lists(st.sampled_from([b"\r", b"\n", b"A: b", b"c"]), max_size=12).map(b"".join))
+def test_headers_end_at_the_first_blank_line_of_any_kind(raw):
+    blank = re.search(rb"\r?\n\r?\n|\r\r", raw)
+    assert is_whole(raw) == (blank is not None)
+    assert read(raw).plain.encode() == (raw[blank.end() :] if blank else b"")
 
 
 def test_huge_messages_are_quick():
