@@ -23,7 +23,7 @@ from feedrank.learners.inference.off_policy import BOUNDS
 from feedrank.service.experiments import plan as plans
 from feedrank.service.experiments import verdict
 from feedrank.service.experiments.arrivals import Arrivals
-from feedrank.service.experiments.handover import MARGIN, STARTS
+from feedrank.service.experiments.handover import BUDGET, MARGIN, STARTS
 from feedrank.service.experiments.levels import level_share
 from feedrank.service.experiments.state import State
 from feedrank.service.experiments.watch import NEVER, signs, split_terms, split_verdicts
@@ -200,7 +200,7 @@ def off_policy(report: Report, runs: int, events: int) -> None:
 
 
 def handovers(report: Report, runs: int, pages: int = 1000) -> None:
-    """The rule of `handover` on credits of a stated mean and deviation: how often it hands over within so many drafts."""
+    """The rule of `handover` on gains of a stated mean and deviation: how often it hands over within so many drafts."""
     rows: list[list[object]] = []
     rng = np.random.default_rng(7)
     weights = BETS / (1 + BETS**2)
@@ -209,20 +209,20 @@ def handovers(report: Report, runs: int, pages: int = 1000) -> None:
     shares = np.array([1 / ((j + 1) * (j + 2)) for j in range(len(STARTS))])
     cash = 1 - shares[: len(starts)].sum()  # later starts are still worth 1
     for deviation in track((0.15, 0.35), "handover"):
-        for mean in (0.015, 0.0, -0.015, -MARGIN):
+        for mean in (0.0125, 0.0, -MARGIN / 2, -MARGIN):
             spread = deviation**2
             draws = rng.random((runs, pages))
             x = np.where(draws < (spread + mean) / 2, 1.0, np.where(draws < spread, -1.0, 0.0))
-            capital = np.ones((2, runs, len(starts), len(BETS)))
+            capital, balance = np.ones((runs, len(starts), len(BETS))), np.zeros(runs)
             proved = np.zeros(runs, dtype=bool)
             for t in range(pages):
                 begun = sum(start <= t for start in starts)
-                for own, d in zip(capital, (0.0, MARGIN), strict=True):
-                    own[:, :begun] *= 1 + BETS * (x[:, t, None, None] + d)
-                value, safety = cash + (capital @ weights) @ shares[: len(starts)]
-                proved |= (safety >= 20) & (value >= 1)
-            rows.append([deviation, f"{mean:+.3f}", f"{proved.mean():.1%}"])
-    head = ["deviation of the credit of a page", "its mean: learned minus engine"]
+                capital[:, :begun] *= 1 + BETS * (x[:, t, None, None] + MARGIN)
+                safety = cash + (capital @ weights) @ shares[: len(starts)]
+                balance = np.clip(balance + x[:, t], -2 * BUDGET, BUDGET)
+                proved |= (safety >= 20) & (balance >= 0)
+            rows.append([deviation, f"{mean:+.4f}", f"{proved.mean():.1%}"])
+    head = ["deviation of the gain of a page", "its mean: learned minus engine"]
     report.table([*head, f"handed over within {pages:,} drafts, {runs} courses"], rows)
 
 

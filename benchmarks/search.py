@@ -32,7 +32,7 @@ from feedrank.clients.search import Features, Reranker, Result, prepare, spec
 from feedrank.learners import build
 from feedrank.service.experiments.examination import moves
 from feedrank.service.experiments.handover import DRAFT, SECOND, Handover
-from feedrank.service.experiments.interleave import credit, draft
+from feedrank.service.experiments.interleave import PLACES, chances, draft, gain
 
 WORDS = [line.split()[0] for line in sorted(sys.stdlib_module_names)]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -152,12 +152,13 @@ class Course:
                     "rows": [table["rows"][i] for i in kept],
                 }
                 clicked = [shown[place] for place in places]
-                if rule.may_teach(unit):
-                    learner.learn({"items": items}, {"relevance": rule.grades(unit, shown, clicked)})
+                if rule.may_count(unit):
+                    learner.learn({"items": items}, {"relevance": rule.examination.grades(shown, clicked)})
                 event: dict[str, Any] = {"unit": unit, "coins": number}
                 if drafted:
-                    event["credits"] = credit(drafted, 2, places)
-                    event["moves"] = moves([engine, learned], shown, clicked)
+                    orders = [order[:PLACES] for order in (engine, learned)]
+                    Q = chances(orders, len(shown))
+                    event["moves"], event["gain"] = moves(Q, shown, clicked), gain(orders, Q, shown, clicked)
                 rule.take(event)
         self.alarm, self.exponent = rule.alarm, rule.examination.posterior[0]
 

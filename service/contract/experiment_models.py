@@ -202,9 +202,11 @@ class HandoverReport(BaseModel):
     drafted: float = Field(description="share of the pages drafted from both arms")
     share: float = Field(description="share of the pages of the second arm alone")
     evidence: float = Field(description="the wealth of a bet that it is better")
-    safety: float = Field(description="the wealth of a bet that it does not lose three clicks in a hundred")
-    needed: float = Field(description="the safety that hands over, with evidence of 1 or more")
-    balance: float = Field(description="clicks that drafted pages have won, less those they lost")
+    safety: float = Field(description="the wealth of a bet that it does not lose 2.5 % of what pages can say")
+    needed: float = Field(description="the safety that hands over, with a balance of 0 or more")
+    balance: float = Field(
+        description="what drafted pages have won, less what they lost, a page counting at most 1"
+    )
     pages: int
     proved: bool
     restarts: int = Field(description="times that it was taken back because it got worse")

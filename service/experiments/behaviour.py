@@ -4,8 +4,10 @@
     behaviour:query   (c + K i) / (n + K)      the same under this query, shrunk to the item's own rate i
     behaviour:unit    1 if this unit has clicked the item before
 
-A look is a place down to the last click of a page, so what nobody reached counts for nothing. Counts halve with every HALF
-pages: an age in events, not in seconds, so equal logs give equal features. Each table keeps the MOST names used last.
+A look is a place down to the last click of a page, so what nobody reached counts for nothing. A unit's second click on an
+item is none for the rates, and a page beyond its part (`handover`) does not count for them at all: nobody clicks an item up
+by clicking it often. Counts halve with every HALF pages: an age in events, not in seconds, so equal logs give equal
+features. Each table keeps the MOST names used last.
 """
 
 from __future__ import annotations
@@ -33,21 +35,21 @@ class Behaviour:
     pairs: dict[str, list[float]] = field(default_factory=dict)
     units: dict[str, int] = field(default_factory=dict)
 
-    def take(self, seen: View, unit: object) -> None:
+    def take(self, seen: View, unit: object, *, rates: bool = True) -> None:
         """One page: `seen` has the ids that were looked at, those clicked, and the hash of the query."""
         self.pages += 1
         if self.pages % HALF == 0:
             self._halve()
         clicked = set(seen["clicked"])
         for id in seen["looked"]:
-            hit = float(id in clicked)
-            self.clicks += hit
-            self.looks += 1.0
-            _count(self.items, id, hit)
-            if "query" in seen:
-                _count(self.pairs, f"{seen['query']}:{id}", hit)
+            hit, key = id in clicked, f"{unit}:{id}"
+            if rates and not (hit and key in self.units):
+                self.clicks += hit
+                self.looks += 1.0
+                _count(self.items, id, float(hit))
+                if "query" in seen:
+                    _count(self.pairs, f"{seen['query']}:{id}", float(hit))
             if hit and unit is not None:
-                key = f"{unit}:{id}"
                 self.units.pop(key, None)
                 self.units[key] = 1
                 _trim(self.units)

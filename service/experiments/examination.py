@@ -25,7 +25,8 @@ import numpy as np
 from feedrank.learners.kernel import elementary
 from feedrank.service.contract.json_types import JSON, View
 
-PLACES = 10
+from .interleave import PLACES, Chances
+
 PRIOR, PRECISION, QUARTILE = 0.7, 4.0, 0.6745
 HIGHEST, MOST = 3.0, 5.0  # of eta, and of what a click counts
 _LOGS = elementary.log(np.arange(1.0, PLACES + 1))
@@ -109,52 +110,13 @@ class Examination:
         return cls(data["clicks"], data["weights"])
 
 
-def chances(orders: Sequence[Sequence[str]], places: int) -> dict[str, list[float]]:
-    """Q: for each item that a draft of two orders of the same items may show, its chance of each of the first places.
-
-    What is left to choose from depends on what was taken alone, so courses of the draft that took the same are one.
-    """
-    one, other = orders
-    places = min(places, len(one))
-    Q: dict[str, list[float]] = {}
-    states: dict[frozenset[str], float] = {frozenset(): 1.0}
-
-    def put(name: str, place: int, chance: float) -> None:
-        Q.setdefault(name, [0.0] * places)[place] += chance
-
-    for place in range(0, places, 2):
-        after: dict[frozenset[str], float] = {}
-        last = place + 1 == places
-        for taken, chance in states.items():
-            x, y = _first(one, taken), _first(other, taken)
-            if x != y:
-                pairs = [(x, y), (y, x)]
-            elif last:
-                pairs = [(x, x)]
-            else:
-                pairs = [(x, _first(order, taken | {x})) for order in (one, other)]
-            for first, second in pairs:
-                put(first, place, chance / len(pairs))
-                if not last:
-                    put(second, place + 1, chance / len(pairs))
-                    union = taken | {first, second}
-                    after[union] = after.get(union, 0.0) + chance / len(pairs)
-        states = after
-    return Q
-
-
-def moves(orders: Sequence[Sequence[str]], shown: Sequence[str], clicked: Sequence[str]) -> Moves:
+def moves(Q: Chances, shown: Sequence[str], clicked: Sequence[str]) -> Moves:
     """(j, k, weight) of each click on a drafted page, within its first places."""
-    places = min(PLACES, len(shown), len(orders[0]))
-    Q, wanted = chances(orders, places), set(clicked)
+    wanted = set(clicked)
     harvest: Moves = []
-    for j, name in enumerate(shown[:places]):
+    for j, name in enumerate(shown[:PLACES]):
         if name in wanted:
             own = Q[name]
             others = [k for k, chance in enumerate(own) if chance > 0 and k != j]
             harvest += [(j, k, min(own[j], own[k]) / own[j] / len(others)) for k in others]
     return harvest
-
-
-def _first(order: Sequence[str], taken: frozenset[str]) -> str:
-    return next(name for name in order if name not in taken)

@@ -1,9 +1,9 @@
 """Handover: how far the second arm may take over from the first, by what drafted pages have said so far.
 
-A page is the first arm's, drafted from both, or the second arm's. Only drafted pages are evidence: by the symmetry of the
-draft the difference of credits X in [-1, 1], second minus first, has mean 0 under every position bias where clicks do not
-look at what is shown, and below 0 where the second arm is worse. For fixed bets lambda_k and starts s_j (page 0, 32, 96,
-224, ... of the evidence)
+A page is the first arm's, drafted from both, or the second arm's. Only drafted pages are evidence: X in [-1, 1] is the
+`gain` of a page (interleave.py), which has mean 0 under every position bias where clicks do not look at what is shown, and
+below 0 where what the second arm moves up is clicked less. For fixed bets lambda_k and starts s_j (page 0, 32, 96, 224,
+... of the evidence)
 
     V(d) = sum_j w_j sum_k v_k prod_{t > s_j} (1 + lambda_k (X_t + d)),      w_j = 1 / ((j + 1) (j + 2)), sum w_j <= 1
 
@@ -12,19 +12,20 @@ reaches 1 / alpha with chance at most alpha while that is so. Later starts let a
 pages, and keep V, hence the probing, up.
 
     before the proof                   all are drafted while B > -BUDGET, else min(1, PROBE V(0)) are
-    V(MARGIN) >= 1 / alpha, V(0) >= 1  proved: the second arm's, but for WATCH of the pages, which stay drafted
+    V(MARGIN) >= 1 / alpha and B >= 0  proved: the second arm's, but for WATCH of the pages, which stay drafted
     E >= 1 / ALARM                     it is worse, start anew: after the proof E <- max(1, E) sum_k v_k (1 - lambda_k X)
 
-So what is proved is that the second arm does not lose MARGIN of the clicks, and the rest of the evidence is in its favour.
-To prove it strictly better takes several times the pages where the two orders hardly differ, and there it matters least.
+So what is proved is that the second arm does not lose MARGIN, and it has lost nothing on balance. To prove it
+strictly better takes several times the pages where the two orders hardly differ, and there it matters least.
 
-B <- B + X, kept within [-2 BUDGET, BUDGET], is what drafting has won or lost in clicks: a bad challenger spends its budget
-within a few pages and is then probed rarely, one that is no worse is compared on every page.
+B <- B + X, kept within [-2 BUDGET, BUDGET], is what drafting has won or lost: a bad challenger spends its budget within a
+few pages and is then probed rarely, one that is no worse is compared on every page.
 
-Among the last GENERATION to 2 GENERATION events a unit gives at most CAP pages of evidence and TEACH lessons, or three
-times what units give on average where that is more (a team of ten is no attack). The same list by the same coins counts
-once. While more than CROWD of the pages come from units that have FLOOD, or ten times the average, the share goes back to
-probing (`alarm`): somebody clicks at will.
+Clicks at will: once FEW units are there (a team is no attack), only the first max(1, [SLACK mean]) pages of a unit count
+among the last GENERATION to 2 GENERATION events, as evidence, as lessons and in click rates, `mean` being the pages of a
+unit on average. Units that send a share h of all pages raise that mean at most to mean / (1 - h), so that k of them have
+k max(1, SLACK mean / (1 - h)) pages that count, however many they send. The same list by the same coins counts once. While
+more than CROWD of the pages come from units with FLOOD, or ten times the average, the share goes back to probing (`alarm`).
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ from .examination import Examination
 
 FIRST, DRAFT, SECOND = "first", "draft", "second"
 PROBE, WATCH, ALARM, BUDGET = 0.15, 0.1, 0.001, 5.0
-MARGIN = 0.03  # of the clicks on a drafted page
+MARGIN = 0.025  # of the most that a drafted page could say
 LEAST = 50  # lessons before the second arm is shown at all
-CAP, TEACH, FLOOD, GENERATION, CROWD = 3, 5, 20, 2000, 0.1
+FEW, SLACK, FLOOD, GENERATION, CROWD = 20, 1.2, 20, 2000, 0.1
 STARTS = tuple(32 * (2**j - 1) for j in range(16))
 _SHARES = [1 / ((j + 1) * (j + 2)) for j in range(len(STARTS))]
 _WEIGHTS = BETS / (1 + BETS**2)
@@ -98,44 +99,41 @@ class Handover:
         drafted, second = self.shares
         return SECOND if coin < second else DRAFT if coin < second + drafted else FIRST
 
-    def may_teach(self, unit: object) -> bool:
-        """Whether a page of this unit is still a lesson."""
-        return unit is None or self._count(f"u{unit}") < self._limit(TEACH, 3)
+    def may_count(self, unit: object) -> bool:
+        """Whether the next page of this unit still counts."""
+        if unit is None or sum(self.units) < FEW:
+            return True
+        return self._count(f"u{unit}") < max(1, int(SLACK * self._mean))
 
-    def grades(self, unit: object, shown: Sequence[str], clicked: Sequence[str]) -> dict[str, float]:
-        """What each click on a page counts as a lesson: by its place, unless the unit has given more than its part.
-
-        A click far down counts most, and is what clicks at will would be.
-        """
-        if unit is None or self._count(f"u{unit}") < self._limit(1, 1):
-            return self.examination.grades(shown, clicked)
-        return dict.fromkeys(clicked, 1.0)
-
-    def _limit(self, least: int, times: int) -> int:
-        return max(least, times * sum(self.by_units) // max(1, sum(self.units)))
+    @property
+    def _mean(self) -> float:
+        """Pages of a unit on average."""
+        return sum(self.by_units) / max(1, sum(self.units))
 
     def _count(self, key: str) -> int:
         return self.counts[0].get(key, 0) + self.counts[1].get(key, 0)
 
-    def take(self, event: View) -> None:
-        """One page with feedback; it is evidence if it has `credits`."""
+    def take(self, event: View) -> bool:
+        """One page with feedback, and whether it counts; it is evidence if it has a `gain`."""
+        if event.get("truth") == {"clicks": []}:
+            return False  # says nothing of either order
         if self.events and self.events % GENERATION == 0:
             self.counts, self.crowded = [{}, self.counts[0]], [0, self.crowded[0]]
             self.units, self.by_units = [0, self.units[0]], [0, self.by_units[0]]
         self.events += 1
         self.lessons += 1
-        unit, credits = event.get("unit"), event.get("credits")
-        fresh = True
+        unit, gain = event.get("unit"), event.get("gain")
+        fresh = self.may_count(unit)
         if unit is not None:
             self.by_units[0] += 1
             self.units[0] += f"u{unit}" not in self.counts[0]
-            self.crowded[0] += self._add(f"u{unit}") > self._limit(FLOOD, 10)
-            if credits is not None:
-                own, coins = self._add(f"e{unit}"), self._add(f"c{event.get('coins')}")
-                fresh = own <= self._limit(CAP, 3) and coins == 1
-        if credits is not None and fresh:
-            self._bet(credits[1] - credits[0])
+            self.crowded[0] += self._add(f"u{unit}") > max(FLOOD, 10 * self._mean)
+            if gain is not None:
+                fresh = self._add(f"c{event.get('coins')}") == 1 and fresh
+        if gain is not None and fresh:
+            self._bet(gain)
             self.examination.take(event.get("moves", ()))
+        return fresh
 
     def _add(self, key: str) -> int:
         self.counts[0][key] = self.counts[0].get(key, 0) + 1
@@ -155,7 +153,7 @@ class Handover:
         self.capital.add([*rows, *(len(STARTS) + row for row in rows)], [x] * count + [x + MARGIN] * count)
         each = np.ldexp(self.capital.mantissa * _WEIGHTS, self.capital.exponent.astype(np.int32)).tolist()
         self.value, self.safety = _wealth(each[: len(STARTS)]), _wealth(each[len(STARTS) :])
-        self.proved = self.safety >= 1 / self.alpha and self.value >= 1
+        self.proved = self.safety >= 1 / self.alpha and self.balance >= 0
 
     def _restart(self) -> None:
         self.capital, self.pages = Capital.new(2 * len(STARTS)), 0

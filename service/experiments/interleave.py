@@ -10,18 +10,34 @@ that rank alike get equal credit, whatever the coins said; so do arms whose firs
 
 The symmetry needs every arm to have something left to pick. Label rankings may know different numbers of labels: from
 the first round in which an arm could go short, the list is filled up as before, and nobody is credited for it.
+
+Credit counts a click on what an arm has moved up by one place as much as on what it has moved to the top. For two orders
+of the same items, with Q_j(i) the chance that the draft puts i at place j and d the discounts of DCG at PLACES,
+
+    s(i) = d(place of i in the second) - d(place in the first),     X = mean over clicks (i at j) of (s(i) - sum Q_j s) / m
+
+is the `gain` of a page, m the most that any click could have said: X is in [-1, 1]. Whoever clicks by place alone has mean
+0 at every place, whatever the bias; else the mean is the covariance of s with being clicked, place by place.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
+from feedrank.learners.kernel import elementary
 from feedrank.service.contract.json_types import View
 
 from .assignment import words
+
+PLACES = 10
+_LOGS: list[float] = elementary.log(np.arange(2.0, PLACES + 2)).tolist()
+DISCOUNTS = [_LOGS[0] / log for log in _LOGS]
+Chances = dict[str, list[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +192,59 @@ def credit(drafted: Drafted, arms: int, clicked: Sequence[int]) -> list[float]:
         for arm, part in enumerate(drafted.credits[place]):
             shares[arm] += part / len(clicked)
     return shares
+
+
+def chances(orders: Sequence[Sequence[str]], places: int = PLACES) -> Chances:
+    """Q: for each item that a draft of two orders of the same items may show, its chance of each of the first places.
+
+    What is left to choose from depends on what was taken alone, so courses of the draft that took the same are one.
+    """
+    one, other = orders
+    places = min(places, PLACES, len(one))
+    Q: Chances = {}
+    states: dict[frozenset[str], float] = {frozenset(): 1.0}
+
+    def put(name: str, place: int, chance: float) -> None:
+        Q.setdefault(name, [0.0] * places)[place] += chance
+
+    for place in range(0, places, 2):
+        after: dict[frozenset[str], float] = {}
+        last = place + 1 == places
+        for taken, chance in states.items():
+            x, y = _first(one, taken), _first(other, taken)
+            if x != y:
+                pairs = [(x, y), (y, x)]
+            elif last:
+                pairs = [(x, x)]
+            else:
+                pairs = [(x, _first(order, taken | {x})) for order in (one, other)]
+            for first, second in pairs:
+                put(first, place, chance / len(pairs))
+                if not last:
+                    put(second, place + 1, chance / len(pairs))
+                    union = taken | {first, second}
+                    after[union] = after.get(union, 0.0) + chance / len(pairs)
+        states = after
+    return Q
+
+
+def gain(
+    orders: Sequence[Sequence[str]], Q: Chances, shown: Sequence[str], clicked: Collection[str]
+) -> float:
+    """X of a drafted page, Q being its `chances`: whether what the second order moves up is clicked more, or less."""
+    first, second = (dict(zip(order, DISCOUNTS, strict=False)) for order in orders)
+    s = {name: second.get(name, 0.0) - first.get(name, 0.0) for name in Q}
+    places = len(next(iter(Q.values()), ()))
+    means = [sum(own[j] * s[name] for name, own in Q.items()) for j in range(places)]
+    most = max(
+        (abs(s[name] - means[j]) for name, own in Q.items() for j in range(places) if own[j]), default=0.0
+    )
+    if not clicked or most <= 1e-12:
+        return 0.0
+    wanted = set(clicked)
+    won = sum(s[name] - mean for name, mean in zip(shown, means, strict=False) if name in wanted)
+    return max(-1.0, min(1.0, won / most / len(wanted)))
+
+
+def _first(order: Sequence[str], taken: frozenset[str]) -> str:
+    return next(name for name in order if name not in taken)

@@ -14,6 +14,7 @@ from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
 
 from . import behaviour, examination, interleave, measures
+from .handover import Handover
 from .loaded import LoadedExperiment
 from .measures import Measure
 
@@ -155,13 +156,8 @@ def measured(live: LoadedExperiment, record: JSON, feedback: JSON) -> JSON:
     judged.update({name: record[name] for name in ("unit", "before", "coins") if name in record})
     if plan.behaviour and (seen := behaviour.looked(record, feedback)):
         judged["seen"] = seen
-    clicks = feedback.get("clicks")
-    if live.figures.handover is not None and clicks:
-        # Into the log, so that every replica teaches the same, however much it has seen of the curve meanwhile.
-        shown = record["served"]["ranking"]
-        judged["grades"] = live.figures.handover.grades(record.get("unit"), shown, clicks)
-        if record["counted"] and "orders" in record:
-            judged["moves"] = examination.moves(record["orders"], shown, clicks)
+    if live.figures.handover is not None:
+        judged |= _evidence(live.figures.handover, record, feedback)
     if "shadow" in record and measure.is_loss:
         judged["shadow"] = [_value(measure, record, served, feedback) for served in record["shadow"]]
     if not record["counted"]:
@@ -173,6 +169,22 @@ def measured(live: LoadedExperiment, record: JSON, feedback: JSON) -> JSON:
     if "drafted" not in record:
         return {**judged, "arm": record["arm"], "value": own[0] if own else None}
     return judged if own is None else {**judged, "credits": own}
+
+
+def _evidence(handover: Handover, record: JSON, feedback: JSON) -> JSON:
+    """What a page says of the two orders, of how far down visitors look, and what each click counts as a lesson."""
+    evidence: JSON = {}
+    shown, clicks = record["served"]["ranking"], feedback.get("clicks", ())
+    if clicks:
+        # Into the log, so that every replica teaches the same, however much it has seen of the curve meanwhile.
+        evidence["grades"] = handover.examination.grades(shown, clicks)
+    wanted = measures.clicked(feedback)
+    if wanted and record["counted"] and "orders" in record:
+        Q = interleave.chances(record["orders"], len(shown))
+        evidence["gain"] = interleave.gain(record["orders"], Q, shown, wanted)
+        if clicks:
+            evidence["moves"] = examination.moves(Q, shown, clicks)
+    return evidence
 
 
 def _values(measure: Measure, record: JSON, feedback: JSON) -> list[float] | None:

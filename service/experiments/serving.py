@@ -34,7 +34,7 @@ from feedrank.service.contract.messages import (
 from feedrank.service.runtime import Host
 from feedrank.service.store import Clash, Record
 
-from . import examination, interleave, records
+from . import interleave, records
 from .assignment import hashed
 from .behaviour import query_hash
 from .handover import DRAFT, SECOND
@@ -153,7 +153,7 @@ class Serving:
         coins = f"{seat}\n{encode(names).hex()}"
         mode = handover.mode(hashed(live.plan.seed, "handover", coins) * 2.0**-64)
         record["counted"], record["coins"] = mode == DRAFT, hashed(live.plan.seed, "coins", coins)
-        if not handover.may_teach(record.get("unit")):
+        if not handover.may_count(record.get("unit")):
             record["beyond_cap"] = True
         return int(mode == SECOND), coins
 
@@ -195,9 +195,9 @@ class Serving:
         record["served"] = {"ranking": drafted.names}
         # Who stood first by which chance: an off-policy answer needs no more.
         record["tops"] = [next(iter(names)) for names in entries if names]
-        if live.plan.handover and key == "id" and not page[0]:
+        if live.plan.handover and not page[0] and entries[0].keys() == entries[1].keys():
             # The first places of both orders: by which chance each item could have stood where.
-            record["orders"] = [list(islice(names, examination.PLACES)) for names in entries]
+            record["orders"] = [list(islice(names, interleave.PLACES)) for names in entries]
         if live.plan.compares_losses:
             record["arms"] = [{"ranking": list(names)} for names in entries]
         ranking = [entries[team][name] for name, team in zip(drafted.names, drafted.teams, strict=True)]

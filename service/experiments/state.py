@@ -109,10 +109,9 @@ class State:
             self.feedback = self.feedback or event.get("feedback")
             for tally, value in zip(self.shadow, event.get("shadow", ()), strict=False):
                 tally.add(value)
-            if self.handover is not None:
-                self.handover.take(event)
+            counts = self.handover is None or self.handover.take(event)
             if self.behaviour is not None and "seen" in event:
-                self.behaviour.take(event["seen"], event.get("unit"))
+                self.behaviour.take(event["seen"], event.get("unit"), rates=counts)
         served_at = event.get("served_at")
         if plan.wait is None or served_at is None:
             self._count(plan, event)

@@ -6,15 +6,8 @@ from collections import Counter
 import orjson
 import pytest
 
-from feedrank.service.experiments.examination import (
-    MOST,
-    PLACES,
-    PRIOR,
-    Examination,
-    chances,
-    moves,
-)
-from feedrank.service.experiments.interleave import draft
+from feedrank.service.experiments.examination import MOST, PRIOR, Examination, moves
+from feedrank.service.experiments.interleave import PLACES, chances, draft, gain
 
 ORDERS = [
     (list("abcdef"), list("abcdef")),
@@ -43,6 +36,39 @@ def test_chances_are_those_of_the_draft(orders, places):
     assert {name for name, _ in seen} <= set(Q)
 
 
+@pytest.mark.parametrize("orders", ORDERS[1:5])
+@pytest.mark.parametrize("places", [(0,), (1,), (0, 3), (0, 1, 2, 3, 4, 5)])
+def test_clicks_by_place_gain_nothing_on_average_whatever_the_places(orders, places):
+    """The mean over all drafts of two orders, by the chances of their lists; each is in [-1, 1]."""
+    rounds, total = 800, 0.0
+    Q = chances(orders)
+    for number in range(rounds):
+        shown = draft(orders, "key", str(number)).names
+        x = gain(orders, Q, shown, [shown[place] for place in places])
+        assert -1 <= x <= 1
+        total += x
+    assert total / rounds == pytest.approx(0, abs=0.08)
+
+
+def test_a_click_gains_by_how_far_up_the_second_order_moves_it():
+    first, second = list("abcdefgh"), list("habcdegf")  # h from the end to the top, g above f
+    Q = chances([first, second])
+    drafts = {tuple(draft([first, second], "key", str(number)).names) for number in range(60)}
+    for shown in drafts:
+        x = {name: gain([first, second], Q, shown, [name]) for name in first}
+        assert x["h"] > 0 or shown.index("h") > 1
+        assert abs(x["g"]) < 0.2
+        assert gain([first, second], Q, shown, ["h", "g"]) == pytest.approx((x["h"] + x["g"]) / 2)
+        assert gain([second, first], Q, shown, ["h"]) == pytest.approx(-x["h"])
+    assert max(gain([first, second], Q, shown, [shown[0]]) for shown in drafts) == 1.0
+
+
+def test_a_page_without_clicks_or_with_one_order_gains_nothing():
+    order = list("abc")
+    assert gain([order, order], chances([order, order]), order, ["a"]) == 0
+    assert gain([order, order[::-1]], chances([order, order[::-1]]), order, []) == 0
+
+
 def harvested(exponent, pages, seed=0, attraction=lambda item: 0.9 if item < 3 else 0.2):
     """Drafts of an order and a shuffled one; items by number are more attractive, so relevance and place go together."""
     rng, state = random.Random(seed), Examination()
@@ -55,7 +81,7 @@ def harvested(exponent, pages, seed=0, attraction=lambda item: 0.9 if item < 3 e
             for place, name in enumerate(shown)
             if rng.random() < (place + 1.0) ** -exponent and rng.random() < attraction(int(name))
         ]
-        state.take(moves([one, other], shown, clicked))
+        state.take(moves(chances([one, other], 10), shown, clicked))
     return state
 
 
@@ -86,14 +112,14 @@ def test_a_click_counts_as_rare_as_a_look_at_its_place_is_and_never_more_than_a_
 
 def test_an_item_that_could_stand_nowhere_else_says_nothing():
     same = [str(i) for i in range(5)]
-    assert moves([same, same], same, same) == []
-    (move, back) = moves([["a", "b", "c"], ["b", "a", "c"]], ["b", "a", "c"], ["a", "b"])
+    assert moves(chances([same, same]), same, same) == []
+    (move, back) = moves(chances([list("abc"), list("bac")]), ["b", "a", "c"], ["a", "b"])
     assert (move, back) == ((0, 1, 1.0), (1, 0, 1.0))
 
 
 def test_places_beyond_the_curve_are_left_out():
     one = [str(i) for i in range(30)]
-    harvest = moves([one, one[::-1]], draft([one, one[::-1]], "k", "1", 30).names, one)
+    harvest = moves(chances([one, one[::-1]], 30), draft([one, one[::-1]], "k", "1", 30).names, one)
     assert harvest
     assert all(j < PLACES and k < PLACES for j, k, _ in harvest)
 

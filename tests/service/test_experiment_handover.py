@@ -10,21 +10,22 @@ from feedrank.service.experiments import plan as plans
 from feedrank.service.experiments.behaviour import HALF, MOST, NAMES, Behaviour, looked
 from feedrank.service.experiments.handover import (
     BUDGET,
-    CAP,
     DRAFT,
+    FEW,
     FIRST,
     GENERATION,
     LEAST,
     MARGIN,
     PROBE,
     SECOND,
+    SLACK,
     WATCH,
     Handover,
 )
-from feedrank.service.experiments.interleave import credit, draft
+from feedrank.service.experiments.interleave import chances, draft, gain
 
 SPEC = {"task": "subset-ranking", "algorithm": "listnet", "labels": []}
-WON, LOST = {"credits": [0.0, 1.0]}, {"credits": [1.0, 0.0]}
+WON, LOST = {"gain": 1.0}, {"gain": -1.0}
 
 
 def warm(events=(), **options):
@@ -89,7 +90,9 @@ def test_clicks_by_place_alone_prove_nothing_whatever_the_bias(exponent):
             drafted = draft([one, other], "key", f"{course} {number}", 5)
             places = [k for k in range(5) if rng.random() < (k + 1.0) ** -exponent]
             if places:
-                event = {"credits": credit(drafted, 2, places)}
+                shown = drafted.names
+                Q, clicked = chances([one, other], 5), [shown[place] for place in places]
+                event = {"gain": gain([one, other], Q, shown, clicked)}
                 equal.take(event)
                 highest = max(highest, equal.value)
                 # (1 - m) E X - m = -MARGIN, with E X = 0
@@ -110,34 +113,42 @@ def test_an_arm_that_becomes_worse_loses_its_share_again():
     assert (rule.restarts, rule.value, rule.pages) == (1, 1.0, 0)
 
 
-def test_one_unit_gives_only_so_much_evidence_and_so_many_lessons():
+def test_one_unit_counts_only_for_its_part():
     rule = warm({"unit": 100 + number} for number in range(400))
     for number in range(40):
         rule.take({**WON, "unit": 7, "coins": number})
-    assert rule.pages == CAP
-    assert not rule.may_teach(7)
-    assert rule.may_teach(8)
-    assert rule.may_teach(None)
+    assert rule.pages == 1
+    assert not rule.may_count(7)
+    assert rule.may_count(8)
+    assert rule.may_count(None)
     for number in range(2 * GENERATION):
         rule.take({"unit": 1000 + number})
-    assert rule.may_teach(7)
+    assert rule.may_count(7)
 
 
-def test_a_unit_that_gives_more_than_its_part_has_no_say_by_place():
-    rule = warm({"unit": 100 + number} for number in range(40))
-    shown = [str(place) for place in range(10)]
-    assert rule.grades(7, shown, ["9"])["9"] > 1.5
-    assert rule.grades(None, shown, ["9"]) == rule.grades(7, shown, ["9"])
-    rule.take({"unit": 7})
-    rule.take({"unit": 7})
-    assert rule.grades(7, shown, ["9"]) == {"9": 1.0}
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
+def test_units_that_click_at_will_have_no_more_pages_than_their_number_allows(share):
+    """20 units send a share h of the pages: at most 20 max(1, SLACK / (1 - h)) of theirs count, and a few of the first."""
+    rng, rule, counted = random.Random(5), warm(), 0
+    for number in range(GENERATION):
+        bot = rng.random() < share
+        event = {**WON, "unit": number % 20 if bot else 1000 + number, "coins": number}
+        counted += rule.take(event) and bot
+    assert 20 <= counted <= FEW + 20 * max(1.0, SLACK / (1 - share))
+
+
+def test_a_page_without_a_click_is_neither_evidence_nor_a_lesson():
+    rule = Handover(0.05)
+    for _ in range(500):
+        assert not rule.take({"truth": {"clicks": []}, "credits": [0.0, 0.0]})
+    assert (rule.lessons, rule.pages, rule.safety) == (0, 0, 1.0)
 
 
 def test_a_small_team_is_no_attack():
     rule = warm({**WON, "unit": number % 4, "coins": number} for number in range(400))
     assert rule.proved
     assert rule.alarm is None
-    assert all(rule.may_teach(unit) for unit in range(4))
+    assert all(rule.may_count(unit) for unit in range(4))
 
 
 def test_the_same_list_by_the_same_coins_counts_once():
@@ -161,7 +172,7 @@ def test_a_crowd_from_few_units_raises_the_alarm_and_takes_the_share_back():
 def test_the_state_survives_as_json_bit_by_bit():
     rng = random.Random(3)
     events = [
-        {"credits": [1 - x, x], "unit": rng.randrange(50), "coins": i}
+        {"gain": 2 * x - 1, "unit": rng.randrange(50), "coins": i}
         for i, x in enumerate(map(rng.betavariate, [1] * 200, [1] * 200))
     ]
     whole = warm(events)
@@ -202,14 +213,26 @@ def test_only_places_down_to_the_last_click_were_looked_at():
 
 def test_rates_are_shrunk_and_belong_to_items_queries_and_units():
     fold = Behaviour()
-    for _ in range(20):
-        fold.take(page(["a", "b"], ["b"], 1), unit=9)
+    for unit in range(20):
+        fold.take(page(["a", "b"], ["b"], 1), unit)
     mean = (20 + 1) / (40 + 10)
     rate = (20 + 10 * mean) / (20 + 10)
     assert fold.features("b", 1, 9) == [rate, (20 + 10 * rate) / 30, 1.0]
-    assert fold.features("b", 2, 8) == [rate, rate, 0.0]
+    assert fold.features("b", 2, 88) == [rate, rate, 0.0]
     assert fold.features("new", 1, 9) == pytest.approx([mean, mean, 0.0])
     assert fold.features("a", 1, 9)[1] < fold.features("a", 2, 9)[1] < mean
+
+
+def test_nobody_clicks_an_item_up_by_clicking_it_often():
+    fold = Behaviour()
+    fold.take(page(["a", "b"], ["b"], 1), unit=9)
+    once = fold.features("b", 1, 8)
+    for _ in range(50):
+        fold.take(page(["b"], ["b"], 1), unit=9)
+    assert fold.features("b", 1, 8) == once
+    fold.take(page(["b"], ["b"], 1), unit=10, rates=False)
+    assert fold.features("b", 1, 8) == once
+    assert fold.features("b", 1, 10)[2] == 1.0
 
 
 def test_old_clicks_fade_and_tables_are_bounded():
