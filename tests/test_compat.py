@@ -126,3 +126,11 @@ def test_a_table_that_is_sorted_by_class_is_learned_as_well_as_any():
     assert FeedrankClassifier(shuffle=False).fit(X, y).score(X, y) < 0.9  # what came last counts most
     first, second = (FeedrankClassifier().fit(X, y).snapshot() for _ in range(2))
     assert first == second
+
+
+@pytest.mark.parametrize(("classes", "names"), [(["no", "yes"], ["no", "yes"]), ([3, 5], ["3", "5"])])
+def test_a_snapshot_has_the_labels_by_their_names(classes, names):
+    X, y = blobs(1)
+    model = FeedrankClassifier().fit(X, np.array(classes)[(y == "red").astype(int)])
+    assert list(learners.load(model.snapshot()).labels) == names
+    assert set(model.predict(X)) == set(classes)

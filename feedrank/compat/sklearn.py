@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from feedrank import learners
 from feedrank.learners import Prediction, forms
 
-from .portable import Portable
+from .portable import LabelNames, Portable
 
 Array = npt.NDArray[Any]
 CLASS, SET, RANKING = forms.MULTICLASS.name, forms.MULTILABEL.name, forms.SUBSET_RANKING.name
@@ -54,10 +54,10 @@ class _Estimator(BaseEstimator):
         check_is_fitted(self)
         return learners.dump(self.portable_.learner)
 
-    def _start(self, task: str, labels: int = 0) -> None:
+    def _start(self, task: str, labels: Sequence[str] = ()) -> None:
         spec: dict[str, Any] = {"task": task, **(self.spec or {})}
         if labels:
-            spec["labels"] = [str(i) for i in range(labels)]
+            spec["labels"] = list(labels)
         self.portable_ = Portable(spec)
 
     def _checked(self, X: npt.ArrayLike) -> Array:
@@ -104,7 +104,9 @@ class FeedrankClassifier(ClassifierMixin, _Estimator):
             self.classes_ = np.arange(y.shape[1])
         else:
             self.classes_ = np.unique(y if classes is None else np.asarray(classes))
-        self._start(SET if self.multilabel_ else CLASS, len(self.classes_))
+        names = LabelNames()
+        self.names_ = [names.name(label) for label in self.classes_.tolist()]
+        self._start(SET if self.multilabel_ else CLASS, self.names_)
 
     def _learn(self, X: Array, y: Array) -> Self:
         for row, truth in zip(X, self._truths(y), strict=True):
@@ -115,12 +117,12 @@ class FeedrankClassifier(ClassifierMixin, _Estimator):
         if self.multilabel_:
             if y.ndim != 2 or y.shape[1] != len(self.classes_):
                 raise ValueError(f"y must have {len(self.classes_)} columns as in the first call")
-            return [{"labels": [str(place) for place in np.flatnonzero(bits)]} for bits in y]
+            return [{"labels": [self.names_[place] for place in np.flatnonzero(bits)]} for bits in y]
         y = column_or_1d(y, warn=True)
         places = np.searchsorted(self.classes_, y)
         if np.any(self.classes_[np.minimum(places, len(self.classes_) - 1)] != y):
             raise ValueError("y holds a label that is not among the classes of the first call")
-        return [{"label": str(place)} for place in places.tolist()]
+        return [{"label": self.names_[place]} for place in places.tolist()]
 
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """The scores: one column a label, or for two classes how far the second is ahead, by probability if there is one.
@@ -139,30 +141,33 @@ class FeedrankClassifier(ClassifierMixin, _Estimator):
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """The decisions: labels, or a matrix of 0 and 1."""
-        decisions = self._predictions(X)
+        decisions, places = self._predictions(X), self._places()
         if not self.multilabel_:
-            return self.classes_[[int(decision.label or 0) for decision in decisions]]
+            return self.classes_[[places[decision.label] for decision in decisions]]
         bits = np.zeros((len(decisions), len(self.classes_)), dtype=int)
         for i, decision in enumerate(decisions):
-            bits[i, [int(name) for name in decision.labels or ()]] = 1
+            bits[i, [places[name] for name in decision.labels or ()]] = 1
         return bits
 
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """The learner's estimate of each label; AttributeError if its algorithm estimates none."""
         return self._table(X, probabilities=True)
 
+    def _places(self) -> dict[str | None, int]:
+        return {name: place for place, name in enumerate(self.names_)}
+
     def _predictions(self, X: npt.ArrayLike) -> list[Prediction]:
         return [self.portable_.learner.predict({"features": row}) for row in self._checked(X)]
 
     def _table(self, X: npt.ArrayLike, probabilities: bool) -> Array:
-        decisions = self._predictions(X)
+        decisions, places = self._predictions(X), self._places()
         table = np.zeros((len(decisions), len(self.classes_)))
         for i, decision in enumerate(decisions):
             values = decision.probabilities if probabilities else [score for _, score in decision.ranking]
             if not values and decision.ranking:
                 raise AttributeError("this algorithm estimates no probabilities; use the preset")
-            table[i, [int(name) for name, _ in decision.ranking]] = values
-            best = int(decision.label or 0)
+            table[i, [places[name] for name, _ in decision.ranking]] = values
+            best = places.get(decision.label, 0)
             if probabilities and not self.multilabel_ and table[i].argmax() != best:
                 table[i, best] = np.nextafter(
                     table[i].max(), 2.0
