@@ -11,7 +11,7 @@ is added by `add`, from any file in `learners/tasks/`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -194,25 +194,19 @@ class Form:
     most: int | None = None
     wanted: str = ""
 
-    @property
-    def items(self) -> bool:
-        """Whether an instance is a list to rank, which brings its own names."""
-        return self.instance == "items"
+    # What follows from these, asked several times a round: whether an instance is a list to rank, which brings its own
+    # names; whether the decision is an order; whether one item is drawn and earns a reward; what a ranking's entry names.
+    items: bool = field(init=False)
+    ranks: bool = field(init=False)
+    chooses: bool = field(init=False)
+    entry: str = field(init=False)
 
-    @property
-    def ranks(self) -> bool:
-        """Whether the decision is an order."""
-        return isinstance(self.decision, Order)
-
-    @property
-    def chooses(self) -> bool:
-        """Whether one item is drawn and earns a reward."""
-        return isinstance(self.decision, Chosen)
-
-    @property
-    def entry(self) -> str:
-        """What an entry of the ranking names."""
-        return "id" if self.items else "label"
+    def __post_init__(self) -> None:
+        items = self.instance == "items"
+        ranks, chooses = isinstance(self.decision, Order), isinstance(self.decision, Chosen)
+        for name, value in (("items", items), ("ranks", ranks), ("chooses", chooses)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "entry", "id" if items else "label")
 
     def columns(self, labels: int) -> int:
         """The columns of the weights: one a label; lists share one."""

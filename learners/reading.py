@@ -32,7 +32,9 @@ def instance(spec: Mapping[str, Any], value: Any) -> FeatureVector | ItemList:
     """The instance by name; InstanceError, with a pointer, if a learner of this spec cannot take it."""
     form = forms.of(spec["task"])
     parsed = instances.read(value, form.instance, form.chooses or spec.get("context", False))
-    registry.algorithm(spec["algorithm"]).accepts(spec, parsed)
+    accepts = registry.algorithm(spec["algorithm"]).accepts
+    if accepts is not None:
+        accepts(spec, parsed)
     return parsed
 
 
@@ -45,6 +47,13 @@ def event(spec: Mapping[str, Any], value: Any, answer: Any) -> tuple[FeatureVect
     """An instance and its truth."""
     parsed = instance(spec, value)
     return parsed, truth(spec, answer, parsed)
+
+
+def takes_any_label(learner: Learner) -> bool:
+    """Whether every instance of features, with every label, is an event that it can learn from."""
+    form = learner.form
+    accepts = registry.algorithm(learner.spec["algorithm"]).accepts
+    return not form.items and not form.closed and "label" in form.truths and accepts is None
 
 
 def weight(value: Any) -> float:

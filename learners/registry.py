@@ -129,7 +129,7 @@ class Algorithm:
     build: Callable[[Spec], Model]
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     agree: Callable[[Spec], None] = lambda spec: None
-    accepts: Callable[[Mapping[str, Any], FeatureVector | ItemList], None] = lambda spec, instance: None
+    accepts: Callable[[Mapping[str, Any], FeatureVector | ItemList], None] | None = None
     cost: Callable[[Spec, Size], Cost] = first_order_cost
     weight: str = "takes a step w times as long"
     learner: Callable[[Spec, Any], Any] | None = None

@@ -36,6 +36,7 @@ PREDICT = SHARED.union(INSTANCE, ("prediction_id", "exclude"))
 CLICKS = frozenset({"prediction_id", "clicks"})
 FEEDBACK = frozenset({*INSTANCE, *truths.FIELDS, "served", "weight", "prediction_id", "feedback_id"})
 RETRACT = frozenset({"feedback_id", "prediction_id"})
+COUNTED = (FeatureVector, list, dict, Mapping)
 LONGEST_ID = 512
 LONGEST_PREDICTION_ID = 200  # of one that the caller chose
 ID_BYTES = 20
@@ -96,7 +97,7 @@ def instance_of(request: Body, settings: Settings) -> JSON:
 
 
 def _limit(value: Any, most: int, place: str, what: str) -> None:
-    if isinstance(value, FeatureVector | list | dict | Mapping) and len(value) > most:
+    if isinstance(value, COUNTED) and len(value) > most:
         raise Unprocessable.at(place, f"at most {most} {what}")
 
 
@@ -196,6 +197,8 @@ class Event:
     corrected: bool = False
     """`served` is what its user was shown in the end, not what was predicted: the log must keep it."""
     at: float = 0.0
+    expected: float = 0.0
+    """Seconds that applying it takes by the estimate of the core, 0 where it was not asked."""
 
     def show(self, served: JSON | None) -> None:
         """What was shown instead of the prediction, if anything: a page that was cut, mixed or put in order again."""

@@ -1,8 +1,8 @@
 """NDJSON both ways at once: each line is a single call, each reply line its body or its problem document, in order.
 
 What has arrived is worked off in chunks, so that the host can commit a chunk's events together; the slower the lines,
-the smaller the chunks. The next chunk is taken only when the replies of this one have been handed to the socket: a
-client that does not read is not read from.
+the smaller the chunks. A few chunks are on their way at a time: the next one is read while this one is written. No more
+are taken before the replies of the oldest have been handed to the socket: a client that does not read is not read from.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 
 import orjson
@@ -19,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from feedrank.service.contract.faults import ServiceError, Unauthorized, Unprocessable
 from feedrank.service.contract.json_types import JSON
+from feedrank.service.runtime.streams import Stream
 
 from .bodies import authorize, read_round, too_large
 from .keyring import Key
@@ -27,6 +29,7 @@ from .problems import describe
 NDJSON = "application/x-ndjson"
 FIRST, MOST = 8, 256  # lines of a chunk: of the first one, and of any
 AHEAD = 2**20  # bytes read and not yet worked off
+AT_ONCE = 3  # chunks on their way
 LONG = 0.1  # seconds that a chunk may take before the next one is made smaller
 CALLS = ("predict", "feedback")
 Line = tuple[str, JSON]
@@ -80,16 +83,26 @@ def read_line(line: bytes, key: Key | None) -> Line:
     return name, body
 
 
+@dataclass(slots=True)
+class Asked:
+    """A chunk on its way since `at`: why lines of it were refused (None: they were not), and what befell the others."""
+
+    at: float
+    refusals: list[ServiceError | None]
+    calls: int
+    failed: ServiceError | None = None
+
+
 class StreamReply(Response):
     """The reply of the stream call; it reads the request while it writes."""
 
     media_type = NDJSON
 
-    def __init__(self, state: State, name: str, key: Key | None) -> None:
+    def __init__(self, state: State, stream: Stream, key: Key | None) -> None:
         super().__init__(status_code=200)
-        self._state = state
-        self._name = name
-        self._key = key
+        self._state, self._stream, self._key = state, stream, key
+        self._asked: deque[Asked] = deque()
+        self._answered = 0.0
         self._size = FIRST
         self._waiting: deque[bytes | ServiceError] = deque()
         self._ahead = 0
@@ -103,20 +116,21 @@ class StreamReply(Response):
         stopping = asyncio.create_task(self._state.stopping.wait())
         stopping.add_done_callback(lambda _: self._news.set())
         try:
-            while self._waiting or not (self._over or stopping.done()):
+            while self._waiting or self._asked or not (self._over or stopping.done()):
                 if stopping.done():
                     reading.cancel()  # What has arrived is answered, and no more is taken.
-                if not self._waiting:
+                if self._waiting and len(self._asked) < AT_ONCE:
+                    await self._ask(self._take())
+                elif self._asked:
+                    body = await self._answer()
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                    # Other requests get their turn between chunks.
+                    await asyncio.sleep(0)
+                else:
                     self._news.clear()
                     await self._news.wait()
-                    continue
-                begun = perf_counter()
-                body = await self._answer(self._take())
-                self._adapt(perf_counter() - begun)
-                await send({"type": "http.response.body", "body": body, "more_body": True})
-                # Other requests get their turn between chunks.
-                await asyncio.sleep(0)
         finally:
+            self._stream.close()
             reading.cancel()
             stopping.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -152,10 +166,10 @@ class StreamReply(Response):
         elif took < LONG / 2:
             self._size = min(MOST, self._size * 2)
 
-    async def _answer(self, arrived: Sequence[bytes | ServiceError]) -> bytes:
-        """The reply lines of a chunk. Lines that cannot be read are answered here; the host answers the others."""
+    async def _ask(self, arrived: Sequence[bytes | ServiceError]) -> None:
+        """Hand a chunk to the host. Lines that cannot be read are answered here; the host answers the others."""
+        asked = Asked(perf_counter(), [], 0)
         revoked = self._key is not None and not self._state.keyring.holds(self._key)
-        replies: list[JSON | ServiceError | None] = []
         calls: list[Line] = []
         for line in arrived:
             try:
@@ -164,22 +178,41 @@ class StreamReply(Response):
                 if revoked:
                     raise Unauthorized
                 calls.append(read_line(line, self._key))
-                replies.append(None)
+                asked.refusals.append(None)
             except ServiceError as error:
-                replies.append(error)
-        answers = iter(await self._ask(calls))
-        out = bytearray()
-        for refusal in replies:
-            answer = next(answers) if refusal is None else refusal
-            out += orjson.dumps(describe(answer).problem() if isinstance(answer, ServiceError) else answer)
-            out += b"\n"
-        return bytes(out)
-
-    async def _ask(self, calls: list[Line]) -> Sequence[JSON | ServiceError]:
+                asked.refusals.append(error)
+        asked.calls = len(calls)
         try:
-            async with asyncio.timeout(self._state.settings.request_timeout * max(1, len(calls))):
-                answers: Sequence[JSON | ServiceError] = await self._state.host.lines(self._name, calls)
-                return answers
+            async with self._limit(len(calls)):
+                await self._stream.put(calls)
         except Exception as error:
             # The stream outlives whatever befell this chunk; `describe` logs what nobody foresaw.
-            return [describe(error)] * len(calls)
+            asked.failed = describe(error)
+        self._asked.append(asked)
+
+    async def _answer(self) -> bytes:
+        """The reply lines of the oldest chunk."""
+        asked = self._asked.popleft()
+        answers: Sequence[JSON | ServiceError]
+        if asked.failed is not None:
+            answers = [asked.failed] * asked.calls
+        else:
+            try:
+                async with self._limit(asked.calls):
+                    answers = await self._stream.get()
+            except Exception as error:
+                answers = [describe(error)] * asked.calls
+        each = iter(answers)
+        lines = [next(each) if refusal is None else refusal for refusal in asked.refusals]
+        now = perf_counter()
+        self._adapt(now - max(asked.at, self._answered))
+        self._answered = now
+        return b"".join(map(as_line, lines))
+
+    def _limit(self, calls: int) -> asyncio.Timeout:
+        return asyncio.timeout(self._state.settings.request_timeout * max(1, calls))
+
+
+def as_line(reply: JSON | ServiceError) -> bytes:
+    value = describe(reply).problem() if isinstance(reply, ServiceError) else reply
+    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)

@@ -107,3 +107,16 @@ async def stopped(task: asyncio.Task[None]) -> None:
         await asyncio.wait([task], timeout=AGAIN)
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("something in the background failed", exc_info=error)
+
+
+async def finished(running: asyncio.Future[T]) -> T:
+    """The result; who is cancelled meanwhile still waits: a thread cannot be stopped, and the lock must outlive it."""
+    cancelled: asyncio.CancelledError | None = None
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return running.result()

@@ -15,6 +15,7 @@ behind the snapshot are applied again and give the same outcomes again: a repeat
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from typing import Generic
@@ -69,7 +70,7 @@ class Follower(Generic[S, E]):
         self.settled: set[int] = set()  # retractions still to come whose entries were never applied
         self._horizon: int | None = None
         self._failures: dict[int, int] = {}
-        self._moved = asyncio.Event()
+        self._moved: asyncio.Event | None = None  # there while somebody waits for a version
         self._loading: asyncio.Task[None] | None = None
         self.rebuilder = Rebuilder()
 
@@ -214,8 +215,9 @@ class Follower(Generic[S, E]):
         return end
 
     def _signal(self) -> None:
-        self._moved.set()
-        self._moved = asyncio.Event()
+        if self._moved is not None:
+            self._moved.set()
+            self._moved = None
 
     async def _read(self, to: int) -> None:
         entries = await self._store.read(self.log, self.version, PAGE, self.chain or None)
@@ -276,7 +278,7 @@ class Follower(Generic[S, E]):
         """Until `version` is applied: what the log has is applied now, what it has not is waited for, bounded."""
         deadline = time.monotonic() + self._settings.version_wait
         while self.version < version or any(at <= version for at in self.unsettled):
-            moved = self._moved
+            moved = self._moved = self._moved or asyncio.Event()
             ((head, _),) = await self._store.positions([self.log])
             if head > self.version:
                 # Once begun it is finished, even if the one who waits has gone.
@@ -290,10 +292,8 @@ class Follower(Generic[S, E]):
                     f"{self._settings.version_wait:g} s",
                     headers={"Retry-After": "1"},
                 )
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(moved.wait(), min(left, 0.1))
-            except TimeoutError:
-                continue
 
     async def outcome(self, version: int) -> JSON:
         """The first outcome of the event at `version`."""

@@ -34,6 +34,7 @@ from .learner_state import MOST_POINTS, LearnerState
 from .memory import Memory, affordable
 from .predictor import Predictor
 from .retractor import Retractor
+from .streams import Stream
 from .sweeper import Sweeper
 from .writer import Writer
 
@@ -42,7 +43,7 @@ class Host:
     """Learners by name. Open with `async with Host.open(url, settings) as host`.
 
     `predict(name, request)`, `feedback(name, request, key)`, `clicks(name, request)` and `retract(name, request)` are the
-    calls of a round, `lines(name, lines)` many of the first two.
+    calls of a round, `stream(name)` takes many of the first two.
     """
 
     def __init__(self, store: Store, settings: Settings) -> None:
@@ -55,7 +56,7 @@ class Host:
         self._memory = Memory(store, self._catalogue, settings, self._counts)
         self._predictor = Predictor(store, self._memory, settings, self._counts)
         self._writer = Writer(store, self._memory, self._predictor, settings, self._counts)
-        self.predict, self.feedback, self.lines = self._predictor, self._writer, self._writer.lines
+        self.predict, self.feedback = self._predictor, self._writer
         self.retract = Retractor(store, self._memory, self._writer)
         self.sweeper = Sweeper(store, self._memory, self._writer, settings)
         self.clicks = self.sweeper.clicks
@@ -103,6 +104,11 @@ class Host:
             description = await learner.worker.run("describe", 1, learner.state.learner.describe)
             pending = sorted(learner.unsettled.values())
             return {"name": learner.entry.name, **description, "retracting": pending}
+
+    async def stream(self, name: str) -> Stream:
+        """Many predicts and feedbacks in order; NotFound if there is no such learner now."""
+        async with self._memory.use(name):
+            return Stream(name, self._memory, self._predictor, self._writer)
 
     async def spec(self, name: str) -> JSON:
         """The full spec of a learner."""

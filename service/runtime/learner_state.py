@@ -123,7 +123,7 @@ class LearnerState:
 
     def seconds(self, event: Event) -> float:
         """See `FoldState`."""
-        return self.cost(event).seconds
+        return event.expected or self.cost(event).seconds
 
     @property
     def version(self) -> int:

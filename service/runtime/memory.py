@@ -18,7 +18,7 @@ from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Diverged, Store
 
 from .catalogue import KIND, CatalogEntry, Catalogue
-from .folding import Counts, stopped
+from .folding import Counts, finished, stopped
 from .learner_state import LoadedLearner
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ class Memory:
         if self._learners.get(learner.log) is not learner:
             return
         if learner.loaded:
-            learner.asked = learner.version
+            learner.asked = learner.state.learner.version
             self._learners.move_to_end(learner.log)
             self._weigh(learner)
         elif not learner.users:
@@ -324,19 +324,6 @@ def timed(work: Callable[[], T]) -> tuple[T, float]:
     return result, time.thread_time() - start
 
 
-async def finished(running: asyncio.Future[T]) -> T:
-    """The result; who is cancelled meanwhile still waits: a thread cannot be stopped, and the lock must outlive it."""
-    cancelled: asyncio.CancelledError | None = None
-    while not running.done():
-        try:
-            await asyncio.wait([running])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    return running.result()
-
-
 async def read_instance(spec: View, instance: View) -> FeatureVector | ItemList:
     """What `reading.instance` reads: a long text is cut into words, and a long list checked, in a thread."""
     if is_long(instance):
@@ -346,7 +333,9 @@ async def read_instance(spec: View, instance: View) -> FeatureVector | ItemList:
 
 def is_long(instance: View) -> bool:
     text, items = instance.get("text"), instance.get("items")
-    fields = text.values() if isinstance(text, dict) else (text,)
+    if text is None and items is None:
+        return False
     rows = items.get("rows") if isinstance(items, dict) else items
+    fields = text.values() if isinstance(text, dict) else (text,)
     characters = sum(len(field) for field in fields if isinstance(field, str))
     return characters > CHARACTERS or (isinstance(rows, list) and len(rows) > ITEMS)

@@ -1,7 +1,8 @@
 """An event becomes durable: append it once, apply everything up to it, reply with what it did the first time.
 
 There is one way for all. What a caller brings is a chunk of steps: a single call is one step, so is a batch (all its
-events or none), and a stream's lines are as many steps, with predictions among them.
+events or none), and a stream's lines are as many steps, with predictions among them
+(streams.py).
 
     append   all events of the chunks that wait, in one call of the store: that fixes their versions. If one step is
              refused, each is appended by itself, so that the others go on
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from feedrank.learners import reading
+from feedrank.learners.instances import FeatureVector
 from feedrank.service.contract.faults import (
     Conflict,
     Gone,
@@ -32,7 +34,6 @@ from feedrank.service.contract.messages import (
     FEEDBACK,
     ErrorScope,
     Event,
-    Line,
     batch_of,
     id_of,
     instance_of,
@@ -55,8 +56,8 @@ from .predictor import Predictor, Records
 TURN = 64  # events of a batch that are read at a time
 HEAVIEST = 2**20  # of one append, in bytes and, by the weight of an event, in events
 EVENT = 1_024  # what an event weighs beside its bytes
-ALONE = frozenset({"instances", "events", "min_version"})
-Reply = JSON | ServiceError
+PLAIN = frozenset({"features", "label"})
+Done = list[list[JSON] | ServiceError]  # what each step gave
 
 
 @dataclass(slots=True)
@@ -78,11 +79,6 @@ class Chunk:
     steps: Sequence[Step]
 
 
-def alone(kind: str, request: JSON) -> bool:
-    """Whether a line is done as a single call between two runs; one that chooses its id may be named by the next line."""
-    return not ALONE.isdisjoint(request) or (kind == "predict" and "prediction_id" in request)
-
-
 def weigh(chunk: Chunk) -> int:
     """What a chunk adds to an append."""
     return sum(EVENT + len(draft.body) for step in chunk.steps for draft in step.drafts)
@@ -96,9 +92,7 @@ class Writer:
     ) -> None:
         self._store, self._memory, self._predictor = store, memory, predictor
         self._settings, self._counts = settings, counts
-        self._commits: Batcher[Chunk, list[list[JSON] | ServiceError]] = Batcher(
-            self._commit, weigh=weigh, weight=HEAVIEST
-        )
+        self._commits: Batcher[Chunk, Done] = Batcher(self._commit, weigh=weigh, weight=HEAVIEST)
 
     async def close(self) -> None:
         """Finish what was begun."""
@@ -125,48 +119,6 @@ class Writer:
                     await asyncio.sleep(0)  # Others get their turn.
             return {"results": await self._write(learner, Step(events=events, drafts=drafts))}
 
-    async def lines(self, name: str, lines: Sequence[Line]) -> list[Reply]:
-        """The replies to many `("predict" | "feedback", request)` in order, those of the single calls; errors in place."""
-        async with self._memory.use(name):
-            replies: list[Reply] = []
-        start = 0
-        while start < len(lines):
-            stop = start
-            while stop < len(lines) and not alone(*lines[stop]):
-                stop += 1
-            if stop > start:
-                replies += await self._run(name, lines[start:stop])
-            if stop < len(lines):
-                replies.append(await self._single(name, *lines[stop]))
-            start = stop + 1
-        return replies
-
-    async def _single(self, name: str, kind: str, request: JSON) -> Reply:
-        try:
-            return await (self._predictor(name, request) if kind == "predict" else self(name, request))
-        except ServiceError as error:
-            return error
-
-    async def _run(self, name: str, lines: Sequence[Line]) -> list[Reply]:
-        """Lines that are done together."""
-        try:
-            async with self._memory.use(name) as learner:
-                steps = []
-                for kind, request in lines:
-                    step = Step(predict=request) if kind == "predict" else Step()
-                    if kind == "feedback":
-                        try:
-                            event, draft = await self.read(learner, request, None, "")
-                            step.events, step.drafts = (event,), (draft,)
-                        except ServiceError as error:
-                            step.error = error
-                    steps.append(step)
-                learner.users += 1
-                done = await self._commits.run(learner.log, Chunk(learner, steps))
-        except ServiceError as error:
-            return [error] * len(lines)
-        return [one if isinstance(one, ServiceError) else one[0] for one in done]
-
     # Reading
 
     async def read(
@@ -174,6 +126,16 @@ class Writer:
     ) -> tuple[Event, Draft]:
         """What is to be appended, checked so that it can be applied."""
         core = learner.state.learner
+        if key is None and where == "" and type(request) is dict and request.keys() == PLAIN:
+            features, label = request["features"], request["label"]
+            if (
+                type(features) is FeatureVector
+                and type(label) is str
+                and label
+                and len(features) <= self._settings.max_features
+                and reading.takes_any_label(core)
+            ):
+                return self._plain(learner, features, label)
         with ErrorScope(where):
             only(request, FEEDBACK)
             truth = truth_of(request)
@@ -202,12 +164,25 @@ class Writer:
                 event.show(served_of(request, core.form))
             if event.parsed is not None:
                 core.check(event.parsed, truth, weight=event.weight, served=event.served)
-                affordable(learner.state.cost(event), self._settings)
+                self._afford(learner, event)
             body = event.body()
             if event.parsed is not None:
                 event.instance = None
             draft = Draft(body, tuple(ids), truth_digest(truth, event.weight) if ids else "", prediction_id)
         return event, draft
+
+    def _plain(self, learner: LoadedLearner, features: FeatureVector, label: str) -> tuple[Event, Draft]:
+        """What most events are, features and a label: what the kernel has read of them leaves nothing to refuse."""
+        event = Event({"label": label}, {"features": features}, parsed=features)
+        self._afford(learner, event)
+        body = event.body()
+        event.instance = None
+        return event, Draft(body)
+
+    def _afford(self, learner: LoadedLearner, event: Event) -> None:
+        cost = learner.state.cost(event)
+        affordable(cost, self._settings)
+        event.expected = cost.seconds
 
     async def write(self, learner: LoadedLearner, event: Event, draft: Draft) -> JSON:
         """Append and apply one event that was read before. Once begun it is finished, even if who asked has gone."""
@@ -232,14 +207,18 @@ class Writer:
 
     # Writing
 
-    async def _write(self, learner: LoadedLearner, step: Step) -> list[JSON]:
+    def submit(self, learner: LoadedLearner, steps: Sequence[Step]) -> asyncio.Future[Done]:
+        """Have these steps done, behind all that was submitted before. Once begun they are finished."""
         learner.users += 1
-        (done,) = await self._commits.run(learner.log, Chunk(learner, (step,)))
+        return self._commits.submit(learner.log, Chunk(learner, steps))
+
+    async def _write(self, learner: LoadedLearner, step: Step) -> list[JSON]:
+        (done,) = await self.submit(learner, (step,))
         if isinstance(done, ServiceError):
             raise done
         return done
 
-    async def _commit(self, _: str, chunks: Sequence[Chunk]) -> list[list[list[JSON] | ServiceError]]:
+    async def _commit(self, _: str, chunks: Sequence[Chunk]) -> list[Done]:
         """What waits for one learner."""
         learner = chunks[0].learner
         records: Records = {}
@@ -320,6 +299,9 @@ class Writer:
         try:
             if step.predict is not None:
                 return [await self._predictor.one(learner, step.predict, records, "")]
+            if len(step.placements) == 1:
+                await learner.forward(step.placements[0].version)
+                return [await self._reply(learner, step.events[0], step.placements[0])]
             await learner.forward(max(place.version for place in step.placements))
             return [
                 await self._reply(learner, event, place)

@@ -52,11 +52,15 @@ class Batcher(Generic[Item, Result]):
 
     async def run(self, key: str, item: Item) -> Result:
         """The result of one item."""
+        return await self.submit(key, item)
+
+    def submit(self, key: str, item: Item) -> asyncio.Future[Result]:
+        """The same, to be waited for later; what is submitted first goes first."""
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(key, []).append((item, future))
         if key not in self._tasks:
             self._tasks[key] = asyncio.create_task(self._drain(key))
-        return await future
+        return future
 
     async def close(self) -> None:
         """Finish what was asked."""

@@ -41,7 +41,9 @@ def test_the_same_request_under_one_id_replies_as_the_first_time(with_host):
             ("feedback", {"prediction_id": "in-a-stream", "label": "c"}),
             ("predict", {"features": ["y"], "prediction_id": "in-a-stream"}),
         ]
-        one, two, three = await host.lines("a", lines)
+        stream = await host.stream("a")
+        await stream.put(lines)
+        one, two, three = await stream.get()
         assert one["prediction_id"] == "in-a-stream"
         assert two["version"] == one["version"] + 1
         assert isinstance(three, faults.Conflict)

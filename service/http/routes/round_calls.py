@@ -78,8 +78,8 @@ async def feedback(request: Request, name: Name, body: Annotated[JSON, Documente
 )
 async def stream(request: Request, name: Name) -> Response:
     """Many predicts and feedbacks on one connection: a line in, a line out, in order, both ways at once."""
-    await request.app.state.host.lines(name, [])
-    return StreamReply(request.app.state, name, request.scope.get("feedrank.key"))
+    lines = await request.app.state.host.stream(name)
+    return StreamReply(request.app.state, lines, request.scope.get("feedrank.key"))
 
 
 @router.post(
