@@ -36,6 +36,10 @@ class DecisionKind(ABC):
     def encode(self, truth: Truth, index: Mapping[str, int]) -> Any:
         """y, as the task compares with it."""
 
+    def quick(self, truth: Mapping[str, Any], index: Mapping[str, int]) -> Any:
+        """y of a plain truth whose labels have all joined; None where it must be read first."""
+        return None
+
     @abstractmethod
     def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Any:
         """The served decision; None if it abstained and the loss has no REJECT (`rejects`)."""
@@ -84,6 +88,10 @@ class OneLabel(DecisionKind):
         (name,) = truth.grades
         return index[name]
 
+    def quick(self, truth: Mapping[str, Any], index: Mapping[str, int]) -> int | None:
+        label = truth.get("label")
+        return index.get(label) if type(label) is str else None
+
     def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> int | None:
         if served["label"] is None:
             return REJECT if rejects else None
@@ -100,6 +108,12 @@ class LabelSet(DecisionKind):
 
     def encode(self, truth: Truth, index: Mapping[str, int]) -> Any:
         return self._mask(truth.grades, index)
+
+    def quick(self, truth: Mapping[str, Any], index: Mapping[str, int]) -> Any:
+        labels = truth.get("labels")
+        if type(labels) is not list or not all(type(name) is str and name in index for name in labels):
+            return None
+        return self._mask(labels, index) if len(set(labels)) == len(labels) else None
 
     def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Any:
         return None if served["labels"] is None else self._mask(served["labels"], index)

@@ -167,11 +167,10 @@ class Learner:
     def _short_round(
         self, fused: WholeRound, instance: Any, truth: Any, served: Mapping[str, Any] | None, weight: float
     ) -> Outcome | None:
-        """One round in the kernel, on a label that has joined; None leaves it to the pieces. They give the same bits."""
+        """One round in the kernel, on labels that have joined; None leaves it to the pieces. They give the same bits."""
         if type(truth) is not dict or len(truth) != 1:
             return None
-        label = truth.get("label")
-        y = self.labels.index.get(label) if type(label) is str else None
+        y = self.form.decision.quick(truth, self.labels.index)
         planned = None if y is None else fused.plan(instance, y, weight)
         if planned is None:
             return None

@@ -212,9 +212,9 @@ class WholeRound(Protocol):
     """Whole rounds in the kernel, in two calls for a prediction and its feedback. None leaves an instance to the pieces."""
 
     def predict(self, instance: Any, top: int, names: list[str]) -> tuple[Any, ...] | None:
-        """Ranking, margin, label, and probabilities where the model estimates them; of all labels where top is below 0."""
+        """Ranking, margin, decision, and probabilities where there are any; of all labels where top is below 0."""
 
-    def plan(self, instance: Any, y: int, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
+    def plan(self, instance: Any, y: Any, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
         """(loss, updated, what `commit` needs); nothing is changed yet."""
 
     def commit(self, after: tuple[Any, ...]) -> None:
@@ -233,7 +233,7 @@ class Fused:
         self.rounds, self.task, self.surrogate = rounds, task, surrogate
         self.predict, self._commit, self.clear = rounds.predict, rounds.commit, rounds.clear
 
-    def plan(self, instance: Any, y: int, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
+    def plan(self, instance: Any, y: Any, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
         """(loss, updated, the surrogate's sums after it), or None."""
         cost = self.task.cost(y)
         planned = self.rounds.plan(

@@ -55,7 +55,7 @@ def ascend(
     if not inside or len(inside) == len(t):
         return False, None, 0.0, 0.0
     others = t.copy()
-    others[inside] = -math.inf
+    others[inside if mask else relevant] = -math.inf
     s = int(others.argmax())
     scores = t[inside].tolist() if mask else [float(t[relevant])]
     low = min(scores)
@@ -76,7 +76,7 @@ def ascend(
     moved = g.nonzero()[0]
     parts = g[moved]
     amount = 0.0
-    for part in g[inside].tolist():
+    for part in g[inside].tolist() if mask else [float(g[relevant])]:
         amount -= part
     return mistake, g, amount, 0.5 * square * total(parts * parts) - total(parts * t[moved])
 

@@ -7,6 +7,9 @@
    `bind` shows it the arrays of the pieces, which stay theirs; `clear` must be called before they are replaced. Whatever is
    unusual (a table that has to grow, an alarm of drift, scores that are not finite) gives None: the pieces do it. */
 
+/* One label is right (softmax), or any bits are: of a set, judged by how many are wrong or whether any is, or of a grade, whose
+   bit k says that it is above k (sigmoid). */
+enum { ONE, SET, WHOLE_SET, GRADE };
 enum { DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, LEAST_SQUARES, RECENT_ERRORS };
 
 typedef struct {
@@ -14,6 +17,8 @@ typedef struct {
     double scale, setting; /* log-odds over scores; smoothing of naive Bayes, rate of AdaGrad, memory of recent errors */
     Weights *weights, *squares;
     double *words, *events; /* of naive Bayes, one a label; `words` are the errors of recent errors */
+    double *background;     /* of naive Bayes on bits, `room` of them */
+    Py_ssize_t room;
     Curves curves;
 } Member;
 
@@ -24,20 +29,21 @@ typedef struct {
     Asked asked;
     PyObject *state; /* what was bound, and keeps it alive */
     Py_buffer buffers[BUFFERS];
-    int taken, idf, members, planned;
-    Py_ssize_t bias, rows, labels;
-    double bias_size;
+    int taken, idf, members, planned, mode;
+    Py_ssize_t bias, rows, labels; /* labels: columns, one fewer than grades */
+    double bias_size, all_words, all_events, size; /* numbers of naive Bayes and least squares */
     Counted *counted; /* `rows` of them */
     Member member[MEMBERS];
     Trust pool;
     double *sums, *losses, *seen;
-    const double *view; /* of two labels, or NULL */
-    /* the last instance: scaled, its words, log-odds Z of every expert, t, and p before and after calibration */
+    const double *view; /* (names, labels), or NULL where names are labels */
+    Py_ssize_t names;
+    /* the last instance: scaled, its words, log-odds Z of every expert, t, its link, and p before and after calibration */
     double *memory;
     size_t room;
     Scaled x;
     Words words;
-    double *Z, *t, *p, *shown, *g, *Y, *spare, *phi, *q;
+    double *Z, *t, *linked, *p, *shown, *g, *Y, *spare, *phi, *q;
     /* what was planned: the pool after it, in memory of its own, and the step of dual ascent */
     double a[MEMBERS], A[MEMBERS * MEMBERS], pool_losses[1 + MEMBERS], w[1 + MEMBERS], weights[MEMBERS];
     Py_ssize_t label;
@@ -96,7 +102,7 @@ static int blend_member(Blend *blend, PyObject *expert, Member *own) {
                           &parts[2], &parts[3], &parts[4]))
         return -1;
     Py_ssize_t given = PyTuple_Size(expert) - 4;
-    static const Py_ssize_t wanted[5] = {1, 3, 2, 5, 1};
+    static const Py_ssize_t wanted[5] = {1, 4, 2, 5, 1};
     if (own->kind < 0 || own->kind > RECENT_ERRORS || given != wanted[own->kind]) goto wrong;
     if (own->kind == RECENT_ERRORS) return (own->words = blend_numbers(blend, parts[0], 'd', blend->labels, NULL)) ? 0 : -1;
     if (own->kind == LEAST_SQUARES) {
@@ -123,7 +129,9 @@ static int blend_member(Blend *blend, PyObject *expert, Member *own) {
     own->weights = (Weights *)parts[0];
     if (own->kind == ADAGRAD) own->squares = (Weights *)parts[1];
     if (own->kind != NAIVE_BAYES) return 0;
-    Py_buffer *words, *events;
+    Py_buffer *words, *events, *background;
+    if (!(own->background = blend_numbers(blend, parts[3], 'd', -1, &background))) return -1;
+    own->room = background->len / 8;
     if (!(own->words = blend_numbers(blend, parts[1], 'd', -1, &words))) return -1;
     if (!(own->events = blend_numbers(blend, parts[2], 'd', -1, &events))) return -1;
     if (words->len / 8 >= blend->labels && events->len / 8 >= blend->labels) return 0;
@@ -132,7 +140,7 @@ wrong:
     return -1;
 }
 
-/* bind(state): statistics, bias, its size, idf, pool, calibration, losses, seen, view, experts; see algorithms/auto/fused.py. */
+/* bind(state): mode, statistics, bias, its size, idf, pool, calibration, losses, seen, view, experts; see algorithms/auto/fused.py. */
 static PyObject *blend_bind(PyObject *self, PyObject *state) {
     Blend *blend = (Blend *)self;
     PyObject *statistics, *pool[7], *sums, *losses, *seen, *view, *experts;
@@ -140,7 +148,7 @@ static PyObject *blend_bind(PyObject *self, PyObject *state) {
     Py_buffer *buffer;
     blend_unbind(blend);
     if (!PyTuple_Check(state)) return PyErr_SetString(PyExc_TypeError, "a state is a tuple"), NULL;
-    if (!PyArg_ParseTuple(state, "Ondp(OOOOOOOd)OOOOO!", &statistics, &blend->bias, &blend->bias_size, &blend->idf, &pool[0], &pool[1],
+    if (!PyArg_ParseTuple(state, "iOndp(OOOOOOOd)OOOOO!", &blend->mode, &statistics, &blend->bias, &blend->bias_size, &blend->idf, &pool[0], &pool[1],
                           &pool[2], &pool[3], &pool[4], &pool[5], &pool[6], &trust->doubt, &sums, &losses, &seen, &view, &PyList_Type,
                           &experts))
         return NULL;
@@ -148,8 +156,8 @@ static PyObject *blend_bind(PyObject *self, PyObject *state) {
     blend->state = state;
     Py_ssize_t m = PyList_Size(experts);
     blend->members = trust->members = (int)m;
-    trust->bits = 0;
-    int failed = m < 1 || m > MEMBERS || blend->bias < 0 || blend->bias > 1;
+    trust->bits = blend->mode != ONE;
+    int failed = m < 1 || m > MEMBERS || blend->bias < 0 || blend->bias > 1 || blend->mode < ONE || blend->mode > GRADE;
     if (failed) PyErr_SetString(PyExc_ValueError, "the shapes do not fit");
     failed = failed || !(blend->counted = blend_numbers(blend, statistics, 'd', -1, &buffer));
     if (!failed && (failed = buffer->ndim != 2 || buffer->shape[1] != 4)) PyErr_SetString(PyExc_ValueError, "four columns are needed");
@@ -166,7 +174,9 @@ static PyObject *blend_bind(PyObject *self, PyObject *state) {
              !(blend->seen = blend_numbers(blend, seen, 'd', -1, &buffer));
     if (!failed) blend->labels = buffer->len / 8;
     blend->view = NULL;
-    failed = failed || (view != Py_None && !(blend->view = blend_numbers(blend, view, 'd', 4, NULL)));
+    blend->names = blend->labels + (blend->mode == GRADE);
+    failed = failed || (view != Py_None && !(blend->view = blend_numbers(blend, view, 'd', -1, &buffer)));
+    if (!failed && blend->view && buffer->len / 8 != blend->names * blend->labels) blend->labels = 0; /* not all have joined yet */
     for (Py_ssize_t i = 0; i < m && !failed; i++) failed = blend_member(blend, PyList_GetItem(experts, i), &blend->member[i]);
     if (!failed) Py_RETURN_NONE;
     blend_unbind(blend);
@@ -189,7 +199,7 @@ static int blend_reserve(Blend *blend, Py_ssize_t features) {
     Py_ssize_t labels = blend->labels, width = 0;
     for (int i = 0; i < blend->members; i++)
         if (blend->member[i].kind == LEAST_SQUARES && blend->member[i].present) width = blend->member[i].curves.width;
-    size_t needed = (size_t)(5 * (features + 1) + (blend->members + 8) * labels + 2 * width);
+    size_t needed = (size_t)(5 * (features + 1) + (blend->members + 9) * (labels + 1) + 2 * width);
     if (needed > blend->room) {
         double *memory = malloc(needed * sizeof *memory);
         if (!memory) return PyErr_NoMemory(), -1;
@@ -204,16 +214,26 @@ static int blend_reserve(Blend *blend, Py_ssize_t features) {
     blend->words.rows = (int64_t *)at, at += features;
     blend->x.dense = (unsigned char *)at, at += features / 8 + 1;
     blend->Z = at, at += blend->members * labels;
-    double **rows[5] = {&blend->t, &blend->p, &blend->shown, &blend->g, &blend->Y};
-    for (int i = 0; i < 5; i++) *rows[i] = at, at += labels;
+    double **rows[6] = {&blend->t, &blend->linked, &blend->p, &blend->shown, &blend->g, &blend->Y};
+    for (int i = 0; i < 6; i++) *rows[i] = at, at += labels + 1;
     blend->spare = at, at += 3 * labels;
     blend->phi = at, at += width;
     blend->q = at;
     return 0;
 }
 
-/* The log-odds of one expert. `size` is S of least squares. */
-static void member_scores(const Blend *blend, const Member *own, double size, double *z) {
+/* What naive Bayes says of bits beside the words' own part: see its `_constant`. */
+static void add_odds(const Blend *blend, const Member *own, double room, double *z) {
+    double usual = 0.0, all = log_of(blend->all_words + room);
+    for (Py_ssize_t i = 0; i < blend->words.known; i++) usual += blend->words.values[i] * own->background[blend->words.rows[i]];
+    for (Py_ssize_t k = 0; k < blend->labels; k++) {
+        double odds = log_of(own->events[k] + 0.5) - log_of(blend->all_events - own->events[k] + 0.5);
+        z[k] = (z[k] - usual) + (odds - blend->words.size * (log_of(own->words[k] + room) - all));
+    }
+}
+
+/* The log-odds of one expert. */
+static void member_scores(const Blend *blend, const Member *own, double *z) {
     const Vector *x = blend->asked.x;
     Py_ssize_t labels = blend->labels;
     if (!own->present) {
@@ -222,21 +242,34 @@ static void member_scores(const Blend *blend, const Member *own, double size, do
     }
     if (own->kind == RECENT_ERRORS) memcpy(z, own->words, (size_t)labels * sizeof *z);
     else if (own->kind == LEAST_SQUARES) {
-        curves_phi(&own->curves, x->rows, blend->x.z, x->known, blend->bias, size, blend->phi);
+        curves_phi(&own->curves, x->rows, blend->x.z, x->known, blend->bias, blend->size, blend->phi);
         curves_product(blend->phi, own->curves.R, own->curves.width, own->curves.stride, labels, z);
+        if (blend->mode != ONE)
+            for (Py_ssize_t k = 0; k < labels; k++) z[k] -= 0.5;
     } else if (own->kind == NAIVE_BAYES) {
         double room = own->setting * (double)blend->table->names.count + own->setting;
         scores_of(own->weights, blend->words.known, blend->words.rows, blend->words.values, z);
-        add_priors(z, own->words, own->events, blend->words.size, room, labels);
+        if (blend->mode == ONE) add_priors(z, own->words, own->events, blend->words.size, room, labels);
+        else add_odds(blend, own, room, z);
     } else
         scores_of(own->weights, x->known, x->rows, blend->x.values, z);
     for (Py_ssize_t k = 0; k < labels; k++) z[k] = z[k] * own->scale;
 }
 
+/* P(grade = g) = P(grade > g - 1) - P(grade > g), the bits made to fall. */
+static void grades_of(const double *bits, Py_ssize_t count, double *p) {
+    double before = 1.0;
+    for (Py_ssize_t g = 0; g <= count; g++) {
+        double next = g == count ? 0.0 : g && before < bits[g] ? before : bits[g];
+        p[g] = before - next;
+        before = next;
+    }
+}
+
 /* All that `predict` and `plan` need of an instance: 1, 0 where it is unusual, -1 with an exception. */
-static int blend_look(Blend *blend, PyObject *instance, double size) {
+static int blend_look(Blend *blend, PyObject *instance) {
     blend->planned = 0;
-    if (!blend->state || !blend->labels || (size_t)blend->rows < blend->table->names.count) return 0;
+    if (!blend->state || blend->labels < 1 || (size_t)blend->rows < blend->table->names.count) return 0;
     for (int i = 0; i < blend->members; i++)
         if (!member_fits(blend, &blend->member[i])) return 0;
     int state = asked_look(&blend->asked, instance, blend->table);
@@ -250,13 +283,19 @@ static int blend_look(Blend *blend, PyObject *instance, double size) {
     scale_values(blend->counted, x->rows, x->values, x->known, x->unknown, blend->bias, blend->idf, blend->table->events, &blend->x);
     words_of(x->rows, blend->x.values, blend->x.dense, x->known, x->unknown, &blend->words);
     if (blend->bias) blend->x.values[0] = blend->bias_size;
-    for (int i = 0; i < blend->members; i++) member_scores(blend, &blend->member[i], size, blend->Z + i * labels);
+    for (int i = 0; i < blend->members; i++) member_scores(blend, &blend->member[i], blend->Z + i * labels);
     multiply(blend->pool.weights, blend->Z, blend->t, 1, blend->members, labels);
     if (!all_finite(blend->Z, blend->members * labels) || !all_finite(blend->t, labels)) {
         blend_drop(blend);
         return 0;
     }
-    softmax_of(blend->t, blend->p, labels);
-    if (!calibrate(blend->p, blend->sums, labels, blend->shown)) memcpy(blend->shown, blend->p, (size_t)labels * sizeof(double));
+    if (blend->mode == ONE) softmax_of(blend->t, blend->linked, labels);
+    else
+        for (Py_ssize_t k = 0; k < labels; k++) blend->linked[k] = sigmoid_of(blend->t[k]);
+    memcpy(blend->p, blend->linked, (size_t)labels * sizeof(double));
+    if (blend->mode == GRADE) grades_of(blend->linked, labels, blend->p);
+    int set = blend->mode == SET || blend->mode == WHOLE_SET;
+    if (set || !calibrate(blend->p, blend->sums, blend->names, blend->shown))
+        memcpy(blend->shown, blend->p, (size_t)blend->names * sizeof(double));
     return 1;
 }

@@ -2,24 +2,71 @@
 
    Numbers that are no arrays come with `plan` and go back changed; whoever calls `commit` keeps them. */
 
-/* predict(instance, top, names, size) -> (ranking, margin, label, probabilities), or None. top < 0: all. */
+/* The grade of the highest sum of log-odds, those of the bits below it for it; the gap to the next in `*gap`. */
+static Py_ssize_t grade_of(const double *t, Py_ssize_t count, double *gap) {
+    double sum = 0.0, best = 0.0, second = -INFINITY;
+    Py_ssize_t first = 0;
+    for (Py_ssize_t g = 1; g <= count; g++) {
+        sum = g == 1 ? t[0] : sum + t[g - 1];
+        if (sum > best) second = best, best = sum, first = g;
+        else if (sum > second) second = sum;
+    }
+    if (gap) *gap = best - second;
+    return first;
+}
+
+/* What deciding by the log-odds t costs. */
+static double loss_of(const Blend *blend, const double *t) {
+    Py_ssize_t labels = blend->labels, wrong = 0;
+    if (blend->mode == ONE) return highest(t, labels, -1) != blend->label ? 1.0 : 0.0;
+    if (blend->mode == GRADE) {
+        wrong = grade_of(t, labels, NULL) - blend->label;
+        return (double)(wrong < 0 ? -wrong : wrong);
+    }
+    for (Py_ssize_t k = 0; k < labels; k++) wrong += (t[k] > 0.0) != (blend->Y[k] > 0.5);
+    return blend->mode == SET ? (double)wrong : wrong ? 1.0 : 0.0;
+}
+
+/* The named decision and, in `*gap`, the gap that another one would have to close: NAN where there is none. */
+static PyObject *decision_of(const Blend *blend, PyObject *names, double *gap) {
+    const double *t = blend->t;
+    Py_ssize_t labels = blend->labels, first, second;
+    PyObject *decision;
+    if (blend->mode == GRADE) {
+        first = grade_of(t, labels, gap);
+    } else if (blend->mode == ONE) {
+        first = highest(t, labels, -1), second = highest(t, labels, first);
+        *gap = second < 0 ? NAN : t[first] - t[second];
+    } else {
+        *gap = fabs(t[0]);
+        decision = PyList_New(0);
+        for (Py_ssize_t k = 0; k < labels && decision; k++) {
+            *gap = fabs(t[k]) < *gap ? fabs(t[k]) : *gap;
+            if (t[k] > 0.0 && PyList_Append(decision, PyList_GetItem(names, k))) Py_CLEAR(decision);
+        }
+        return decision;
+    }
+    decision = PyList_GetItem(names, first);
+    Py_XINCREF(decision);
+    return decision;
+}
+
+/* predict(instance, top, names, words, size) -> (ranking, margin, decision, probabilities), or None. top < 0: all. */
 static PyObject *blend_predict(PyObject *self, PyObject *arguments) {
     Blend *blend = (Blend *)self;
-    PyObject *instance, *names, *ranking, *probabilities, *result = NULL;
+    PyObject *instance, *names, *ranking, *probabilities, *decision, *result = NULL;
     Py_ssize_t top;
-    double size, seen[2];
-    if (!PyArg_ParseTuple(arguments, "OnO!d", &instance, &top, &PyList_Type, &names, &size)) return NULL;
-    int state = blend_look(blend, instance, size);
+    double gap = 0.0, *scores;
+    if (!PyArg_ParseTuple(arguments, "OnO!(dd)d", &instance, &top, &PyList_Type, &names, &blend->all_words, &blend->all_events,
+                          &blend->size))
+        return NULL;
+    int state = blend_look(blend, instance);
     if (state < 0) return NULL;
     if (!state) Py_RETURN_NONE;
-    Py_ssize_t count = blend->labels;
-    const double *t = blend->t, *scores = t;
+    Py_ssize_t count = blend->names;
     if (PyList_Size(names) != count) return PyErr_SetString(PyExc_ValueError, "one name for every label"), NULL;
-    if (blend->view) {
-        if (count != 2) Py_RETURN_NONE;
-        multiply(blend->view, t, seen, 2, 2, 1);
-        scores = seen;
-    }
+    scores = blend->t;
+    if (blend->view) multiply(blend->view, blend->t, scores = blend->g, count, blend->labels, 1);
     if (top > count || top < 0) top = count;
     Ranked *ranked = malloc((size_t)(count + 1) * sizeof *ranked);
     if (!ranked) return PyErr_NoMemory();
@@ -36,10 +83,10 @@ static PyObject *blend_predict(PyObject *self, PyObject *arguments) {
         else Py_XDECREF(p);
     }
     free(ranked);
-    Py_ssize_t first = highest(t, count, -1), second = highest(t, count, first);
-    if (!failed && second < 0) result = Py_BuildValue("OOOO", ranking, Py_None, PyList_GetItem(names, first), probabilities);
-    else if (!failed)
-        result = Py_BuildValue("OdOO", ranking, (t[first] - t[second]) + 0.0, PyList_GetItem(names, first), probabilities);
+    decision = failed ? NULL : decision_of(blend, names, &gap);
+    if (decision && isnan(gap)) result = Py_BuildValue("OOOO", ranking, Py_None, decision, probabilities);
+    else if (decision) result = Py_BuildValue("OdOO", ranking, gap + 0.0, decision, probabilities);
+    Py_XDECREF(decision);
     Py_XDECREF(ranking);
     Py_XDECREF(probabilities);
     return result;
@@ -70,7 +117,7 @@ static int alarm_after(Alarm *alarm, double loss) {
 /* Whether `more` rows can join without a table that moves. */
 static int member_has_room(const Member *own, Py_ssize_t count, Py_ssize_t more) {
     if (!own->present || !more || own->kind == RECENT_ERRORS) return 1;
-    if (own->kind == LEAST_SQUARES) return 0;
+    if (own->kind == LEAST_SQUARES || (own->kind == NAIVE_BAYES && own->room < count + more)) return 0;
     return own->weights->room >= count + more && (own->kind != ADAGRAD || own->squares->room >= count + more);
 }
 
@@ -105,47 +152,83 @@ static int blend_ascend(Blend *blend, Sums *sums) {
         }
     if (!own) return 0;
     for (Py_ssize_t i = 0; i < count; i++) square += blend->x.values[i] * blend->x.values[i];
+    if (blend->mode != ONE) { /* every bit by itself */
+        blend->moves = square > 0.0;
+        for (Py_ssize_t k = 0; k < labels && blend->moves; k++) {
+            double sign = blend->Y[k] > 0.5 ? 1.0 : -1.0, amount = (1.0 - sign * s[k]) / square;
+            amount = amount < 0.0 ? 0.0 : amount;
+            blend->g[k] = -(sign * (amount > blend->weight ? blend->weight : amount));
+        }
+        return 0;
+    }
     return ascend_label(s, labels, blend->label, square, 3, blend->weight, 1.0, blend->weight, blend->g, sums, &blend->moves);
 }
 
-/* plan(instance, label, weight, (gaps, loss), drift, sums, words, size) -> (mistake, the five after it, the features then), or None. */
+/* Y of a truth: a label's or a grade's number, or a mask of the labels. -1 with an exception. */
+static int blend_target(Blend *blend, PyObject *truth) {
+    Py_ssize_t labels = blend->labels;
+    Py_buffer mask;
+    if (blend->mode == SET || blend->mode == WHOLE_SET) {
+        if (numbers_of(truth, &mask, '?', labels, 0)) return -1;
+        for (Py_ssize_t k = 0; k < labels; k++) blend->Y[k] = ((const char *)mask.buf)[k] ? 1.0 : 0.0;
+        PyBuffer_Release(&mask);
+        return 0;
+    }
+    blend->label = PyLong_AsSsize_t(truth);
+    if (PyErr_Occurred()) return -1;
+    if (blend->label < 0 || blend->label >= blend->names) return PyErr_SetString(PyExc_IndexError, "no such label"), -1;
+    for (Py_ssize_t k = 0; k < labels; k++)
+        blend->Y[k] = (blend->mode == GRADE ? k < blend->label : k == blend->label) ? 1.0 : 0.0;
+    return 0;
+}
+
+/* plan(instance, truth, weight, (gaps, loss), drift, sums, words, size) -> (loss, the five after it, the features then), or None. */
 static PyObject *blend_plan(PyObject *self, PyObject *arguments) {
     Blend *blend = (Blend *)self;
-    PyObject *instance;
-    double gaps, loss, more, words, events, size;
+    PyObject *instance, *truth;
+    double gaps, loss, more, own;
     long long curved;
     Alarm alarm;
     Sums sums;
-    if (!PyArg_ParseTuple(arguments, "Ond(dd)(Ldddd)(Ldddp)(dd)(dL)", &instance, &blend->label, &blend->weight, &gaps, &loss,
+    if (!PyArg_ParseTuple(arguments, "OOd(dd)(Ldddd)(Ldddp)(dd)(dL)", &instance, &truth, &blend->weight, &gaps, &loss,
                           &alarm.count, &alarm.sum, &alarm.evidence[0], &alarm.evidence[1], &alarm.evidence[2], &sums.mistakes,
-                          &sums.total, &sums.conjugate, &sums.promised, &sums.held, &words, &events, &size, &curved))
+                          &sums.total, &sums.conjugate, &sums.promised, &sums.held, &blend->all_words, &blend->all_events,
+                          &blend->size, &curved))
         return NULL;
-    int state = blend_look(blend, instance, size);
+    int state = blend_look(blend, instance);
     if (state < 0) return NULL;
     if (!state) Py_RETURN_NONE;
     const Vector *x = blend->asked.x;
-    Py_ssize_t labels = blend->labels, y = blend->label, count = (Py_ssize_t)blend->table->names.count;
-    if (y < 0 || y >= labels) return PyErr_SetString(PyExc_IndexError, "no such label"), NULL;
-    int mistake = highest(blend->t, labels, -1) != y;
-    if (alarm_after(&alarm, (double)mistake) || blend->rows < count + x->unknown) Py_RETURN_NONE;
+    Py_ssize_t count = (Py_ssize_t)blend->table->names.count;
+    if (blend_target(blend, truth)) return NULL;
+    own = loss_of(blend, blend->t);
+    double most = blend->mode == SET || blend->mode == GRADE ? (double)blend->labels : 1.0, share = own / most;
+    if (alarm_after(&alarm, share < 1.0 ? share : 1.0) || blend->rows < count + x->unknown) Py_RETURN_NONE;
     for (int i = 0; i < blend->members; i++)
         if (!member_has_room(&blend->member[i], count, x->unknown)) Py_RETURN_NONE;
     if (x->unknown && (names_reserve(&blend->table->names, (size_t)x->unknown, x->ends[x->unknown - 1]) ||
                        counts_reserve(blend->table, (size_t)(count + x->unknown))))
         return NULL;
-    for (Py_ssize_t k = 0; k < labels; k++) blend->Y[k] = k == y ? 1.0 : 0.0;
-    blend->teaches = blend->seen[y] > 0.0;
+    blend->teaches = blend->mode != ONE || blend->seen[blend->label] > 0.0;
     if (blend_pool(blend, &gaps, &more) || blend_ascend(blend, &sums) < 0) return NULL;
-    double z = 0.0, pace = 1.0 / ((double)curved + 2.0);
+    double z = 0.0, size = blend->size, pace = 1.0 / ((double)curved + 2.0);
     for (Py_ssize_t i = 0; i < x->known + x->unknown; i++) z += blend->x.z[i] * blend->x.z[i];
     size += (z - size) * (pace > 0.01 ? pace : 0.01);
     double counted = blend->weight * (double)blend->words.all;
     PyObject *result = Py_BuildValue(
-        "O(dd)(Ldddd)(LdddO)(dd)(dL)n", mistake ? Py_True : Py_False, gaps, loss + more, alarm.count, alarm.sum, alarm.evidence[0],
+        "d(dd)(Ldddd)(LdddO)(dd)(dL)n", own, gaps, loss + more, alarm.count, alarm.sum, alarm.evidence[0],
         alarm.evidence[1], alarm.evidence[2], sums.mistakes, sums.total, sums.conjugate, sums.promised,
-        sums.held ? Py_True : Py_False, words + counted, events + blend->weight, size, curved + 1, count + x->unknown);
+        sums.held ? Py_True : Py_False, blend->all_words + counted, blend->all_events + blend->weight, size, curved + 1, count + x->unknown);
     blend->planned = result != NULL;
     return result;
+}
+
+/* L <- log(exp(L) + more) for the words' rows, `width` apart. */
+static void raise_counts(double *L, Py_ssize_t width, const Words *words, double more) {
+    for (Py_ssize_t i = 0; i < words->all; i++) {
+        double *cell = L + words->rows[i] * width;
+        *cell = log_of(exp_of(*cell) + more);
+    }
 }
 
 /* One expert's step. */
@@ -160,19 +243,22 @@ static void member_learn(Blend *blend, Member *own, const double *z) {
         if (blend->moves) step_along(own->weights, count, x->rows, blend->x.values, blend->g, 1.0);
     } else if (own->kind == NAIVE_BAYES) {
         const Words *words = &blend->words;
-        double *cells = (double *)own->weights->block->data + blend->label;
-        for (Py_ssize_t i = 0; i < words->all; i++) {
-            double *cell = cells + words->rows[i] * own->weights->width;
-            *cell = log_of(exp_of(*cell) + blend->weight / own->setting);
-        }
-        own->words[blend->label] += blend->weight * (double)words->all;
-        own->events[blend->label] += blend->weight;
+        double more = blend->weight / own->setting, seen = blend->weight * (double)words->all;
+        for (Py_ssize_t k = 0; k < labels; k++)
+            if (blend->Y[k] > 0.5) {
+                raise_counts((double *)own->weights->block->data + k, own->weights->width, words, more);
+                own->words[k] += seen;
+                own->events[k] += blend->weight;
+            }
+        if (blend->mode != ONE) raise_counts(own->background, 1, words, more);
     } else if (own->kind == RECENT_ERRORS) {
         double step = blend->weight / (blend->weight + own->setting);
-        for (Py_ssize_t k = 0; k < labels; k++) own->words[k] += step * ((blend->Y[k] - blend->p[k]) - own->words[k]);
+        for (Py_ssize_t k = 0; k < labels; k++) own->words[k] += step * ((blend->Y[k] - blend->linked[k]) - own->words[k]);
     } else if (own->kind == ADAGRAD) {
         for (Py_ssize_t k = 0; k < labels; k++) miss[k] = z[k] / own->scale;
-        softmax_of(miss, blend->shown, labels);
+        if (blend->mode == ONE) softmax_of(miss, blend->shown, labels);
+        else
+            for (Py_ssize_t k = 0; k < labels; k++) blend->shown[k] = sigmoid_of(miss[k]);
         for (Py_ssize_t k = 0; k < labels; k++) miss[k] = (blend->shown[k] - blend->Y[k]) * blend->weight;
         for (Py_ssize_t i = 0; i < count; i++) {
             Py_ssize_t row = x->rows[i] * own->weights->width;
@@ -192,23 +278,24 @@ static PyObject *blend_commit(PyObject *self, PyObject *none) {
     Blend *blend = (Blend *)self;
     if (!blend->planned) return PyErr_SetString(PyExc_RuntimeError, "no round was planned on this state"), NULL;
     const Vector *x = blend->asked.x;
-    Py_ssize_t labels = blend->labels, y = blend->label, m = blend->members;
+    Py_ssize_t labels = blend->labels, m = blend->members;
     asked_join(&blend->asked, blend->table);
     for (Py_ssize_t i = x->known, k = blend->words.known; i < x->known + x->unknown; i++)
         if (blend->x.values[i] > 0.0) blend->words.rows[k++] = x->rows[i];
     blend->table->events++;
     tally_values(blend->counted, x->rows + blend->bias, x->values + blend->bias, x->known + x->unknown - blend->bias);
     for (int i = 0; i < m; i++)
-        if (blend->pool.present[i]) blend->losses[i] += highest(blend->Z + i * labels, labels, -1) != y ? 1.0 : 0.0;
-    Py_ssize_t first = highest(blend->p, labels, -1);
-    count_calibration(blend->p[first], blend->teaches && first == y, blend->sums);
+        if (blend->pool.present[i]) blend->losses[i] += loss_of(blend, blend->Z + i * labels);
+    Py_ssize_t first = highest(blend->p, blend->names, -1);
+    if (blend->mode == ONE || blend->mode == GRADE)
+        count_calibration(blend->p[first], blend->teaches && first == blend->label, blend->sums);
     for (int i = 0; i < m; i++) member_learn(blend, &blend->member[i], blend->Z + i * labels);
     memcpy(blend->pool.a, blend->a, (size_t)m * sizeof(double));
     memcpy(blend->pool.A, blend->A, (size_t)(m * m) * sizeof(double));
     memcpy(blend->pool.losses, blend->pool_losses, (size_t)(1 + m) * sizeof(double));
     memcpy(blend->pool.w, blend->w, (size_t)(1 + m) * sizeof(double));
     memcpy(blend->pool.weights, blend->weights, (size_t)m * sizeof(double));
-    blend->seen[y] += 1.0;
+    for (Py_ssize_t k = 0; k < labels; k++) blend->seen[k] += blend->Y[k];
     blend_drop(blend);
     Py_RETURN_NONE;
 }

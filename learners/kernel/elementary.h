@@ -65,6 +65,8 @@ static inline double exp_of(double x) {
     return (1.0 + 2.0 * r / (even - r)) * of_bits((bits_of(shifted) + 1023) << 52);
 }
 
+static double sigmoid_of(double x) { return 1.0 / (1.0 + exp_of(-x)); }
+
 /* ln x of an x of at least 2^-1022. */
 static inline double log_normal(double x) {
     uint64_t bits = bits_of(x);

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..growth import columns_for
 from .elementary import Floats, row_total
-from .reference import Vector
+from .reference import Ints, Vector
 
 HIGHEST = float(np.finfo(np.float32).max)  # where weights of float32 stop
 
@@ -56,18 +56,22 @@ class Weights:
 
     def step(self, x: Vector, g: Floats, eta: float) -> None:
         """W <- W - eta x g', in the rows of x and the columns in which g is not 0."""
-        columns = g.nonzero()[0]
-        flat = self._theta.reshape(-1)
-        places = (x.rows * self._theta.shape[1])[:, None] + columns
-        moved = flat[places] - np.multiply.outer(x.values, eta * g[columns])
+        flat, places, columns = self._places(x, g)
+        moved = flat.take(places) - np.multiply.outer(x.values, eta * g[columns]).ravel()
         flat[places] = np.minimum(np.maximum(moved, -HIGHEST), HIGHEST) if self.single else moved
+
+    def _places(self, x: Vector, g: Floats) -> tuple[npt.NDArray[Any], Ints, Ints]:
+        """All weights in one row, and where those are that a step along g touches, in these columns."""
+        columns = g.nonzero()[0]
+        places = (x.rows * self._theta.shape[1])[:, None] + columns
+        return self._theta.reshape(-1), places.ravel(), columns
 
     def cells(self, x: Vector, g: Floats, cells: Floats | None = None) -> Floats | None:
         """The cells that a step along g touches; `cells` puts them back. Of float64 only."""
-        place = (x.rows[:, None], g.nonzero()[0])
+        flat, places, _ = self._places(x, g)
         if cells is None:
-            return np.asarray(self.theta[place]).ravel()
-        self.theta[place] = cells.reshape(len(x.rows), -1)
+            return np.asarray(flat.take(places))
+        flat[places] = cells
         return None
 
     def nbytes(self) -> int:

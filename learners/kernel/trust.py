@@ -1,6 +1,8 @@
 """One round of the automatic learner's pool, in place: the specification. The formulas are in algorithms/auto/pool.py."""
 
 import math
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,18 +108,25 @@ def _newton(
     present: NDArray[np.bool_],
 ) -> None:
     count = len(Z)
-    rows, columns = np.tril_indices(count)
+    rows, columns, pairs = _lower(count)
     curve = p * (1.0 - p) if bits else p
-    every = np.concatenate((Z[rows] * Z[columns] * curve, Z * (p - Y), Z * p))
+    every = np.concatenate((Z.take(rows, axis=0) * Z.take(columns, axis=0) * curve, Z * (p - Y), Z * p))
     sums = (weight * _sums(every)).tolist()
     g, means = sums[len(rows) : len(rows) + count], sums[len(rows) + count :]
     curvature = A.tolist()
-    for at, (i, j) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+    for at, (i, j) in enumerate(pairs):
         h = sums[at] if bits else sums[at] - means[i] * means[j] / weight
         grown = FORGET * curvature[i][j] + h + ((1.0 - FORGET) * DAMPING if i == j else 0.0)
         curvature[i][j] = curvature[j][i] = grown
     A[:] = curvature
     a[:] = np.where(present, np.maximum(a - solve(curvature, g), 0.0), 0.0)
+
+
+@cache
+def _lower(count: int) -> tuple[Any, Any, list[tuple[int, int]]]:
+    """The entries of a matrix on and below its diagonal: their rows, their columns, and both in pairs."""
+    rows, columns = np.tril_indices(count)
+    return rows, columns, list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 def solve(matrix: list[list[float]], right: list[float]) -> list[float]:

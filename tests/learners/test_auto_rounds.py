@@ -19,7 +19,16 @@ SPECS = [
     {"task": "multiclass", "algorithm": "least-squares"},
     {"task": "multiclass", "algorithm": "adagrad"},
     {"task": "binary", "labels": ["a", "b"]},
+    {"task": "multilabel"},
+    {"task": "multilabel", "loss": "subset-zero-one", "experts": ["naive-bayes", "adagrad"]},
+    {"task": "multilabel", "algorithm": "least-squares", "bias": False},
+    {"task": "ordinal", "labels": ["a", "b", "c", "d"]},
 ]
+# As many labels as a truth may name.
+TRUTHS = {
+    "binary": lambda drawn: {"label": "ab"[drawn > "b"]},
+    "multilabel": lambda drawn: {"labels": list("abcd"[: "abcd".index(drawn)])},
+}
 EVENTS = st.lists(
     st.tuples(FEATURES, st.sampled_from("abcd"), st.sampled_from([1.0, 1.0, 2.5]), st.booleans()), max_size=25
 )
@@ -32,8 +41,7 @@ def pair(spec):
     return whole, pieces
 
 
-def both_learn(whole, pieces, instance, label, weight=1.0):
-    truth = {"label": label}
+def both_learn(whole, pieces, instance, truth, weight=1.0):
     one, other = (learner.learn(instance, truth, weight=weight) for learner in (whole, pieces))
     assert one == other
 
@@ -43,11 +51,14 @@ def both_learn(whole, pieces, instance, label, weight=1.0):
 def test_a_whole_round_has_the_bits_of_its_pieces(spec, events):
     whole, pieces = pair(spec)
     for features, drawn, weight, ask in events:
-        instance, label = {"features": features}, drawn if spec["task"] == "multiclass" else "ab"[drawn > "b"]
+        instance, truth = (
+            {"features": features},
+            TRUTHS.get(spec["task"], lambda label: {"label": label})(drawn),
+        )
         if ask:
             for options in ({"top": 3}, {"min_margin": 0.5}, {}):
                 assert whole.predict(instance, **options) == pieces.predict(instance, **options)
-        both_learn(whole, pieces, instance, label, weight)
+        both_learn(whole, pieces, instance, truth, weight)
         assert whole.describe() == pieces.describe()
     assert dump(whole) == dump(pieces)
 
@@ -68,13 +79,17 @@ def streams():
 
 
 @pytest.mark.parametrize("kind", ["words", "numbers"])
-def test_a_long_stream_goes_through_the_kernel_and_leaves_the_bits_of_the_pieces(kind):
-    whole, pieces = pair({"task": "multiclass"})
+@pytest.mark.parametrize("task", ["multiclass", "multilabel", "ordinal"])
+def test_a_long_stream_goes_through_the_kernel_and_leaves_the_bits_of_the_pieces(task, kind):
+    grades = {"labels": [str(i) for i in range(40)]} if task == "ordinal" else {}
+    whole, pieces = pair({"task": task, **grades})
     commits = 0
     for at, (features, label) in enumerate(streams()[kind]):
-        instance = {"features": features}
+        instance, truth = {"features": features}, {"label": label}
+        if task == "multilabel":
+            truth = {"labels": [label, "even"][: 1 + (at % 2)]}
         assert whole.predict(instance, top=5) == pieces.predict(instance, top=5)
-        both_learn(whole, pieces, instance, label)
+        both_learn(whole, pieces, instance, truth)
         commits += whole._fused._bound  # a piece would have cleared it
         if at == 130:
             whole = load(dump(whole))
@@ -87,7 +102,8 @@ def test_an_alarm_of_drift_is_left_to_the_pieces():
     whole, pieces = pair({"task": "multiclass", "labels": ["a", "b"]})
     noise = np.random.default_rng(0).integers(2, size=400).tolist()
     for i in range(400):
-        both_learn(whole, pieces, {"features": ["uv"[i % 2]]}, "ab"[i % 2 if i < 200 else noise[i]])
+        label = "ab"[i % 2 if i < 200 else noise[i]]
+        both_learn(whole, pieces, {"features": ["uv"[i % 2]]}, {"label": label})
     assert whole.describe()["drift"]["alarms"] > 0
     assert dump(whole) == dump(pieces)
 
@@ -124,9 +140,11 @@ def test_the_kernel_refuses_arrays_that_do_not_fit():
 def test_a_lack_of_memory_inside_a_round_leaves_no_trace(spec):
     lacking = pytest.importorskip("_testcapi", reason="this Python cannot be made to run out of memory")
     learner = build({"labels": ["a", "b"], **spec})
+    several = spec["task"] == "multilabel"
     for i in range(40):
-        learner.learn({"features": [f"w{i % 7}", f"v{i % 5}"]}, {"label": "ab"[i % 2]})
-    instance, truth = {"features": ["w1", "v2", "v3"]}, {"label": "a"}
+        truth = {"labels": ["a", "b"][i % 2 :]} if several else {"label": "ab"[i % 2]}
+        learner.learn({"features": [f"w{i % 7}", f"v{i % 5}"]}, truth)
+    instance = {"features": ["w1", "v2", "v3"]}
     before, failed = dump(learner), 0
     tracer = sys.gettrace()
     for at in range(300):

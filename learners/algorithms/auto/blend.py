@@ -25,10 +25,10 @@ from ...scaling import ScaledVector, Scaling
 from ...tasks.task import Sigma, Y
 from ...weights.base import Arrays, Counters, X
 from .calibration import Calibration
-from .decisions import ByGrade, ByScores, Decider
+from .decisions import ByGrade, Decider
 from .drift import Drift
 from .experts import Expert, Inputs, Target
-from .fused import FusedBlend
+from .fused import FusedBlend, mode_of
 from .lead import Lead
 from .pool import Pool
 
@@ -111,11 +111,11 @@ class Blend(Model):
         self.decider.group(blocks)
 
     def fused(self, features: Table, scaling: Scaling | None) -> FusedBlend | None:
-        plain = isinstance(self.decider, ByScores) and self.decider.task.argmax
+        mode = mode_of(self.decider)
         known = all(expert.fused() is not None for expert in self.experts)
-        if kernel.Blend is None or scaling is None or self.kind != "class" or not plain or not known:
+        if kernel.Blend is None or scaling is None or mode is None or self.lead is not None or not known:
             return None
-        return FusedBlend(self, features, scaling)
+        return FusedBlend(self, mode, features, scaling)
 
     # ---- deciding
 

@@ -86,7 +86,7 @@ class Expert(ABC):
         """All as it was at the mark."""
 
     def fused(self) -> tuple[Any, ...] | None:
-        """What the kernel's round needs of it where one label is right: kind, present, scale, a setting, and its parts."""
+        """What the kernel's round needs of it: kind, present, scale, a setting, and its parts."""
         return None
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""The automatic learner's whole round in the kernel, where one label is right and the decision is an argmax.
+"""The automatic learner's whole round in the kernel, where the scores by themselves say what is decided.
 
 The kernel works on the arrays of the pieces, which stay theirs: it is shown them again after every change by a piece. The
 numbers that are no arrays go with a plan, come back changed, and are kept when it is committed.
@@ -9,7 +9,10 @@ from typing import Any
 from ... import kernel
 from ...kernel import Table
 from ...scaling import Scaling
+from ...tasks.multilabel import Hamming, SubsetZeroOne
+from ...tasks.one_class import Multiclass
 from .adagrad import AdaGrad
+from .decisions import ByGrade, ByScores, Decider
 from .experts import BIAS_SIZE, DualAscentExpert, Expert
 from .least_squares import LeastSquares
 from .naive_bayes import NaiveBayes
@@ -18,10 +21,10 @@ NO_SUMS, NO_WORDS, NO_CURVES = (0, 0.0, 0.0, 0.0, True), (0.0, 0.0), (1.0, 0)
 
 
 class FusedBlend:
-    """See above; `blend` is the model."""
+    """See above; `blend` is the model, `mode` what is right: see `mode_of`."""
 
-    def __init__(self, blend: Any, table: Table, scaling: Scaling) -> None:
-        self.blend, self.scaling = blend, scaling
+    def __init__(self, blend: Any, mode: int, table: Table, scaling: Scaling) -> None:
+        self.blend, self.mode, self.scaling = blend, mode, scaling
         self.rounds = kernel.Blend(table)
         self._bound = False
         self._dual = _of(blend.experts, DualAscentExpert)
@@ -41,18 +44,20 @@ class FusedBlend:
         experts = [expert.fused() for expert in blend.experts]
         own = blend.calibration.sums, blend.losses, blend.seen, blend.view
         scaling = self.scaling
-        self.rounds.bind((scaling.statistics, scaling.bias, BIAS_SIZE, scaling.idf, trust, *own, experts))
+        rows = self.mode, scaling.statistics, scaling.bias, BIAS_SIZE, scaling.idf
+        self.rounds.bind((*rows, trust, *own, experts))
         self._bound = True
 
     def predict(self, instance: Any, top: int, names: list[str]) -> tuple[Any, ...] | None:
-        """(ranking, margin, label, probabilities), or None."""
+        """(ranking, margin, decision, probabilities), or None."""
         if not self._bound:
             self._bind()
+        words = NO_WORDS if self._words is None else (self._words.all_words, self._words.all_events)
         size = 1.0 if self._curves is None else self._curves.size
-        reply: tuple[Any, ...] | None = self.rounds.predict(instance, top, names, size)
+        reply: tuple[Any, ...] | None = self.rounds.predict(instance, top, names, words, size)
         return reply
 
-    def plan(self, instance: Any, y: int, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
+    def plan(self, instance: Any, y: Any, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
         """(loss, updated, what `commit` needs), or None."""
         if not self._bound:
             self._bind()
@@ -70,9 +75,9 @@ class FusedBlend:
         )
         if planned is None:
             return None
-        mistake, trust, (count, total, *evidence), *rest = planned
+        loss, trust, (count, total, *evidence), *rest = planned
         after = (blend.rounds + 1, trust, (drift.rounds + 1, count, total, tuple(evidence)), *rest)
-        return float(mistake), True, after
+        return loss, True, after
 
     def commit(self, after: tuple[Any, ...]) -> None:
         """What was planned; behind the kernel's step nothing is called or made any more."""
@@ -93,6 +98,14 @@ class FusedBlend:
             rare.features = features
         if curves is not None and curves.present:
             curves.size, curves.events = curved
+
+
+def mode_of(decider: Decider) -> int | None:
+    """0: one label; 1, 2: a set, judged by its labels or as a whole; 3: a grade. None: the kernel has no such decision."""
+    if isinstance(decider, ByGrade):
+        return 3
+    modes = {Multiclass: 0, Hamming: 1, SubsetZeroOne: 2}
+    return modes.get(type(decider.task)) if isinstance(decider, ByScores) else None
 
 
 def _of(experts: list[Expert], kind: type[Any]) -> Any:

@@ -88,7 +88,7 @@ class NaiveBayes(Expert):
         return np.asarray(s + self._constant(size))
 
     def fused(self) -> tuple[Any, ...]:
-        return 1, True, self.scale, SMOOTHING, self._kept, self.words, self.events
+        return 1, True, self.scale, SMOOTHING, self._kept, self.words, self.events, self.background
 
     def _constant(self, size: float) -> Floats:
         """What does not depend on the words: log P(k), and the size of the vocabulary times the length."""
