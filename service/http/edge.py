@@ -266,7 +266,7 @@ class Door:
         for name, value in headers:
             if name in NAMES:
                 if name == b"host":
-                    host = value
+                    host = value if not host else b"two hosts"  # which one others go by is not certain
                 elif name == b"origin":
                     origin = value
                 else:

@@ -1,8 +1,9 @@
-"""uvicorn's HTTP with three habits of our own.
+"""uvicorn's HTTP with some habits of our own.
 
 Head and body of a reply leave in one system call: on a socket, a second one costs about as much as a prediction.
 
 Who sends slowly is not waited for: a request's head must be whole within `head_timeout`, and its body must go on coming.
+Nor is a head taken in that has no end: the parser would keep all of it.
 
 Connections are bounded, and there is always room for a health check: when all are taken, the one that has been silent for
 longest makes room; what comes while every other is at work is answered 503, but for /livez and /readyz.
@@ -11,6 +12,7 @@ longest makes room; what comes while every other is at work is answered 503, but
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Any, cast
 
 from starlette.types import Receive, Scope, Send
@@ -22,12 +24,21 @@ from feedrank.service.contract.settings import Settings
 from .problems import MEDIA_TYPE, respond
 
 HEALTH = ("/livez", "/readyz")
+LONGEST = 2**16  # bytes of a head
 # A stream is silent for as long as its client likes.
 PATIENT = "/stream"
 
 
 class SlowRequest(ServiceError):  # noqa: N818  (as in faults.py: a name says what happened)
     status, type, title = 408, "request-timeout", "The request did not arrive in time"
+
+
+class LargeHead(ServiceError):  # noqa: N818
+    status, type, title = 431, "head-too-large", "The head of the request is too large"
+
+
+class MalformedRequest(ServiceError):  # noqa: N818
+    status, type, title = 400, "malformed-request", "This is not HTTP"
 
 
 class JoinedWrites:
@@ -109,6 +120,8 @@ class Protocol(HttpToolsProtocol):
 
     patrol: Patrol
     crowded = False
+    in_head = True
+    length = 0  # of the head so far, with all that came in the same piece
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
@@ -120,11 +133,23 @@ class Protocol(HttpToolsProtocol):
         self.patrol.forget(self)
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        if self.in_head:
+            self.length += len(data)
+        super().data_received(data)
+        if self.in_head and self.length > LONGEST:
+            self._refuse(LargeHead(f"the server takes at most {LONGEST} bytes of it"))
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(MalformedRequest(msg))
+
     def on_message_begin(self) -> None:
+        self.in_head = True
         super().on_message_begin()
         self.patrol.wait("head", self)
 
     def on_headers_complete(self) -> None:
+        self.in_head, self.length = False, 0
         path = self.url.partition(b"?")[0].decode("latin-1")
         if path.endswith(PATIENT):
             self.patrol.forget(self)
@@ -155,7 +180,12 @@ class Protocol(HttpToolsProtocol):
         begun = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
         asked = bool(self.scope) and self.cycle is not None and not self.cycle.response_complete
         if not begun and (asked or self.headers):
-            self.transport.write(_reply(SlowRequest("send the whole request without a pause")))
+            self._refuse(SlowRequest("send the whole request without a pause"))
+        self.transport.close()
+
+    def _refuse(self, error: ServiceError) -> None:
+        self.patrol.forget(self)
+        self.transport.write(_reply(error))
         self.transport.close()
 
 
@@ -171,5 +201,5 @@ async def unavailable(scope: Scope, receive: Receive, send: Send) -> None:
 
 def _reply(error: ServiceError) -> bytes:
     body = respond(error).body
-    head = f"HTTP/1.1 {error.status} Request Timeout\r\ncontent-type: {MEDIA_TYPE}\r\n"
+    head = f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"
     return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + bytes(body)

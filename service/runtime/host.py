@@ -23,7 +23,7 @@ from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import ErrorScope, Event
 from feedrank.service.contract.naming import check_limit, every_name
 from feedrank.service.contract.settings import Settings
-from feedrank.service.store import Entry, Snapshot, Store, Trimmed, open_store
+from feedrank.service.store import Closed, Entry, Snapshot, Store, Trimmed, open_store
 from feedrank.service.store.shared import spool
 
 from .catalogue import Catalogue
@@ -247,7 +247,10 @@ class Host:
             with no_room(), spool() as image:
                 digest = await asyncio.to_thread(state.dump, image)
                 snapshot = Snapshot(learner.version, digest, image)
-                await self.store.save(entry.log, snapshot, {}, keep=1, floor=1)
+                try:
+                    await self.store.save(entry.log, snapshot, {}, keep=1, floor=1)
+                except Closed:  # whoever took the name has cleared what was there
+                    raise Conflict(f"the name {name!r} was taken meanwhile") from None
         await self._catalogue.activate(entry)
         description = await asyncio.to_thread(
             learner.describe

@@ -395,6 +395,27 @@ def test_the_windows_of_a_curve_add_up_to_its_loss():
 # Carrying
 
 
+def test_a_name_that_is_taken_while_a_snapshot_is_restored_is_a_conflict(with_host, monkeypatch):
+    async def body(host):
+        await host.create("a", SPEC)
+        await host.feedback("a", event(0))
+        data = await host.export("a")
+        own = host.store.save
+
+        async def save(*arguments, **options):
+            await host.create("b", SPEC)  # whoever comes first clears what a crash may have left of the name
+            return await own(*arguments, **options)
+
+        monkeypatch.setattr(host.store, "save", save)
+        with pytest.raises(errors.Conflict, match="meanwhile"):
+            await host.restore("b", data)
+        monkeypatch.setattr(host.store, "save", own)
+        assert (await host.info("b"))["version"] == 0
+        await host.feedback("b", event(1))
+
+    with_host(body)
+
+
 def test_a_learner_travels_as_one_file(with_host):
     async def body(host):
         await host.create("a", SPEC)

@@ -1,6 +1,8 @@
 """Who gets in: loopback names only without keys, no page of another origin, nobody who sends slowly; health always."""
 
+import contextlib
 import http.server
+import json
 import socket
 import threading
 
@@ -110,6 +112,42 @@ def test_a_request_that_stays_half_sent_is_hung_up_on(start, part):
         assert read_all(silent) == b""
     with process.client() as client:
         assert client.get("/livez").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Endless: " + b"x" * 2**20, 431),
+        (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 2**18, 431),
+        (b"not HTTP at all\r\n\r\n", 400),
+        (b"GET /livez HTTP/1.1\r\nHost: evil.example\r\nHost: localhost\r\n\r\n", 403),
+    ],
+)
+def test_a_head_without_an_end_or_sense_is_refused_and_not_kept(start, sent, status):
+    process = start()
+    with connect(process) as connection:
+        threading.Thread(target=lambda: pour(connection, sent), daemon=True).start()
+        head, _, body = read_reply(connection).partition(b"\r\n\r\n")
+    assert int(head.split()[1]) == status
+    assert json.loads(body)["status"] == status
+    with process.client() as client:
+        assert client.get("/livez").status_code == 200
+
+
+def pour(connection, data):
+    with contextlib.suppress(OSError):  # it is hung up on in the middle
+        connection.sendall(data)
+
+
+def read_reply(connection):
+    """What comes until the end, or until the connection is reset: unread bytes are still on it."""
+    data = b""
+    with contextlib.suppress(ConnectionError):
+        while chunk := connection.recv(65536):
+            data += chunk
+            if data.endswith(b"}"):
+                break
+    return data
 
 
 def test_half_sent_requests_that_take_every_place_make_room_for_others(start):
