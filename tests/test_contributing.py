@@ -1,0 +1,65 @@
+"""The three files of CONTRIBUTING.md, added to a copy of the tree as the page says, keep the laws."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import feedrank
+
+ROOT = Path(feedrank.__file__).resolve().parent.parent
+PAGE = (ROOT / "CONTRIBUTING.md").read_text()
+FILES = dict(re.findall(r"^```python\n# (\S+\.py)\n(.*?)^```", PAGE, flags=re.M | re.S))
+LINES = re.findall(r"^Its line: `(.*)`$", PAGE, flags=re.M)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tree")
+    shutil.copytree(
+        ROOT / "learners", folder / "feedrank/learners", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    shutil.copy(ROOT / "feedrank/__init__.py", folder / "feedrank")
+    for path, text in FILES.items():
+        assert not (ROOT / path).exists()
+        (folder / "feedrank" / path).write_text(text)
+    laws = (ROOT / "tests/learners/test_laws.py").read_text()
+    changed = laws.replace("SPECS = [\n", "SPECS = [\n" + "".join(f"    {line}\n" for line in LINES))
+    (folder / "test_laws.py").write_text(changed)
+    return folder
+
+
+def run(tree, *words):
+    environ = os.environ | {"PYTHONPATH": str(tree)}
+    command = [sys.executable, *words]
+    return subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True, check=False)
+
+
+def test_the_page_has_a_file_and_a_line_for_each():
+    assert len(FILES) == len(LINES) == 3
+
+
+def test_what_it_adds_keeps_the_laws(tree):
+    done = run(
+        tree,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "test_laws.py",
+        "-k",
+        "hinge or jaccard or top-label",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 3 * 10
+
+
+def test_what_it_adds_is_in_the_reference(tree):
+    page = run(tree, "-c", "from feedrank.learners import vocabulary; print(vocabulary.page())").stdout
+    for name in ("pair-hinge", "jaccard", "top-label"):
+        assert f"`{name}`" in page
