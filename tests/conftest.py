@@ -36,6 +36,7 @@ LONG = (
     "test_server_process.py",
     "test_faults_disk.py",
     "test_same_bits.py",
+    "test_contributing.py",
     "test_package.py",
     "test_laws.py",
     "test_spreading.py",
@@ -102,7 +103,7 @@ def browser(chromium):
         return chromium.find_elements(By.CSS_SELECTOR, css)
 
     def wait(condition, message=""):
-        return WebDriverWait(chromium, 300, 0.05, NOT_YET).until(lambda _: condition(), message)
+        return WebDriverWait(chromium, 600, 0.05, NOT_YET).until(lambda _: condition(), message)
 
     def text(css):
         return chromium.execute_script(

@@ -35,6 +35,7 @@ PUBLIC = {
         "dump",
         "fingerprint",
         "load",
+        "pieces",
         "reference",
     },
 }
