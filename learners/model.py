@@ -17,7 +17,7 @@ from .instances import Floats
 from .kernel import Rounds, Table
 from .scaling import Scaling
 from .tasks.task import Sigma, Task, Y
-from .weights.base import Arrays, Counters, Weights, X
+from .weights.base import Arrays, Counters, Savable, Weights, X
 from .weights.linear import Linear
 
 
@@ -89,7 +89,7 @@ class Surrogate(ABC):
             raise ValueError(f"{type(self).__name__} has no state to restore")
 
 
-class Model(ABC):
+class Model(Savable):
     """What a learner asks of its algorithm. Only `grow`, `price`, `group`, `learn` and `restore` change it."""
 
     # Whether an event teaches while no label is known.
@@ -181,18 +181,6 @@ class Model(ABC):
         """All as it was at the mark."""
         vars(self).clear()
         vars(self).update(mark)
-
-    @abstractmethod
-    def arrays(self) -> Arrays:
-        """The state, trimmed to what is used."""
-
-    def counters(self) -> Counters:
-        """The rest of the state: plain numbers."""
-        return {}
-
-    @abstractmethod
-    def restore(self, arrays: Arrays, counters: Counters) -> None:
-        """Take the state back, bit for bit."""
 
     @property
     def examples(self) -> int:

@@ -53,19 +53,13 @@ class Predtron(Surrogate):
         return task.rep(task.augmented(y, t), t.size) - task.rep(task.correct(y, t), t.size)
 
 
-class LossDriven(Surrogate):
+class LossDriven(Predtron):
     """g = L(t, y) (rep(sigma~) - rep(sigma_y)), sigma~ = argmax_{sigma not in Sigma_y} <rep(sigma), t>.
 
     None on a round without loss.
     """
 
     by_loss = True
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-
-    def fused(self) -> dict[str, Any]:
-        return {"update": 0}
 
     def direction(self, round: Round) -> Array | None:
         task, t, y = self.task, round.t, round.y
@@ -85,7 +79,7 @@ class Theory(Surrogate):
     and grades still to come: the round's own loss takes its place, under the same bound (see `rate_1`).
     """
 
-    def __init__(self, surrogate: Predtron | LossDriven, R: float) -> None:
+    def __init__(self, surrogate: Predtron, R: float) -> None:
         self.surrogate = surrogate
         self.R = R
 

@@ -12,7 +12,23 @@ Arrays = dict[str, npt.NDArray[Any]]
 Counters = dict[str, Any]
 
 
-class Weights(ABC):
+class Savable(ABC):
+    """What a snapshot holds of a part of a learner: arrays, and plain numbers."""
+
+    @abstractmethod
+    def arrays(self) -> Arrays:
+        """The arrays, trimmed to what is used."""
+
+    def counters(self) -> Counters:
+        """The rest: plain numbers."""
+        return {}
+
+    @abstractmethod
+    def restore(self, arrays: Arrays, counters: Counters) -> None:
+        """Take the state back, bit for bit."""
+
+
+class Weights(Savable):
     """theta and W = link(theta), rows for features, columns for labels (one column for lists)."""
 
     # How many vectors are stored, where scores are sums over stored vectors.
@@ -47,18 +63,6 @@ class Weights(ABC):
 
         None where a score is not a sum over features.
         """
-
-    @abstractmethod
-    def arrays(self) -> Arrays:
-        """The state, trimmed to what is used."""
-
-    def counters(self) -> Counters:
-        """The rest of the state: plain numbers."""
-        return {}
-
-    @abstractmethod
-    def restore(self, arrays: Arrays, counters: Counters) -> None:
-        """Take the state back, bit for bit."""
 
     @abstractmethod
     def nbytes(self) -> int:

@@ -3,7 +3,7 @@
 All experts see the same round: the inputs of one instance, made once, and the target bits Y, one column each.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from ...instances import EMPTY, Floats, Vector
 from ...kernel import LookedUp
 from ...model import Round
 from ...scaling import ScaledVector
-from ...weights.base import Arrays, Counters
+from ...weights.base import Arrays, Counters, Savable
 from ...weights.linear import Linear
 from ..dual_ascent.certified import DualAscent
 
@@ -53,7 +53,7 @@ class Target:
     errors: Floats = field(default_factory=lambda: EMPTY)
 
 
-class Expert(ABC):
+class Expert(Savable):
     """One learner of the pool. Its log-odds are `scale` times its scores."""
 
     name: str
@@ -92,18 +92,6 @@ class Expert(ABC):
     def reset(self) -> None:
         """Forget what was learned: the world has changed. An expert that follows by itself keeps its weights."""
         return
-
-    @abstractmethod
-    def arrays(self) -> Arrays:
-        """The state, trimmed."""
-
-    def counters(self) -> Counters:
-        """The rest of the state: plain numbers."""
-        return {}
-
-    @abstractmethod
-    def restore(self, arrays: Arrays, counters: Counters) -> None:
-        """All as it was."""
 
     @abstractmethod
     def nbytes_for(self, features: int, columns: int) -> int:
