@@ -13,6 +13,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import orjson
@@ -24,7 +25,6 @@ from feedrank.service.contract.messages import (
     CLICKS,
     FEEDBACK,
     INSTANCE,
-    RETRACT,
     ErrorScope,
     batch_of,
     encode,
@@ -35,7 +35,8 @@ from feedrank.service.contract.messages import (
     truth_digest,
 )
 from feedrank.service.runtime import Host
-from feedrank.service.store import Clash, Closed, Draft, Missing, Placement, Stale, Trimmed
+from feedrank.service.runtime.retractor import append_retraction, event_id
+from feedrank.service.store import Clash, Closed, Draft, Missing, Placement, Stale
 
 from . import records
 from .loaded import LoadedExperiment
@@ -274,11 +275,7 @@ class Crediting:
 
     async def retract(self, live: LoadedExperiment, request: Body) -> JSON:
         """`{"version", "retracted", "duplicate", "state"}`; the event leaves the arms and the figures."""
-        only(request, RETRACT)
-        ids = {field: value for field in sorted(RETRACT) if (value := id_of(request, field)) is not None}
-        if len(ids) != 1:
-            raise Unprocessable.at("", "one of `feedback_id` and `prediction_id` is required")
-        ((field, id),) = ids.items()
+        field, id = event_id(request)
         place = await self._store.find(live.log, f"{field[0]}:{id}")
         if place is None:
             raise NotFound(f"the {live.title} has no event with this {field}")
@@ -287,27 +284,13 @@ class Crediting:
     async def _retract(self, live: LoadedExperiment, version: int) -> JSON:
         # The arms first: one whose log no longer reaches back refuses, and nothing has changed.
         arms_pending = await self._teaching.untaught(live, version)
-        tried = -1
-        while True:
-            head = await self._store.head(live.log)
-            base = max((v for v in (0, *head.snapshots) if v < version and head.floor <= v + 1), default=0)
-            body = encode({"kind": "retract", "version": version})
-            draft = Draft(body, ids=(f"w:{version}",), retracts=version, base=base)
-            try:
-                (place,) = await self.append(live, [draft])
-            except Trimmed:
-                if base == tried:
-                    raise Conflict(
-                        "the log no longer reaches back to this event: it cannot be retracted"
-                    ) from None
-                tried = base
-                continue
-            await live.advance(place.version)
-            pending = arms_pending or place.version in live.unsettled
-            state = "pending" if pending else "done"
-            return {
-                "version": place.version,
-                "retracted": version,
-                "duplicate": not place.fresh,
-                "state": state,
-            }
+        body = encode({"kind": "retract", "version": version})
+        place = await append_retraction(self._store, live.log, version, body, partial(self.append, live))
+        await live.advance(place.version)
+        pending = arms_pending or place.version in live.unsettled
+        return {
+            "version": place.version,
+            "retracted": version,
+            "duplicate": not place.fresh,
+            "state": "pending" if pending else "done",
+        }

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import orjson
 
@@ -28,20 +31,13 @@ class Retractor:
 
         `state` is `done`, or `pending` while the learner is being folded again in the background.
         """
-        only(request, RETRACT)
-        ids = {field: value for field in sorted(RETRACT) if (value := id_of(request, field)) is not None}
-        if len(ids) != 1:
-            raise Unprocessable.at("", "give one id: feedback_id or prediction_id")
-        ((field, id),) = ids.items()
+        field, id = event_id(request)
         async with self._memory.use(name) as learner:
             entry = await self._store.find(learner.log, f"{field[0]}:{id}")
             if entry is None:
                 raise NotFound(f"{learner.title} has no event with this {field}")
-            event = Event(
-                retracts=entry[0],
-                feedback_id=ids.get("feedback_id"),
-                prediction_id=ids.get("prediction_id"),
-            )
+            ids: dict[str, Any] = {field: id}
+            event = Event(retracts=entry[0], **ids)
             return await asyncio.shield(asyncio.create_task(self._retract(learner, event)))
 
     async def _retract(self, learner: LoadedLearner, event: Event) -> JSON:
@@ -50,7 +46,13 @@ class Retractor:
         try:
             async with learner.order:
                 await self._keep_outcomes(learner, learner.newest)
-                place = await self._append(learner, event)
+                place = await append_retraction(
+                    self._store,
+                    learner.log,
+                    event.retracts,
+                    event.body(),
+                    partial(self._writer.append, learner),
+                )
                 if place.fresh:  # what came in between was applied with the event as well
                     await self._keep_outcomes(learner, place.version - 1)
                 await learner.forward(place.version)
@@ -73,21 +75,36 @@ class Retractor:
             with suppress(Closed):  # the append will say so
                 await self._store.keep_outcomes(learner.log, outcomes)
 
-    async def _append(self, learner: LoadedLearner, event: Event) -> Placement:
-        """Name the snapshot to fold from; one that was let go meanwhile is chosen anew."""
-        tried = -1
-        while True:
-            head = await self._store.head(learner.log)
-            bases = [v for v in (0, *head.snapshots) if v < event.retracts and head.floor <= v + 1]
-            base = max(bases, default=0)
-            draft = Draft(event.body(), ids=(f"w:{event.retracts}",), retracts=event.retracts, base=base)
-            try:
-                (place,) = await self._writer.append(learner, [draft])
-            except Trimmed:
-                if base == tried:
-                    raise Conflict(
-                        "the log no longer reaches back to this event: it cannot be retracted"
-                    ) from None
-                tried = base
-            else:
-                return place
+
+def event_id(request: Body) -> tuple[str, str]:
+    """(field, id) of the event that a request wants to be retracted."""
+    only(request, RETRACT)
+    ids = {field: value for field in sorted(RETRACT) if (value := id_of(request, field)) is not None}
+    if len(ids) != 1:
+        raise Unprocessable.at("", "one of `feedback_id` and `prediction_id` is required")
+    ((field, id),) = ids.items()
+    return field, id
+
+
+async def append_retraction(
+    store: Store,
+    log: str,
+    version: int,
+    body: bytes,
+    append: Callable[[list[Draft]], Awaitable[list[Placement]]],
+) -> Placement:
+    """Append the retraction of a version with the snapshot to fold from; one that was dropped meanwhile is chosen anew."""
+    tried = -1
+    while True:
+        head = await store.head(log)
+        base = max((v for v in (0, *head.snapshots) if v < version and head.floor <= v + 1), default=0)
+        try:
+            (place,) = await append([Draft(body, ids=(f"w:{version}",), retracts=version, base=base)])
+        except Trimmed:
+            if base == tried:
+                raise Conflict(
+                    "the log no longer reaches back to this event: it cannot be retracted"
+                ) from None
+            tried = base
+        else:
+            return place
