@@ -91,12 +91,12 @@ def start(code: Path, folder: Path, events: int, turns: int) -> list[float]:
     for _ in range(turns):
         begun = time.perf_counter()
         process, url, ready = serve(code, store)
-        told = httpx.get(f"{url}/v1/learners/mail", trust_env=False, timeout=600).json()["version"]
+        version = httpx.get(f"{url}/v1/learners/mail", trust_env=False, timeout=600).json()["version"]
         times.append((time.perf_counter() - begun, ready))
         process.send_signal(signal.SIGKILL)
         process.wait()
-        if told != events:
-            raise RuntimeError(f"{told} events of {events}")
+        if version != events:
+            raise RuntimeError(f"{version} events of {events}")
     return [min(ready for _, ready in times), min(whole for whole, _ in times)]
 
 
@@ -162,7 +162,7 @@ def lists(code: Path, folder: Path, size: int, turns: int) -> list[float]:
 
 PARTS = {
     "fold": (fold, 20_000, 3_000, ["events/s"]),
-    "start": (start, 100_000, 2_000, ["ready, s", "learner told, s"]),
+    "start": (start, 100_000, 2_000, ["ready, s", "learner replies, s"]),
     "large": (large, 1_000_000, 20_000, ["dump, s", "load, s", "MB with the learner", "MB at most"]),
     "lists": (lists, 0, 0, ["objects, us", "columns and rows, us", "ratio"]),
 }

@@ -52,8 +52,8 @@ def serving(store: str) -> contextlib.AbstractContextManager[Served]:
 def load(url: str, file: Path, seconds: float, connections: int) -> dict[str, float]:
     """One run of the generator, in a process of its own."""
     command = [sys.executable, HERE / "http_load.py", url, file, str(seconds), str(connections)]
-    told: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    return told
+    figures: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return figures
 
 
 def message(chance: random.Random) -> dict[str, float]:

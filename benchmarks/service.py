@@ -61,8 +61,8 @@ def predictions(
             each = []
             for place in places:
                 before = spent(place.pid)
-                told = load(f"{place.url}/v1/learners/mail/predict", file, seconds, CONNECTIONS)
-                each.append({**told, "cpu": 1e6 * (spent(place.pid) - before) / told["count"]})
+                figures = load(f"{place.url}/v1/learners/mail/predict", file, seconds, CONNECTIONS)
+                each.append({**figures, "cpu": 1e6 * (spent(place.pid) - before) / figures["count"]})
             measured.append(each)
         for name, scale, unit in (
             ("rate", 1.0, "requests/s"),

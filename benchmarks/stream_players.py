@@ -39,16 +39,16 @@ def ours(stream: Stream, settings: dict[str, Any]) -> tuple[Player, Learner]:
     sets = stream.task == "multilabel"
 
     def play(x: Features, y: Answer) -> Said:
-        told = learner.predict({"features": x})
+        prediction = learner.predict({"features": x})
         sure: list[tuple[float, bool]] = []
-        if told.probabilities:
-            pairs = zip((name for name, _ in told.ranking), told.probabilities, strict=True)
+        if prediction.probabilities:
+            pairs = zip((name for name, _ in prediction.ranking), prediction.probabilities, strict=True)
             if sets or stream.task == "ordinal":
                 sure = [(p, name in y if sets else name == y) for name, p in pairs]
             else:
-                sure = [(max(told.probabilities), told.ranking[0][0] == y)]
+                sure = [(max(prediction.probabilities), prediction.ranking[0][0] == y)]
         learner.learn({"features": x}, {"labels": y} if sets else {"label": y})
-        return (told.labels or []) if sets else told.label, sure
+        return (prediction.labels or []) if sets else prediction.label, sure
 
     return play, learner
 

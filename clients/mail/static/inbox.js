@@ -56,7 +56,7 @@ function fill(item, message, folders) {
   if (item.folders === key) return;
   item.folders = key;
   item.top = message.top;
-  const held = item.buttons.contains(document.activeElement);
+  const focused = item.buttons.contains(document.activeElement);
   const others = h("select", { "aria-label": "Another folder" }, h("option", { value: "" }, "another …"),
     ...folders.filter((name) => !message.top.includes(name)).map((name) => h("option", { value: name }, name)));
   // A choice by arrow keys must not file at once: only what is confirmed by Enter, or picked with the mouse, does.
@@ -70,7 +70,7 @@ function fill(item, message, folders) {
   item.buttons.replaceChildren(
     ...message.top.map((name, i) => h("button", { type: "button", onclick: () => file(item, name) }, h("kbd", { "aria-hidden": "true" }, String(i + 1)), name)),
     ...(folders.length > message.top.length ? [others] : []));
-  if (held) item.focus();
+  if (focused) item.focus();
 }
 
 function draw({ account: name, folders, rules: lines, messages }) {

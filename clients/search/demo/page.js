@@ -67,17 +67,17 @@ async function guarded(work) {
 async function search(event) {
   event.preventDefault();
   const query = at("query").value;
-  const found = await guarded(() => ask(`/search?q=${encodeURIComponent(query)}`));
-  if (!found) return;
-  page = found;
-  at("results").replaceChildren(...found.results.map(row));
+  const reply = await guarded(() => ask(`/search?q=${encodeURIComponent(query)}`));
+  if (!reply) return;
+  page = reply;
+  at("results").replaceChildren(...reply.results.map(row));
   const by = {
     fallback: "in the engine's order: the service did not answer in time",
     engine: "in the engine's order",
     mixed: "drafted from the engine's order and the learned one",
     learned: "in the learned order",
   };
-  say(`${found.results.length} results ${by[found.by]}`);
+  say(`${reply.results.length} results ${by[reply.by]}`);
 }
 
 function tell(lesson) {

@@ -49,9 +49,9 @@ async function send(method, path, body) {
   if (reply.status === 401 && !declined) {
     if (used !== key || (await ask())) return send(method, path, body);
   }
-  const told = await reply.json().catch(() => ({ detail: `the server replied ${reply.status}` }));
-  if (!reply.ok) throw new Problem(reply.status, told);
-  return told;
+  const payload = await reply.json().catch(() => ({ detail: `the server replied ${reply.status}` }));
+  if (!reply.ok) throw new Problem(reply.status, payload);
+  return payload;
 }
 
 const address = (kind, name, rest = "") => `v1/${kind}/${encodeURIComponent(name)}${rest}`;

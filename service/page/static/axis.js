@@ -11,9 +11,9 @@ export function ticks(low, high, most) {
   const raw = (high - low || 1) / most;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= raw);
-  const found = [];
-  for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-6; at += step) found.push(Math.abs(at) < step / 1e6 ? 0 : at);
-  return found;
+  const ticks = [];
+  for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-6; at += step) ticks.push(Math.abs(at) < step / 1e6 ? 0 : at);
+  return ticks;
 }
 
 const day = (at) => at.toLocaleDateString([], { day: "numeric", month: "short" });
@@ -25,12 +25,12 @@ function moments(low, high, most) {
   const midnight = new Date(1000 * low);
   midnight.setHours(0, 0, 0, 0);
   const start = midnight.getTime() / 1000;
-  const found = [];
+  const ticks = [];
   for (let at = start + Math.ceil((low - start) / step) * step; at <= high; at += step) {
     const when = new Date(1000 * at);
-    found.push([at, step >= DAY || (when.getHours() === 0 && when.getMinutes() === 0 && step >= HOUR) ? day(when) : clock(when, step < MINUTE)]);
+    ticks.push([at, step >= DAY || (when.getHours() === 0 && when.getMinutes() === 0 && step >= HOUR) ? day(when) : clock(when, step < MINUTE)]);
   }
-  return found;
+  return ticks;
 }
 
 export const ROUNDS = {

@@ -130,12 +130,12 @@ export function sparkline(points, describe) {
   const high = Math.max(...points.map(([, y]) => y), 1e-9);
   const from = points[0]?.[0] ?? 0;
   const span = (points[points.length - 1]?.[0] ?? 1) - from || 1;
-  const placed = points.map(([x, y]) => [2 + ((x - from) / span) * (width - 6), height - 3 - (y / high) * (height - 6)]);
-  const end = placed[placed.length - 1];
+  const pixels = points.map(([x, y]) => [2 + ((x - from) / span) * (width - 6), height - 3 - (y / high) * (height - 6)]);
+  const end = pixels[pixels.length - 1];
   return svg(
     "svg",
     { class: "spark", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": describe },
-    placed.length > 1 && svg("path", { class: "line mean", d: path(placed) }),
+    pixels.length > 1 && svg("path", { class: "line mean", d: path(pixels) }),
     end && svg("circle", { class: "dot", cx: end[0], cy: end[1], r: 2.5 }),
   );
 }

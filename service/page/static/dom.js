@@ -18,18 +18,18 @@ export const svg = (tag, attributes, ...children) => fill(document.createElement
 
 // Let the children of `parent` be those of `items`: each made once, updated when shown again, so that focus stays.
 export function keyed(parent, items, name, make, update) {
-  const held = (parent.held ??= new Map());
-  const wanted = new Set(items.map(name));
-  for (const [key, child] of held) {
-    if (!wanted.has(key)) {
+  const byKey = (parent.byKey ??= new Map());
+  const names = new Set(items.map(name));
+  for (const [key, child] of byKey) {
+    if (!names.has(key)) {
       child.remove();
-      held.delete(key);
+      byKey.delete(key);
     }
   }
   let before = parent.firstElementChild;
   for (const item of items) {
-    let child = held.get(name(item));
-    if (!child) held.set(name(item), (child = make(item)));
+    let child = byKey.get(name(item));
+    if (!child) byKey.set(name(item), (child = make(item)));
     update?.(child, item);
     if (child === before) before = before.nextElementSibling;
     else parent.insertBefore(child, before);

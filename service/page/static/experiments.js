@@ -44,7 +44,7 @@ export function experimentsPage() {
         if (error.status !== 404) throw error;
         return null; // deleted meanwhile
       });
-      if (report) list.held.get(name).state.replaceChildren(h("strong", null, sentence(report)), h("span", { class: "dim" }, `, ${report.status}, ${plural(report.version, "event")}`));
+      if (report) list.byKey.get(name).state.replaceChildren(h("strong", null, sentence(report)), h("span", { class: "dim" }, `, ${report.status}, ${plural(report.version, "event")}`));
     }
     turn += TOGETHER;
   }

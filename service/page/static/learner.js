@@ -128,8 +128,8 @@ export function learnerPage(name, { nudge }) {
   function showLabels() {
     const { labels: all, total } = counts;
     labelled.hidden = ["subset-ranking", "choice"].includes(info.spec.task);
-    const wanted = search.value.trim().toLowerCase();
-    const matching = all.filter((one) => one.label.toLowerCase().includes(wanted));
+    const query = search.value.trim().toLowerCase();
+    const matching = all.filter((one) => one.label.toLowerCase().includes(query));
     const pages = Math.max(1, Math.ceil(matching.length / SHOWN));
     page = Math.min(Math.max(page, 0), pages - 1);
     const shown = matching.slice(page * SHOWN, (page + 1) * SHOWN);
@@ -152,7 +152,7 @@ export function learnerPage(name, { nudge }) {
     forth.disabled = page === pages - 1;
     more.textContent = !all.length ? "No label yet: each joins with its first feedback."
       : !matching.length ? "No label with that in its name."
-        : pages > 1 || total > all.length ? `${count(page * SHOWN + 1)} to ${count(page * SHOWN + shown.length)} of ${count(wanted ? matching.length : total)}` : "";
+        : pages > 1 || total > all.length ? `${count(page * SHOWN + 1)} to ${count(page * SHOWN + shown.length)} of ${count(query ? matching.length : total)}` : "";
   }
 
   function mark() {
@@ -170,31 +170,31 @@ export function learnerPage(name, { nudge }) {
     featured.hidden = (!listed && label === null) || !linear(info.spec) || info.version === 0;
     if (featured.hidden) return;
     chosen.textContent = listed ? "any item" : label;
-    const asked = label;
-    const { features: found } = await api.weights(name, listed ? null : label, 16);
-    if (asked !== label) return;
-    const largest = Math.max(...found.map((one) => Math.abs(one.weight)), 1e-12);
-    features.replaceChildren(...found.map(({ feature, weight }) => {
+    const current = label;
+    const { features: strongest } = await api.weights(name, listed ? null : label, 16);
+    if (current !== label) return;
+    const largest = Math.max(...strongest.map((one) => Math.abs(one.weight)), 1e-12);
+    features.replaceChildren(...strongest.map(({ feature, weight }) => {
       const bar = h("span", { class: "bar" });
       bar.style.setProperty("--share", `${(50 * Math.abs(weight)) / largest}%`);
       return h("li", { class: weight < 0 ? "against" : "for" }, h("span", { class: "word" }, feature), bar, h("span", { class: "number" }, signed(weight)));
     }));
-    if (!found.length) features.replaceChildren(h("li", { class: "dim" }, "All weights are 0."));
+    if (!strongest.length) features.replaceChildren(h("li", { class: "dim" }, "All weights are 0."));
   }
 
   async function showEvents(now) {
-    let found;
+    let events;
     try {
-      found = (await api.events(name, Math.max(0, now - 12), 12)).events;
-      trial.know(info, found.findLast((one) => one.instance)?.instance);
+      events = (await api.events(name, Math.max(0, now - 12), 12)).events;
+      trial.know(info, events.findLast((one) => one.instance)?.instance);
     } catch (error) {
       if (error.status !== 403 && error.status !== 410) throw error;
       trial.know(info);
       log.replaceChildren(h("li", { class: "dim" }, error.status === 403 ? "The log is shown to a key with the scope admin." : error.message));
       return;
     }
-    none.hidden = found.length > 0;
-    keyed(log, found.reverse(), (one) => one.version, line, (made, one) => made.classList.toggle("gone", !!one.retracted));
+    none.hidden = events.length > 0;
+    keyed(log, events.reverse(), (one) => one.version, line, (made, one) => made.classList.toggle("gone", !!one.retracted));
   }
 
   return { element, update };
@@ -211,7 +211,7 @@ function shortly({ text, items, features }) {
 }
 
 // What a truth says, in a few words.
-function told({ label, labels, relevance, clicks, reward }) {
+function truthText({ label, labels, relevance, clicks, reward }) {
   if (reward !== undefined) return `reward ${decimal(reward)}`;
   if (label !== undefined) return label;
   if (labels) return labels.join(", ") || "none";
@@ -226,7 +226,7 @@ function line(event) {
   return h("li", null,
     h("span", { class: "number dim" }, count(event.version)),
     h("time", { class: "dim", datetime: at.toISOString() }, at.toLocaleTimeString()),
-    h("span", { class: "truth" }, truth ? h("span", { class: "tag" }, told(truth)) : `retracted ${event.retracts}`,
-      truth && shown && shown !== told(truth) && h("span", { class: "dim" }, ` served ${shown}`)),
+    h("span", { class: "truth" }, truth ? h("span", { class: "tag" }, truthText(truth)) : `retracted ${event.retracts}`,
+      truth && shown && shown !== truthText(truth) && h("span", { class: "dim" }, ` served ${shown}`)),
     h("span", { class: "words dim" }, shortly(instance)));
 }

@@ -40,7 +40,7 @@ export function learnersPage(_, { nudge }) {
       h("th", { scope: "row" }, h("input", { type: "checkbox", "aria-label": `compare ${entry.name}`, value: entry.name, onchange: choose }), h("a", { href: `#/learners/${encodeURIComponent(entry.name)}` }, entry.name)),
       h("td", { class: "kind" }, entry.task, h("span", { class: "dim" }, entry.algorithm)),
       cells.version, cells.mistakes, cells.recent, cells.spark);
-    Object.assign(made, { shown: cells, told: -1, entry });
+    Object.assign(made, { shown: cells, drawn: -1, entry });
     watcher.observe(made);
     return made;
   }
@@ -60,8 +60,8 @@ export function learnersPage(_, { nudge }) {
   }
 
   function sift() {
-    const wanted = filter.value.trim().toLowerCase();
-    for (const one of body.children) one.hidden = !one.entry.name.toLowerCase().includes(wanted);
+    const query = filter.value.trim().toLowerCase();
+    for (const one of body.children) one.hidden = !one.entry.name.toLowerCase().includes(query);
   }
 
   async function load() {
@@ -74,7 +74,7 @@ export function learnersPage(_, { nudge }) {
   function fill() {
     filling ??= (async () => {
       for (;;) {
-        const due = [...seen].filter((one) => one.isConnected && one.told !== one.entry.version).slice(0, TOGETHER);
+        const due = [...seen].filter((one) => one.isConnected && one.drawn !== one.entry.version).slice(0, TOGETHER);
         if (!due.length) break;
         await Promise.all(due.map(look));
       }
@@ -84,7 +84,7 @@ export function learnersPage(_, { nudge }) {
 
   async function look(one) {
     const version = one.entry.version;
-    one.told = version;
+    one.drawn = version;
     const { progress, points } = await api.history(one.entry.name, 60).catch((error) => {
       if (error.status === 404) return { progress: {}, points: [] }; // deleted meanwhile
       throw error;
@@ -97,21 +97,21 @@ export function learnersPage(_, { nudge }) {
 
   async function update() {
     await check();
-    const found = [];
+    const entries = [];
     for (let i = 0; i < cursors.length; i += 1) {
       const page = await api.learners(cursors[i]);
-      found.push(...page.learners);
+      entries.push(...page.learners);
       next = page.next;
       if (next === null) break;
     }
-    keyed(body, found, (entry) => entry.name, row, (one, entry) => {
+    keyed(body, entries, (entry) => entry.name, row, (one, entry) => {
       one.entry = entry;
       one.shown.version.textContent = count(entry.version);
     });
-    total.textContent = next === null ? `${count(found.length)} in all` : `the first ${count(found.length)}`;
+    total.textContent = next === null ? `${count(entries.length)} in all` : `the first ${count(entries.length)}`;
     more.hidden = next === null;
-    table.hidden = !found.length;
-    empty.hidden = !!found.length;
+    table.hidden = !entries.length;
+    empty.hidden = !!entries.length;
     sift();
     await fill();
   }

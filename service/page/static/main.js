@@ -43,8 +43,8 @@ function say(state, text) {
 async function show() {
   if (location.hash && !location.hash.startsWith("#/")) return; // a place on this page
   const turn = (shown += 1);
-  const [, make, found] = pages.map(([shape, page]) => [shape, page, shape.exec(location.hash)]).find(([, , match]) => match);
-  const name = found[1] && decodeURIComponent(found[1]);
+  const [, make, match] = pages.map(([shape, page]) => [shape, page, shape.exec(location.hash)]).find(([, , match]) => match);
+  const name = match[1] && decodeURIComponent(match[1]);
   document.title = name ? `${name} · feedrank` : "feedrank";
   for (const link of document.querySelectorAll("nav a")) {
     const at = link.getAttribute("href") === "#/experiments" ? /^#\/experiments/ : /^(#\/((learners|compare).*)?)?$/;

@@ -65,11 +65,11 @@ export function choiceCard() {
     const trial = choice.apprentice;
     apprentice.hidden = !trial?.share;
     if (apprentice.hidden) return;
-    const told = `reward over the first item's: between ${decimal(trial.lower)} and ${decimal(trial.upper)}`;
+    const summary = `reward over the first item's: between ${decimal(trial.lower)} and ${decimal(trial.upper)}`;
     apprentice.replaceChildren(
       h("p", null, trial.released ? `Released at version ${count(trial.released)}: it serves by itself.` : `Apprentice: your first item is served in ${percent(1 - trial.share)} of the rounds.`),
-      interval(trial.lower, trial.upper, -0.01, told),
-      h("p", { class: "note" }, `The ${told} (95 %, valid at every look), from ${count(trial.rounds)} rounds.`));
+      interval(trial.lower, trial.upper, -0.01, summary),
+      h("p", { class: "note" }, `The ${summary} (95 %, valid at every look), from ${count(trial.rounds)} rounds.`));
   }
 
   return { element, update };

@@ -48,7 +48,7 @@ export function tryCard(name, nudge) {
   let task = "";
   let shape = "";
   let additive = true; // else there is nothing to explain: a kernel's score is no sum over features
-  let asked = null;
+  let current = null;
   let served = null;
 
   form.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit());
@@ -92,7 +92,7 @@ export function tryCard(name, nudge) {
   async function submit(event) {
     event.preventDefault();
     try {
-      asked = typed();
+      current = typed();
     } catch (error) {
       say(`That is not JSON: ${error.message}`, "bad");
       return;
@@ -103,7 +103,7 @@ export function tryCard(name, nudge) {
   // Predict; false if it was refused.
   async function look() {
     try {
-      served = await api.predict(name, { ...asked, top: TOP, explain: additive, coverage: true });
+      served = await api.predict(name, { ...current, top: TOP, explain: additive, coverage: true });
     } catch (error) {
       refused(error);
       return false;
