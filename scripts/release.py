@@ -96,9 +96,9 @@ def main() -> None:
         bits = set()
         for i, artifact in enumerate(artifacts):
             said = tried(artifact, Path(folder) / f"env-{i}")
-            version, kernel, digest = said.split()
-            if version != name:
-                raise SystemExit(f"{artifact.name} is version {version}, not {name}")
+            actual, kernel, digest = said.split()
+            if actual != name:
+                raise SystemExit(f"{artifact.name} is version {actual}, not {name}")
             bits.add(digest)
             print(f"{artifact.name}: works, kernel {kernel}")
         if len(bits) > 1:
