@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from .json_types import JSON
 from .reply_models import Served
-from .request_models import FeedbackOne, Options, PredictOne
+from .request_models import FeedbackOne, Options, PredictOne, examples
 
 
 class GuardrailDefinition(BaseModel):
@@ -71,6 +71,7 @@ class Definition(BaseModel):
 class Asked(PredictOne):
     """One instance, and the unit it is for."""
 
+    model_config = examples({"unit": "visitor-17", "features": {"flight": 1, "boarding": 2}})
     unit: str | None = Field(None, description="who is served: always by the same arm")
     before: float | None = Field(
         None,

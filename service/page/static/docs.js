@@ -33,6 +33,14 @@ function fields(schema) {
   return [h("p", { class: "note" }, shape.description ?? shape.title ?? ""), h("table", null, h("tbody", null, rows))];
 }
 
+// The first example of a body or of one that it may be, else its required fields, to be filled in.
+function exampleOf(schema) {
+  const shape = own(schema);
+  const either = (shape?.anyOf ?? shape?.oneOf ?? []).map(exampleOf).find(Boolean);
+  return shape?.examples?.[0] ?? either ?? (shape?.properties && Object.fromEntries((shape.required ?? []).map((name) => [name, BLANK[own(shape.properties[name]).type] ?? null])));
+}
+
+const BLANK = { string: "", array: [], object: {}, number: 0, integer: 0, boolean: false };
 const json = (content) => content && Object.values(content)[0];
 
 // What goes out and what comes back, as it is. The key is kept in its field, and forgotten with the page.
@@ -91,7 +99,7 @@ function replied(status, answer) {
 
 function operation(path, method, call) {
   const body = json(call.requestBody?.content);
-  const example = own(body?.schema)?.examples?.[0] ?? body?.example ?? Object.values(body?.examples ?? {})[0]?.value;
+  const example = body && exampleOf(body.schema);
   const replies = Object.entries(call.responses ?? {}).map(([status, reply]) => replied(status, reply));
   return h("details", { class: "operation" },
     h("summary", null, h("code", null, `${method.toUpperCase()} ${path}`), " ",

@@ -104,6 +104,14 @@ def test_a_call_is_tried_on_the_page_of_the_api(server, browser, show):
     browser.wait(lambda: browser.text(".operation[open] [role=status]")[0].startswith("201"))
     assert server.get("/v1/learners/tried").status_code == 200
     assert "progress" in "".join(browser.text(".operation[open] li details table"))  # the reply's fields
+    for call in ("feedback", "predict"):  # as they come, with the example in the field
+        at = calls.index(f"POST /v1/learners/{{name}}/{call}")
+        browser.run("document.querySelectorAll('.operation')[arguments[0]].open = true", at)
+        form = browser.find(".operation .attempt")[at]
+        form.find_element("css selector", "input[name=name]").send_keys("tried")
+        form.find_element("css selector", "button").click()
+        status = form.find_element("css selector", "[role=status]")
+        browser.wait(lambda status=status: status.text.startswith("200"))
 
 
 def test_curves_run_over_time_too_and_experts_are_drawn_from_the_first_round(server, teach, browser, show):
