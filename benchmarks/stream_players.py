@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from stream_data import Answer, Features, Stream
 
 from feedrank.learners import Learner, build
@@ -120,12 +121,19 @@ def loss(stream: Stream, said: Any, y: Answer) -> float:
     return float(said != y)
 
 
-def calibration_error(sure: Sequence[tuple[float, bool]], bins: int = 15) -> float:
-    """The expected calibration error: |mean probability - share that was right| over bins of equal width."""
-    sums = [[0.0, 0.0, 0.0] for _ in range(bins)]
-    for p, right in sure:
-        cell = sums[min(int(p * bins), bins - 1)]
-        cell[0] += 1.0
-        cell[1] += p
-        cell[2] += right
-    return sum(abs(p - right) for _, p, right in sums) / max(len(sure), 1)
+def calibration(sure: Sequence[tuple[float, bool]], bins: int = 15) -> tuple[float, float]:
+    """The expected calibration error over bins of equal width, and its floor.
+
+    The error is the sum over bins of |sum of probabilities - number that was right|, over the number of all. Its floor is
+    what probabilities that are exactly right would show by chance: the mean of twenty draws of what was right.
+    """
+    if not sure:
+        return 0.0, 0.0
+    p, right = np.array(sure, dtype=np.float64).T
+    cells = np.minimum((p * bins).astype(np.int64), bins - 1)
+
+    def error(outcome: np.ndarray) -> float:
+        return float(np.abs(np.bincount(cells, p - outcome, bins)).sum()) / len(p)
+
+    rng = np.random.default_rng(0)
+    return error(right), float(np.mean([error(rng.random(len(p)) < p) for _ in range(20)]))

@@ -32,8 +32,8 @@ from feedrank.learners.losses.rankings import ndcg_loss
 NOISE = 0.2
 
 
-def play(stream: Stream, player: players.Player, what: str) -> tuple[float, float, float]:
-    """Mean loss, expected calibration error, microseconds of processor time a round."""
+def play(stream: Stream, player: players.Player, what: str) -> tuple[float, float, float, float]:
+    """Mean loss, expected calibration error and its floor, microseconds of processor time a round."""
     losses, sure = [], []
     begin = time.process_time()
     for x, y in track(stream.rounds, what):
@@ -41,18 +41,18 @@ def play(stream: Stream, player: players.Player, what: str) -> tuple[float, floa
         losses.append(players.loss(stream, said, y))
         sure += probabilities
     spent = time.process_time() - begin
-    return float(np.mean(losses)), players.calibration_error(sure), 1e6 * spent / len(losses)
+    return float(np.mean(losses)), *players.calibration(sure), 1e6 * spent / len(losses)
 
 
-def ours(stream: Stream, orders: int, settings: dict[str, Any]) -> tuple[float, float, float]:
+def ours(stream: Stream, orders: int, settings: dict[str, Any]) -> tuple[float, float, float, float]:
     """The same, the mean over the orders."""
     count = orders if stream.shuffled else 1
     runs = [
         play(order, players.ours(order, settings)[0], stream.name)
         for order in (stream.order(k) for k in range(count))
     ]
-    loss, calibration, time = np.mean(runs, axis=0).tolist()
-    return loss, calibration, time
+    loss, calibration, floor, time = np.mean(runs, axis=0).tolist()
+    return loss, calibration, floor, time
 
 
 def geometric(ratios: Sequence[float]) -> float:
@@ -65,13 +65,14 @@ def quality(report: Report, streams: Sequence[Stream], orders: int, cache: Cache
     ratios: dict[str, float] = {}
     for stream in streams:
         best, setting, default = cache.best(stream, orders)
-        loss, calibration, time = ours(stream, orders, {})
+        loss, calibration, floor, time = ours(stream, orders, {})
         ratios[stream.name] = loss / best
-        rows.append([stream.name, stream.task, loss, best, default, loss / best, calibration, f"{time:.0f}"])
+        row = [stream.name, stream.task, loss, best, default, loss / best, calibration, floor, f"{time:.0f}"]
+        rows.append(row)
         print(*rows[-1], setting, flush=True)
     report.text("## The preset and Vowpal Wabbit\n")
     head = ["stream", "task", "preset", "VW best in hindsight", "VW default", "preset / VW best"]
-    report.table([*head, "calibration error", "us a round"], rows)
+    report.table([*head, "calibration error", "its floor", "us a round"], rows)
     for group in dict.fromkeys(stream.group for stream in streams):
         of = [ratios[stream.name] for stream in streams if stream.group == group]
         report.text(f"{group}: geometric mean {geometric(of):.3f}, worst {max(of):.3f} of {len(of)}\n")
