@@ -22,7 +22,7 @@ class RecentErrors(Expert):
     """See above."""
 
     name = "recent-errors"
-    scale = 6.0
+    scale = 2.0
 
     def __init__(self) -> None:
         self.errors: Floats = np.zeros(0)  # replaced, but by the kernel's whole round
