@@ -1,4 +1,4 @@
-// The inbox: each message with the three folders it most likely belongs into. A click, or a digit, files it and teaches.
+// The inbox: each message with the three folders it most likely belongs in. A click, or a digit, files it and teaches.
 
 const EVERY = 5000; // milliseconds between looks
 const list = document.getElementById("messages");

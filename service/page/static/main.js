@@ -73,7 +73,7 @@ async function show() {
   }
 }
 
-// What will not mend itself takes the page; what may is told beside it.
+// A lasting error replaces the page; one that may pass is shown beside it.
 function trouble(error) {
   if (error instanceof Unreachable || error.status >= 500) return say("lost", `${error.message}; trying again`);
   say("refused", "");
