@@ -20,7 +20,7 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope
+from starlette.types import Message, Receive, Scope, Send
 
 from feedrank.learners import kernel
 from feedrank.learners.errors import pointer
@@ -143,24 +143,28 @@ class Call(APIRoute):
     def get_route_handler(self) -> Handler:
         scope = (self.openapi_extra or {}).get("x-scope", "any")
         taken = inspect.signature(self.endpoint).parameters
-        inner = super().get_route_handler()
         if "body" in taken:
             of_learner = self.path.startswith("/v1/learners/{name}/")
-            inner = _with_json(self.endpoint, read_round if of_learner else read_object)
-        elif "data" in taken:
-            inner = _with_file(self.endpoint)
+            return _with_json(self.endpoint, scope, read_round if of_learner else read_object)
+        inner = _with_file(self.endpoint) if "data" in taken else super().get_route_handler()
 
         async def handler(request: Request) -> Response:
-            key: Key | None = request.scope.get("feedrank.key")
-            if key is not None:
-                authorize(key, scope, request.path_params.get("name"))
+            admit(request, scope)
             return await inner(request)
 
         return handler
 
 
-def _with_json(endpoint: Callable[..., Any], read: Callable[[bytes], JSON]) -> Handler:
+def admit(request: Request, scope: str) -> None:
+    """Refuse a request whose key has not the scope, or does not reach the name in its path."""
+    key: Key | None = request.scope.get("feedrank.key")
+    if key is not None:
+        authorize(key, scope, request.path_params.get("name"))
+
+
+def _with_json(endpoint: Callable[..., Any], scope: str, read: Callable[[bytes], JSON]) -> Handler:
     async def handler(request: Request) -> Response:
+        admit(request, scope)
         names = checked(request.path_params)
         data = await read_body(request.scope, request.receive, request.app.state.settings.max_body)
         # A thread that parses lets go of nothing but the loop's own time: what is short is parsed here.
@@ -223,3 +227,7 @@ class JsonReply(Response):
     def __init__(self, body: bytes, status: int) -> None:
         self.status_code, self.body, self.background = status, body, None
         self.raw_headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body})

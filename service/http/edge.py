@@ -6,13 +6,13 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from itertools import count
 from time import perf_counter
 from typing import Any
 
 from fastapi import FastAPI, Request
-from prometheus_client import Counter, Histogram
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -22,7 +22,7 @@ from feedrank.service.contract.settings import Settings, is_loopback
 from .bodies import Handler
 from .keyring import Keyring
 from .logs import request_id
-from .metrics import Metrics
+from .metrics import BUCKETS, Metrics
 from .problems import respond
 
 log = logging.getLogger("feedrank.requests")
@@ -40,7 +40,6 @@ PAGE_HEADERS = [
 PAGE_POLICY = (
     b"default-src 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; form-action 'self'"
 )
-NAMES = frozenset({b"host", b"origin", b"sec-fetch-site"})  # headers that the door reads
 
 Task = asyncio.Task[Any]
 
@@ -76,7 +75,6 @@ class Edge:
         self._door = Door(settings)
         self._deadlines = Deadlines(settings.request_timeout)
         self._ids = count(1)
-        self._counters: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._process = secrets.token_hex(4)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,7 +82,7 @@ class Edge:
             await self.app(scope, receive, send)
             return
         begun, status, ended = perf_counter(), 0, False
-        authorization, identity = self._headers(scope)
+        headers, identity = self._headers(scope)
         request_id.set(identity)
         marks = [(b"x-request-id", identity.encode()), *HEADERS]
 
@@ -100,7 +98,7 @@ class Edge:
         task = None if scope["path"].endswith(UNTIMED) else self._deadlines.start()
         try:
             try:
-                await self._answer(scope, receive, reply, authorization)
+                await self._answer(scope, receive, reply, headers)
             except asyncio.CancelledError:
                 if task is None or not self._deadlines.was_late(task):
                     raise
@@ -118,11 +116,13 @@ class Edge:
                 self._deadlines.stop(task)
             self._note(scope, status or GONE, perf_counter() - begun)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, authorization: str) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, headers: dict[bytes, bytes]) -> None:
         """Check where it comes from and the key, and pass it on."""
-        self._door.check(scope["headers"])
+        self._door.check(headers)
         if self.keyring is not None and scope["path"].startswith("/v1/"):
-            scope["feedrank.key"] = key = self.keyring.find(authorization)
+            sent = headers.get(b"authorization", b"")
+            bearer = sent[7:].strip().decode("latin-1") if sent[:7].lower() == b"bearer " else ""
+            scope["feedrank.key"] = key = self.keyring.find(bearer)
             if key is None:
                 raise Unauthorized
         if (handler := self._express(scope)) is not None:
@@ -142,26 +142,20 @@ class Edge:
             scope["operation"] = parts[4]
         return handler
 
-    def _headers(self, scope: Scope) -> tuple[str, str]:
-        """The key that was sent, and the request's id: the caller's if it has a sound one, else a new one."""
-        authorization, identity = "", ""
-        for name, value in scope["headers"]:
-            if name == b"authorization" and value[:7].lower() == b"bearer ":
-                authorization = value[7:].strip().decode("latin-1")
-            elif name == b"x-request-id":
-                identity = value.decode("latin-1")
-        if not identity or REQUEST_ID.fullmatch(identity) is None:
+    def _headers(self, scope: Scope) -> tuple[dict[bytes, bytes], str]:
+        """The headers, the last of each name, and the request's id: the caller's if it has a sound one, else a new one."""
+        headers = by_name(scope["headers"])
+        sent = headers.get(b"x-request-id")
+        if sent is None or REQUEST_ID.fullmatch(identity := sent.decode("latin-1")) is None:
             identity = f"{self._process}-{next(self._ids):x}"
-        return authorization, identity
+        return headers, identity
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         operation = str(scope.get("operation") or getattr(scope.get("endpoint"), "__name__", "unmatched"))
-        key = operation, scope["method"], status
-        if key not in self._counters:
-            self._counters[key] = self.metrics.counters(*key)
-        replies, times = self._counters[key]
-        replies.inc()
-        times.observe(seconds)
+        self.metrics.replies[operation, scope["method"], status] += 1
+        times = self.metrics.times[operation]
+        times.counts[bisect_left(BUCKETS, seconds)] += 1
+        times.total += seconds
         level = logging.ERROR if status >= 500 else logging.INFO if status >= 400 else logging.DEBUG
         if log.isEnabledFor(level):
             fields = {
@@ -260,17 +254,10 @@ class Door:
         self._origins = frozenset(settings.origins)
         self._seen: dict[bytes, bool] = {}
 
-    def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def check(self, headers: Mapping[bytes, bytes]) -> None:
         """ForeignRequest, with what to do, if the request may not come in."""
-        host = origin = site = b""
-        for name, value in headers:
-            if name in NAMES:
-                if name == b"host":
-                    host = value if not host else b"two hosts"  # which one others go by is not certain
-                elif name == b"origin":
-                    origin = value
-                else:
-                    site = value
+        host = headers.get(b"host", b"")
+        origin, site = headers.get(b"origin", b""), headers.get(b"sec-fetch-site", b"")
         if not self._is_ours(host):
             raise ForeignRequest(
                 f"the host {host.decode('latin-1')[:200]!r} is not one of this service: "
@@ -296,6 +283,14 @@ class Door:
             if len(self._seen) < 1024:
                 self._seen[host] = ours
         return ours
+
+
+def by_name(sent: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """The headers, the last of each name; of two hosts it is not certain which one others go by, so that neither counts."""
+    headers = dict(sent)
+    if len(headers) < len(sent) and sum(name == b"host" for name, _ in sent) > 1:
+        headers[b"host"] = b"two hosts"
+    return headers
 
 
 def host_name(host: str) -> str:

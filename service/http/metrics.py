@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Counter,
-    Histogram,
-    Info,
-    generate_latest,
-)
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Info, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from feedrank import __version__
 from feedrank.learners import kernel
 
 __all__ = ["CONTENT_TYPE_LATEST", "Metrics"]
 
-BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+BOUNDS = (*map(str, BUCKETS), "+Inf")
 
 # What the host counts: its key, the metric, what it means.
 COUNTERS = {
@@ -40,26 +36,32 @@ GAUGES = {
 }
 
 
+class Times:
+    """The times of one operation: how many fell below each bound and not below the one before, and their sum."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.counts, self.total = [0] * len(BOUNDS), 0.0
+
+
 class Metrics:
-    """The metrics of one app, in a registry of its own, so that two apps in a process do not add up."""
+    """The metrics of one app, in a registry of its own, so that two apps in a process do not add up.
+
+    The edge counts its replies in plain numbers, made into metrics when they are asked for: the library's own counters
+    lock for threads that the event loop does not have.
+    """
 
     def __init__(self) -> None:
         registry = CollectorRegistry()
-        labels = ["operation", "method", "status"]
         self._registry = registry
-        self._requests = Counter("feedrank_requests", "Replies sent", labels, registry=registry)
-        self._seconds = Histogram(
-            "feedrank_request_seconds", "Time to reply", ["operation"], buckets=BUCKETS, registry=registry
-        )
+        self.replies: dict[tuple[str, str, int], int] = defaultdict(int)  # by operation, method and status
+        self.times: dict[str, Times] = defaultdict(Times)  # by operation
         self._stats: Mapping[str, float] = {}
         Info(
             "feedrank_build", "The version, and the kernel that the learners run on", registry=registry
         ).info({"version": __version__, "kernel": kernel.NAME})
         registry.register(self)
-
-    def counters(self, operation: str, method: str, status: int) -> tuple[Counter, Histogram]:
-        """What counts the replies of one kind, and their times."""
-        return self._requests.labels(operation, method, str(status)), self._seconds.labels(operation)
 
     def page(self, stats: Mapping[str, float]) -> bytes:
         """The metrics in text form, those of the host from its `stats`."""
@@ -67,7 +69,17 @@ class Metrics:
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """The host's share, asked for by the registry."""
+        """What was counted here, and the host's share, asked for by the registry."""
+        labels = ["operation", "method", "status"]
+        requests = CounterMetricFamily("feedrank_requests", "Replies sent", labels=labels)
+        for (operation, method, status), count in self.replies.items():
+            requests.add_metric([operation, method, str(status)], count)
+        yield requests
+        seconds = HistogramMetricFamily("feedrank_request_seconds", "Time to reply", labels=["operation"])
+        for operation, times in self.times.items():
+            buckets = list(zip(BOUNDS, accumulate(times.counts), strict=True))
+            seconds.add_metric([operation], buckets, times.total)
+        yield seconds
         stats = self._stats
         if not stats:
             return

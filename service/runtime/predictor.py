@@ -74,7 +74,8 @@ class Predictor:
 
     async def __call__(self, name: str, request: Body) -> JSON:
         """Decide on one instance, or on each of `{"instances": [...]}`."""
-        async with self._memory.use(name) as learner:
+        learner = await self._memory.take(name)
+        try:
             records: Records = {}
             if isinstance(request, Mapping) and "instances" in request:
                 batch = batch_of(request, "instances", self._settings.max_batch, SHARED)
@@ -86,8 +87,11 @@ class Predictor:
                 reply = await self.one(learner, request, records, "")
             # Hundreds of small parts each, kept by all who wait, would fill the processor's cache.
             del request
-            await self.keep(learner, records)
+            if records:
+                await self.keep(learner, records)
             return reply
+        finally:
+            self._memory.leave(learner)
 
     async def keep(self, learner: LoadedLearner, records: Records) -> None:
         """Have the store remember these predictions; a reply to a request that came before becomes the first reply."""
@@ -129,21 +133,21 @@ class Predictor:
             instance = instance_of(request, self._settings)
             parsed = await read_instance(learner.state.learner.spec, instance)
             remember = flag(request, "remember", True)
-            flag(request, "explain", False)
-            covers = flag(request, "coverage", False)
+            if "explain" in request:
+                flag(request, "explain", False)
+            covers = "coverage" in request and flag(request, "coverage", False)
             id = id_of(request, "prediction_id", LONGEST_PREDICTION_ID)
             if id is not None and (not remember or id in records):
                 raise Unprocessable.at("/prediction_id", "needs `remember`, and stands for one instance")
-            if least := whole(request, "min_version"):
+            if "min_version" in request and (least := whole(request, "min_version")):
                 await learner.wait(least)
             options = {option: request[option] for option in OPTIONS if option in request}
             chosen_by_caller = id is not None
             form = learner.state.learner.form
             if id is None:
                 id = new_prediction_id(learner.log, time.time()) if remember or form.chooses else ""
-            exclude = excluded(request, form)
-            if form.chooses:
-                options |= {"exclude": exclude, "chance": chance_of(learner.log, id)}
+            if form.chooses or "exclude" in request:
+                options |= {"exclude": excluded(request, form), "chance": chance_of(learner.log, id)}
 
             def decide() -> tuple[int, Prediction]:
                 if not learner.loaded:

@@ -78,10 +78,10 @@ def test_with_keys_the_allowed_hosts_are_a_setting(tmp_path):
     keys.write_text("")
     keyed = Settings(keys_file=str(keys), allowed_hosts="rank.example, Rank2.example")
     for host in (b"rank.example", b"RANK2.example:443"):
-        Door(keyed).check([(b"host", host), (b"origin", b"https://any.example")])
+        Door(keyed).check({b"host": host, b"origin": b"https://any.example"})
     with pytest.raises(ForeignRequest, match="FEEDRANK_ALLOWED_HOSTS"):
-        Door(keyed).check([(b"host", b"other.example")])
-    Door(Settings(keys_file=str(keys))).check([(b"host", b"other.example")])
+        Door(keyed).check({b"host": b"other.example"})
+    Door(Settings(keys_file=str(keys))).check({b"host": b"other.example"})
 
 
 def connect(process):
