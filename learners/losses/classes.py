@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["REJECT", "absolute", "reject", "weighted", "zero_one"]
+__all__ = ["REJECT", "absolute", "reject", "weighted"]
 
 REJECT = -1
-
-
-def zero_one(sigma: int, y: int) -> float:
-    """L(sigma, y) = 1 if sigma != y, else 0."""
-    return 0.0 if sigma == y else 1.0
 
 
 def weighted(sigma: int, y: int, cost: float) -> float:

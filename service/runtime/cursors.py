@@ -38,7 +38,7 @@ class Cursors:
 
     async def open(self, of: str, cursor: str | None) -> str:
         """The name after which a page of the list `of` begins; "" without a cursor."""
-        if cursor is None:
+        if not cursor:
             return ""
         shared = await self._read()
         try:

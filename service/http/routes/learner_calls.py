@@ -49,7 +49,7 @@ async def learners(
     cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
 ) -> Response:
     """The learners in order of name."""
-    return reply(await request.app.state.host.list(limit, cursor or None, reach(request)))
+    return reply(await request.app.state.host.list(limit, cursor, reach(request)))
 
 
 @router.get("/v1/learners/{name}", **call("any", 404, reply=Learner))
@@ -143,7 +143,7 @@ async def aliases(
     cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
 ) -> Response:
     """The aliases in order of name."""
-    return reply(await request.app.state.host.aliases(limit, cursor or None, reach(request)))
+    return reply(await request.app.state.host.aliases(limit, cursor, reach(request)))
 
 
 @router.put("/v1/aliases/{name}", **call("admin", 404, 409, 413, reply=Alias))
