@@ -128,7 +128,7 @@ def cost(spec: Spec, size: Size) -> Cost:
     if forms.of(spec["task"]).ranks and spec["variant"] == "standard":
         # NDCG of several grades is an assignment of m items to m places; two classes are a merge of two lists.
         if spec["loss"] == "ndcg":
-            seconds, memory = seconds + 5e-11 * m**3, memory + 24 * m * m
+            seconds, memory = seconds + 5e-11 * m**3, memory + 9 * m * m
         elif spec["loss"] == "ap" and spec["position"] == "linear":
             seconds, memory = seconds + 1e-5 * m, memory + 10 * min(m * m, 2**20) + 2000 * m
         else:

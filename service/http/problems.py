@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from feedrank.learners.errors import InputError, SnapshotError, pointer
-from feedrank.service.contract.faults import NotFound, ServiceError, TimedOut, Unprocessable
+from feedrank.service.contract.faults import NotFound, ServiceError, StateDropped, TimedOut, Unprocessable
 from feedrank.service.contract.json_types import View
 
 MEDIA_TYPE = "application/problem+json"
@@ -72,6 +72,9 @@ def describe(error: Exception) -> ServiceError:
             return Refused(str(error.detail))
         case ClientDisconnect():
             return Refused("the connection ended before the request did")
+        case MemoryError():
+            log.error("there was not enough memory", exc_info=error)
+            return StateDropped("the server has not enough memory for this: send it again later")
         case TimeoutError():
             return TimedOut("the reply took too long; the same request may be sent again")
         case _:

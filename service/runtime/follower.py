@@ -33,7 +33,7 @@ from .folding import NOTHING, SMALL, Counts, E, Pending, Recipe, Runner, S
 from .rebuilding import Rebuilder, first_outcome
 
 log = logging.getLogger(__name__)
-PAGE = 256  # entries read at once
+FIRST, PAGE, PAGE_BYTES = 16, 64, 2**22  # entries read at once: at first, at most, and by weight
 LARGE = 2**18  # bytes of entries from which they are parsed in a thread
 WRITTEN = 4_096  # bytes of snapshot that an event may cost: very large states are saved less often
 # Raised by a defect, not by an accident: the same entry raises the same on every replica.
@@ -72,7 +72,7 @@ class Follower(Generic[S, E]):
         self._failures: dict[int, int] = {}
         self._moved: asyncio.Event | None = None  # there while somebody waits for a version
         self._loading: asyncio.Task[None] | None = None
-        self.rebuilder = Rebuilder()
+        self.rebuilder, self._page = Rebuilder(), FIRST
 
     @property
     def version(self) -> int:
@@ -129,11 +129,10 @@ class Follower(Generic[S, E]):
         except (SnapshotError, Damaged) as error:
             log.error("snapshot of %s at %d is passed over: %s", self.title, version, error)
             return False
-        if loaded is None:
-            return False
-        self.state, self.chain = loaded[0], loaded[1].chain
-        self.saved = self.base = version
-        return True
+        if loaded is not None:
+            self.state, self.chain = loaded[0], loaded[1].chain
+            self.saved = self.base = version
+        return loaded is not None
 
     async def rewind(self, until: int | None = None) -> None:
         """Start as early as the log allows: from nothing, or from the oldest snapshot of a trimmed log.
@@ -220,7 +219,7 @@ class Follower(Generic[S, E]):
             self._moved = None
 
     async def _read(self, to: int) -> None:
-        entries = await self._store.read(self.log, self.version, PAGE, self.chain or None)
+        entries = await self._store.read(self.log, self.version, self._page, self.chain or None)
         if not entries:
             self.newest = self.version  # what was heard of beyond it is of a history that is gone
             if self.version < to:
@@ -228,9 +227,10 @@ class Follower(Generic[S, E]):
             return
         if (first := entries[0].version) != self.version + 1:
             raise StoreUnavailable(f"the log of {self.title} jumps from version {self.version} to {first}")
-        large = sum(len(entry.body) for entry in entries) > LARGE
+        size = sum(len(entry.body) + len(entry.taken or b"") for entry in entries)
+        self._page = max(1, min(PAGE, 2 * self._page, PAGE_BYTES * len(entries) // max(1, size)))
         reads = map(self.recipe.read, entries)
-        events = await asyncio.to_thread(list, reads) if large else list(reads)
+        events = await asyncio.to_thread(list, reads) if size > LARGE else list(reads)
         for entry, event in zip(entries, events, strict=True):
             late = self._horizon is not None and entry.retracted > self._horizon
             retracted = 0 if late else entry.retracted

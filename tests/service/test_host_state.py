@@ -13,7 +13,7 @@ from feedrank import learners
 from feedrank.service.contract import faults as errors
 from feedrank.service.contract.messages import Event
 from feedrank.service.contract.settings import Settings
-from feedrank.service.runtime import Host, checkpoints
+from feedrank.service.runtime import Host, checkpoints, follower
 from feedrank.service.runtime.learner_state import MOST_POINTS, LearnerState, Series
 from feedrank.service.store import Draft, Snapshot
 
@@ -139,6 +139,36 @@ def test_many_learners_share_a_small_memory(with_host):
             assert await host.export(f"n{i}") == folded([i, i + 1, i + 2], 3)
 
     with_host(body, memory=100_000)
+
+
+def test_a_log_of_large_events_is_read_a_few_at_a_time(with_host, monkeypatch):
+    monkeypatch.setattr(follower, "PAGE_BYTES", 3_000)
+    read = []
+
+    async def write(host):
+        await host.create("a", SPEC)
+        for i in range(120):
+            many = {f"word-{i}-{j}": 1.0 for j in range(1 if i < 60 else 60)}  # some 50 bytes, then 1,000
+            await host.feedback("a", {"features": many, "label": "ab"[i % 2]})
+        await crash(host)
+
+    async def look(host):
+        own = host.store.read
+
+        async def spy(*arguments):
+            entries = await own(*arguments)
+            read.append(sum(len(entry.body) for entry in entries))
+            return entries
+
+        monkeypatch.setattr(host.store, "read", spy)
+        assert (await host.info("a"))["version"] == 120
+
+    with_host(write, snapshot_every=10**6)
+    with_host(look)
+    assert (
+        sum(size > 6_000 for size in read) <= 1
+    )  # where the events grow, one page was chosen by the small ones
+    assert len(read) < 60
 
 
 def test_concurrent_first_uses_load_once(with_host):
