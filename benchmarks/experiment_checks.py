@@ -1,6 +1,6 @@
 """Are experiments right? False verdicts of equal arms at every look, traffic of unequal ones, off-policy coverage.
 
-    python benchmarks/experiment_checks.py [--runs 2000] [--events 400] [--only PART ...]
+    python benchmarks/experiment_checks.py [--runs 2000] [--events 400] [--arms 2 3 4 5] [--only PART ...]
 
 PARTs are aa, delays, traffic, history, handover, off-policy, units, confseq.
 
@@ -9,7 +9,7 @@ Runs go side by side as arrays, through the formulas of the service (tests hold 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 from time import process_time
 
@@ -57,26 +57,37 @@ def late_answers(rng: np.random.Generator, runs: int, events: int, wait: bool) -
     return float(decided.any(axis=1).mean())
 
 
-def false_verdicts(report: Report, runs: int, events: int) -> None:
+def interleaved_values(
+    rng: np.random.Generator, measure: str, units: Ints, mean: Floats, arms: int
+) -> tuple[str, Floats]:
+    """The name of the measure, and its value for every arm: users prefer one arm or another, on the whole all alike."""
+    runs, events = units.shape
+    tastes = rng.dirichlet(np.full(arms, 0.5), (runs, int(units.max()) + 1))
+    own = np.take_along_axis(tastes, units[:, :, None], axis=1)
+    if measure == "NDCG":
+        return "NDCG loss", MEASURES[measure](rng, 0.5 * (mean[:, :, None] + own))
+    chosen = np.minimum((rng.random((runs, events, 1)) > np.cumsum(own, axis=2)).sum(axis=2), arms - 1)
+    values = (np.arange(arms) == chosen[:, :, None]).astype(np.float64)
+    if measure == "0 or 1":
+        return "clicks", values
+    return "first click, if any", values * (rng.random((runs, events, 1)) < mean[:, :, None])
+
+
+def false_verdicts(report: Report, runs: int, events: int, most: Sequence[int]) -> None:
     rows: list[list[object]] = []
-    cells = [(method, arms, traffic, measure) for method in ("split", "interleave") for arms in (2, 3, 5)
+    cells = [(method, arms, traffic, measure) for arms in most for method in ("split", "interleave")
              for traffic in TRAFFIC for measure in MEASURES]  # fmt: skip
-    rng = np.random.default_rng(0)
     for method, arms, traffic, measure in track(cells, "A/A"):
-        if method == "interleave" and measure != "0 or 1":
-            continue
+        rng = np.random.default_rng([arms, method == "split", *traffic.encode(), *measure.encode()])
         units, mean = TRAFFIC[traffic](rng, runs, events)
+        served, name = None, measure
         if method == "split":
             own = rng.integers(arms, size=(runs, int(units.max()) + 1))
             values, served = MEASURES[measure](rng, mean), np.take_along_axis(own, units, axis=1)
         else:
-            # Whose item is clicked: users prefer one arm or another, on the whole all arms alike.
-            tastes = rng.dirichlet(np.full(arms, 0.5), (runs, int(units.max()) + 1))
-            chance = np.cumsum(np.take_along_axis(tastes, units[:, :, None], axis=1), axis=2)
-            chosen = np.minimum((rng.random((runs, events, 1)) > chance).sum(axis=2), arms - 1)
-            values, served = (np.arange(arms) == chosen[:, :, None]).astype(np.float64), None
+            name, values = interleaved_values(rng, measure, units, mean, arms)
         rate = float((verdicts(units, values, arms, served) != NEVER).mean())
-        rows.append([method, arms, traffic, measure if served is not None else "clicks", f"{rate:.2%}"])
+        rows.append([method, arms, traffic, name, f"{rate:.2%}"])
     head = ["method", "arms", "traffic", "measure", "ever decide (allowed: 5 %)"]
     report.table([f"A/A, {runs} runs of {events} events: {head[0]}", *head[1:]], rows)
 
@@ -281,6 +292,7 @@ def main() -> None:
     parser = arguments(__doc__, "experiment_checks")
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--events", type=int, default=400)
+    parser.add_argument("--arms", type=int, nargs="+", default=[2, 3, 4, 5])
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     options = parser.parse_args()
     report = Report("Experiments: are they right?", options.out)
@@ -291,7 +303,7 @@ def main() -> None:
         "handover": lambda: handovers(report, max(20, options.runs // 5)),
         "confseq": lambda: against_confseq(report),
         "delays": lambda: delays(report, options.runs, options.events),
-        "aa": lambda: false_verdicts(report, options.runs, options.events),
+        "aa": lambda: false_verdicts(report, options.runs, options.events, options.arms),
         "off-policy": lambda: off_policy(report, options.runs, options.events),
     }
     for name, part in parts.items():
