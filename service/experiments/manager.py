@@ -27,7 +27,6 @@ from feedrank.service.store import Document, Due, Entry, Stale
 
 from . import plan as plans
 from . import trace, verdict
-from .bounds import moments
 from .crediting import Crediting
 from .evaluation import ChoiceTrial, Evaluation, confidence_of, first_place
 from .loaded import LoadedExperiment
@@ -140,7 +139,9 @@ class Experiments:
         async with self._use(name) as live:
             await live.follow()
         plan, state = live.plan, live.figures
-        points = state.trace.up_to(state.events, moments(plan, state.main))
+        # The end of the chart is what stands beside it.
+        now = [trace.moment(one) for one in verdict.report(plan, state)["differences"]]
+        points = state.trace.up_to(state.events, now)
         return {
             "version": state.events,
             "arms": [[plan.arms[i], plan.arms[j]] for _, i, j in state.main.each_pair()],

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from feedrank.service.contract.json_types import JSON
+from feedrank.service.contract.json_types import JSON, View
 
 MOST = 128
 # Of each pair of arms: units, rounds a unit, difference, lower, upper.
@@ -45,6 +45,17 @@ class Trace:
     def load(cls, data: list[Any]) -> Trace:
         stride, points = data
         return cls(stride, [(at, [(n, k, d, lo, hi) for n, k, d, lo, hi in pairs]) for at, pairs in points])
+
+
+def moment(difference: View) -> Moment:
+    """A difference of the report, as a point keeps it."""
+    return (
+        difference["units"],
+        difference["rounds_per_unit"],
+        difference["difference"] or 0.0,
+        difference["lower"],
+        difference["upper"],
+    )
 
 
 def as_json(point: Point) -> JSON:

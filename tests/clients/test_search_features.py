@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedrank.clients.search import Features, Result
-from feedrank.clients.search.features import words
+from feedrank.clients.search.features import words, words_of_each
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -146,6 +146,11 @@ def test_words_are_the_same_in_composed_and_decomposed_form(text):
 @given(st.text(st.characters(max_codepoint=127)))
 def test_the_fast_way_to_words_is_the_plain_one(text):
     assert words(text) == re.findall(r"\w+", text.casefold())
+
+
+@given(st.lists(st.text(max_size=40) | st.sampled_from(["", "a\0b", "\0", "Straße", "two  words, three"])))
+def test_texts_that_are_read_together_have_the_words_they_have_alone(texts):
+    assert words_of_each(texts) == [words(text) for text in texts]
 
 
 def test_accents_and_stems_meet():

@@ -19,6 +19,8 @@ function sentence({ verdict, more_units: units, more_rounds: rounds, status }) {
   return `Undecided; about ${more} more at the present effect`;
 }
 
+const ended = ({ status, promoted }) => (promoted ? `${promoted} was promoted` : status);
+
 export function experimentsPage() {
   const list = h("ul", { class: "experiments" });
   const empty = h("p", { class: "empty", hidden: true }, "No experiment yet: PUT /v1/experiments/NAME with two arms makes one.");
@@ -30,10 +32,10 @@ export function experimentsPage() {
     const { experiments, next } = await api.experiments(null);
     keyed(list, experiments, (one) => one.name, (one) => {
       const state = h("p");
-      const measured = one.measure ?? "what the first feedback holds";
+      const measure = h("span", null, one.measure ?? "what the first feedback holds");
       return Object.assign(h("li", { class: "card" },
         h("h2", null, h("a", { href: `#/experiments/${encodeURIComponent(one.name)}` }, one.name)),
-        h("p", { class: "dim" }, `${one.arms.join(" against ")}, by ${one.method}, measured by ${measured}`), state), { state });
+        h("p", { class: "dim" }, `${one.arms.join(" against ")}, by ${one.method}; `, measure), state), { state, measure });
     });
     empty.hidden = experiments.length > 0;
     first.hidden = next === null;
@@ -44,7 +46,10 @@ export function experimentsPage() {
         if (error.status !== 404) throw error;
         return null; // deleted meanwhile
       });
-      if (report) list.byKey.get(name).state.replaceChildren(h("strong", null, sentence(report)), h("span", { class: "dim" }, `, ${report.status}, ${plural(report.version, "event")}`));
+      if (!report) continue;
+      const row = list.byKey.get(name);
+      row.measure.textContent = report.measure_in_words;
+      row.state.replaceChildren(h("strong", null, sentence(report)), h("span", { class: "dim" }, `, ${ended(report)}, ${plural(report.version, "event")}`));
     }
     turn += TOGETHER;
   }

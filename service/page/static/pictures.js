@@ -18,7 +18,7 @@ export function shares(parts) {
   }));
 }
 
-const seconds = (value) => (value === null ? "–" : value < 60 ? `${decimal(value)} s` : value < 3600 ? `${Math.round(value / 60)} min` : `${decimal(value / 3600)} h`);
+const seconds = (value) => (value === null ? "–" : value < 60 ? `${Number(value.toPrecision(2))} s` : value < 3600 ? `${Math.round(value / 60)} min` : `${Number((value / 3600).toPrecision(2))} h`);
 
 // How many answers came within half a second, one, two, four, ...
 export function delays(name, { served, answered, delays: buckets, delay_median: median, delay_90: most }) {

@@ -127,9 +127,11 @@ def test_the_curve_is_thinned_and_ends_now(server, teach, points):
     assert moved["points"][-1]["rounds"] == 1301
 
 
-def play(client, rounds, start=0):
-    for i in range(start, start + rounds):
-        told = client.post("/v1/experiments/e/predict", json={"features": ["x"], "unit": f"u{i}"}).json()
+def play(client, rounds, units=1000):
+    for i in range(rounds):
+        told = client.post(
+            "/v1/experiments/e/predict", json={"features": ["x"], "unit": f"u{i % units}"}
+        ).json()
         event = {"prediction_id": told["prediction_id"], "reward": float(told["learner"] == "b")}
         assert client.post("/v1/experiments/e/feedback", json=event).status_code == 200
 
@@ -156,6 +158,20 @@ def test_the_past_of_an_experiment_ends_in_what_get_says_and_survives_a_restart(
     again = make_server()
     assert again.get("/v1/experiments/e/history").json() == past
     assert again.get("/v1/experiments/none/history").status_code == 404
+
+
+def test_the_chart_ends_in_the_figures_of_the_table_whatever_level_they_are_of(make_server):
+    server = make_server()
+    for name in ("a", "b"):
+        server.put(f"/v1/learners/{name}", json={"task": "multiclass"})
+    server.put("/v1/experiments/e", json={"arms": ["a", "b"], "measure": "reward"})
+    play(server, 200, units=40)
+    now, past = server.get("/v1/experiments/e").json(), server.get("/v1/experiments/e/history").json()
+    (last,), (difference,) = past["points"][-1]["differences"], now["differences"]
+    assert difference["rounds_per_unit"] > 1
+    assert last == {name: difference[name] for name in last}
+    means = [now["arms"][name]["mean"] for name in ("a", "b")]
+    assert means[0] - means[1] == last["difference"]
 
 
 def test_looking_needs_a_key_but_no_scope_in_particular(make_server, teach, tmp_path):
