@@ -94,10 +94,13 @@ function actions(name, done) {
   const promote = h("button", { onclick: async () => {
     const arms = h("select", { id: "promote-arm" }, Object.keys(promote.report.arms).map((arm) => h("option", { selected: arm === promote.report.verdict }, arm)));
     const alias = h("input", { id: "promote-alias", value: promote.report.definition.alias ?? "", required: true, spellcheck: "false" });
-    const fields = h("div", { class: "fields" }, h("label", { for: "promote-arm" }, "Arm"), arms, h("label", { for: "promote-alias" }, "Alias that apps call"), alias);
+    const override = h("input", { type: "checkbox", id: "promote-override" });
+    const guarded = promote.report.guardrails.some((one) => !one.passed);
+    const fields = h("div", { class: "fields" }, h("label", { for: "promote-arm" }, "Arm"), arms, h("label", { for: "promote-alias" }, "Alias that apps call"), alias,
+      guarded ? h("label", { class: "row", for: "promote-override" }, override, "although a guardrail has not passed") : null);
     const undecided = promote.report.verdict === "undecided" ? " The verdict is undecided." : "";
     if (await confirmed(`Promote an arm of ${name}?`, `The alias is switched at once, on all replicas, and the experiment stops.${undecided}`, "Promote", fields)) {
-      await run("promote", { arm: arms.value, alias: alias.value });
+      await run("promote", { arm: arms.value, alias: alias.value, ...(override.checked ? { override: true } : {}) });
     }
   } }, "Promote");
   const element = h("div", { class: "actions" }, h("div", { class: "row" }, pause, stop, promote), note);
@@ -140,10 +143,10 @@ export function experimentPage(name) {
     const now = `${report.version} ${report.status} ${report.waiting}`;
     if (now === shown && !anyway) return;
     const past = await api.past(name);
-    kind.textContent = `${report.status}, by ${report.method}; ${report.measure_in_words}; confidence ${report.confidence}; about ${report.target}`;
+    kind.textContent = `${ended(report)}, by ${report.method}; ${report.measure_in_words}; confidence ${report.confidence}; about ${report.target}`;
     verdict.textContent = sentence(report);
     verdict.className = `verdict ${report.verdict === "undecided" ? "" : "decided"}`;
-    why.textContent = report.reason + (report.promoted ? `; ${report.promoted} was promoted` : "");
+    why.textContent = report.reason;
     buttons.update(report);
     showArms(report);
     showPairs(report, past);
@@ -200,7 +203,7 @@ export function experimentPage(name) {
     guards.replaceChildren(...report.guardrails.map((one) => h("div", { class: "guard" },
       h("p", null, h("strong", null, one.arm), ` against ${Object.keys(report.arms)[0]}: ${one.measure_in_words}`),
       interval(one.lower, one.upper, -one.limit, `better by ${decimal(one.lower)} to ${decimal(one.upper)}, limit ${decimal(-one.limit)}`),
-      h("p", { class: one.passed ? "note" : "outcome bad" }, one.passed ? "May be promoted." : one.violated ? "Worse than the limit: not to be promoted." : "May still be worse than the limit: promotion waits."))));
+      h("p", { class: one.passed ? "note" : "outcome bad" }, one.passed ? "May be promoted." : one.violated ? "Worse than the limit: not to be promoted." : `May still be worse than the limit${report.promoted ? "." : ": promotion waits."}`))));
   }
   return { element, update: () => update() };
 }

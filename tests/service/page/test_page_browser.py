@@ -220,6 +220,31 @@ def test_an_experiment_is_paused_and_promoted_only_when_confirmed(server, browse
     assert server.get("/v1/learners/live").json()["name"] == "b"
 
 
+def test_a_guardrail_that_has_not_passed_must_be_overridden_on_the_page(server, browser):
+    for name in ("a", "b"):
+        server.put(f"/v1/learners/{name}", json={"task": "multiclass"})
+    guard = {"measure": "zero-one", "limit": 0.02}
+    server.put(
+        "/v1/experiments/e",
+        json={"arms": ["a", "b"], "measure": "reward", "guardrails": [guard], "alias": "live"},
+    )
+    show(browser, server, "/#/experiments/e")
+    browser.wait(lambda: "Promote" in browser.text(".actions button"))
+    for override in (False, True):
+        browser.find(".actions button")[2].click()
+        browser.wait(lambda: browser.find("#promote-override"))
+        browser.run("document.getElementById('promote-arm').value = 'b'")
+        if override:
+            browser.one("#promote-override").click()
+        browser.find("dialog.confirm menu button")[1].click()
+        if not override:
+            browser.wait(lambda: "override" in "".join(browser.text(".actions .outcome")))
+            assert server.get("/v1/experiments/e").json()["promoted"] is None
+            assert all("409" in line["message"] for line in browser.logs())
+    browser.wait(lambda: server.get("/v1/experiments/e").json()["promoted"] == "b")
+    browser.wait(lambda: any("b was promoted" in text for text in browser.text(".head p")))
+
+
 def contrast(browser, ink, ground):
     """The contrast of two colours of the style sheet, as WCAG defines it."""
     return browser.run(
