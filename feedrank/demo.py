@@ -210,5 +210,5 @@ def summary(client: Client) -> str:
     return (
         f"demo-mail: {mail.version} messages, recent share of mistakes {mail.progress.recent_loss or 0:.2f}\n"
         f"demo-shop: {shop.version} pages, recent loss {shop.progress.recent_loss or 0:.2f}\n"
-        f"demo-test: {verdict}"
+        f"demo-test: {verdict if verdict == 'undecided' else f'{verdict} is better'}"
     )
