@@ -179,13 +179,14 @@ def demo(
             with served(place, port) as url, Client(url) as client:
                 traffic = Traffic(client)
                 traffic.prepare()
-                print(
-                    LOOK.format(url=url, kept=f"; what was learned stays in {store}" if store else ""),
-                    flush=True,
-                )
-                if browser:
-                    webbrowser.open(url)
-                drive(traffic, rate, visitors)
+                kept = f"; what was learned stays in {store}" if store else ""
+                try:
+                    print(LOOK.format(url=url, kept=kept), flush=True)
+                    if browser:
+                        webbrowser.open(url)
+                    drive(traffic, rate, visitors)
+                except KeyboardInterrupt:
+                    print()
                 print(summary(client))
         except (ClientError, OSError) as error:
             print(f"feedrank demo: {error}", file=sys.stderr)
@@ -193,14 +194,11 @@ def demo(
 
 
 def drive(traffic: Traffic, rate: float, visitors: int | None) -> None:
-    """One visitor after the other, as fast as asked for, until Ctrl-C or enough have come."""
-    try:
-        while visitors is None or traffic.done < visitors:
-            begun = time.monotonic()
-            traffic.step()
-            time.sleep(max(0.0, 1.0 / rate - (time.monotonic() - begun)))
-    except KeyboardInterrupt:
-        print()
+    """One visitor after the other, as fast as asked for, until enough have come."""
+    while visitors is None or traffic.done < visitors:
+        begun = time.monotonic()
+        traffic.step()
+        time.sleep(max(0.0, 1.0 / rate - (time.monotonic() - begun)))
 
 
 def summary(client: Client) -> str:
