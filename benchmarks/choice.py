@@ -21,7 +21,7 @@ from report import Report, arguments
 from stream_data import Stream, read
 
 from feedrank import learners
-from feedrank.learners.choice.bilinear import PRIOR, Bilinear
+from feedrank.learners.choice.bilinear import FORGET, PRIOR, Bilinear
 
 SETTINGS = {
     f"{explore} lr {rate:g}": f"{flags} -l {rate:g}"
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the data, see benchmarks/data.md")
     parser.add_argument("--rows", type=int, help="of each stream, at most; else all")
     parser.add_argument("--orders", type=int, default=1, help="of streams that have no order of their own")
-    parser.add_argument("--leave-one-out", action="store_true", help="the prior that other sets choose")
+    parser.add_argument("--leave-one-out", action="store_true", help="what other sets choose")
     parser.add_argument(
         "--coverage", action="store_true", help="of off-policy intervals, with a learning logger"
     )
@@ -107,11 +107,11 @@ def actions(stream: Stream) -> list[str]:
     return list(dict.fromkeys(str(y) for _, y in stream.rounds))
 
 
-def play(stream: Stream, seed: int, prior: float = PRIOR) -> tuple[float, float]:
-    """The mean reward of the preset, or with another prior, and microseconds of processor time a round."""
+def play(stream: Stream, seed: int, prior: float = PRIOR, forget: float = FORGET) -> tuple[float, float]:
+    """The mean reward of the preset, or of other steps, and microseconds of processor time a round."""
     items = [{"id": name, "features": {}} for name in actions(stream)]
     learner = learners.build({"task": "choice"})
-    learner.model.weights = Bilinear(prior)
+    learner.model.weights = Bilinear(prior, forget)
     learner.grow()
     chance = np.random.default_rng(seed)
     earned, start = 0.0, time.process_time()

@@ -11,31 +11,47 @@ from report import Report, track
 from stream_data import Stream
 
 from feedrank import learners
-from feedrank.learners.choice.bilinear import PRIOR
+from feedrank.learners.choice.bilinear import FORGET, PRIOR
 from feedrank.learners.inference.confidence import Floats, log_mixture
 from feedrank.learners.inference.off_policy import BOUNDS, LoggedChoice, RunningGuess, ValueEstimate
 
-PRIORS = tuple(PRIOR * factor for factor in (0.1, 0.3, 1.0, 3.0, 10.0))
+BUILT = (PRIOR, FORGET)
+STEPS = (
+    *((PRIOR, forget) for forget in (0.0, 0.003, 0.01, 0.03)),
+    (0.01, FORGET),
+    (0.03, FORGET),
+    (0.3, FORGET),
+)
+"""The prior's precision and what is forgotten."""
 ALPHA = 0.05
 
 
 def leave_one_out(
-    report: Report, streams: Sequence[Stream], play: Callable[[Stream, int, float], tuple[float, float]]
+    report: Report,
+    streams: Sequence[Stream],
+    play: Callable[[Stream, int, float, float], tuple[float, float]],
 ) -> None:
-    """The prior's precision that the other sets choose for each, by the geometric mean of the rewards."""
+    """The steps that the other sets choose for each, by the geometric mean of the rewards."""
     rewards = {
-        stream.name: {prior: play(stream, 0, prior)[0] for prior in PRIORS}
-        for stream in track(streams, "priors")
+        stream.name: {steps: play(stream, 0, *steps)[0] for steps in STEPS}
+        for stream in track(streams, "steps")
     }
     rows: list[list[object]] = []
     for name, own in rewards.items():
         others = [rewards[other] for other in rewards if other != name]
-        chosen = max(PRIORS, key=lambda prior: sum(math.log(other[prior]) for other in others))
-        rows.append([name, f"{chosen:g}", f"{own[chosen]:.3f}", f"{own[PRIOR]:.3f}"])
-    report.text(f"The prior's precision, of {', '.join(f'{prior:g}' for prior in PRIORS)}:\n")
-    report.table(
-        ["left out", "chosen by the others", "reward with it", f"reward with {PRIOR:g} (built)"], rows
+        chosen = max(STEPS, key=lambda steps: sum(math.log(other[steps]) for other in others))
+        rows.append(
+            [
+                name,
+                f"{chosen[0]:g}, {chosen[1]:g}",
+                *(f"{own[one]:.3f}" for one in (chosen, BUILT, (PRIOR, 0.0))),
+            ]
+        )
+    report.text(
+        f"Precision of the prior and what is forgotten, of {'; '.join(f'{a:g}, {b:g}' for a, b in STEPS)}:\n"
     )
+    built = f"reward with {PRIOR:g}, {FORGET:g} (built)"
+    report.table(["left out", "chosen by the others", "reward with it", built, "nothing forgotten"], rows)
 
 
 # ---- coverage

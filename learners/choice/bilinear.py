@@ -8,9 +8,11 @@ reward r in [0, 1] and weight w of the event, the step is the minimum of
 
 It moves along f / A only: with v = <f, f / A>, the new score is the root of s' = s - w v (sigmoid(s') - r), and
 
-    W <- W - w (sigmoid(s') - r) f / A,    A <- A + w max(p (1 - p), 1e-4) f^2,    p = sigmoid(s').
+    W <- W - w (sigmoid(s') - r) f / A,
+    A <- A_0 + (1 - phi) (A - A_0) + w max(p (1 - p), 1e-4) f^2,    p = sigmoid(s').
 
-Implicit steps need no learning rate and never overshoot, however large f is.
+Implicit steps need no learning rate and never overshoot, however large f is. What was learned from a pair of features
+fades by phi = 0.01 each time the pair is met again, so that steps do not go to 0 and a reward that changes is followed.
 """
 
 from typing import Any
@@ -23,6 +25,7 @@ from ..kernel import exp_of
 from ..kernel.elementary import row_total, total
 
 PRIOR = 0.1
+FORGET = 0.01
 FLATTEST = 1e-4
 STEPS = 100
 
@@ -30,8 +33,8 @@ STEPS = 100
 class Bilinear:
     """W and A, which grow in both directions: what is new weighs 0, at the prior's precision."""
 
-    def __init__(self, prior: float = PRIOR) -> None:
-        self.prior = prior
+    def __init__(self, prior: float = PRIOR, forget: float = FORGET) -> None:
+        self.prior, self.forget = prior, forget
         self.rows = self.columns = 0
         self.weights: Floats = np.zeros((0, 0))
         self.precision: Floats = np.zeros((0, 0))
@@ -83,7 +86,8 @@ class Bilinear:
         s = total((W * f).ravel())
         v = weight * total((direction * f).ravel())
         p = sigmoid_of(implicit(s, v, reward))
-        curved = A + (weight * max(p * (1.0 - p), FLATTEST)) * (f * f)
+        kept = self.prior + (1.0 - self.forget) * (A - self.prior)
+        curved = kept + (weight * max(p * (1.0 - p), FLATTEST)) * (f * f)
         stepped = W - (weight * (p - reward)) * direction
         self._before = (place, W, A)
         self.weights[place] = stepped

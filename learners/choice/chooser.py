@@ -314,7 +314,7 @@ def _scaled_rows(scaling: Scaling, columns: Ints, raw: Floats, events: int) -> F
     deviations = scaling.deviations.take(columns, mode="clip") if len(scaling.counts) else counts
     variances = np.where(counts > 0.0, deviations, 0.0) / np.maximum(counts, 1.0)
     spreads = np.sqrt(variances)
-    dense = (2.0 * counts >= events) & (spreads > FLAT * np.abs(means)) & (events > 0)
+    dense = (20.0 * counts >= 19.0 * events) & (spreads > FLAT * np.abs(means)) & (events > 0)
     sizes = np.sqrt(means * means + variances)
     sizes[sizes == 0.0] = 1.0
     z = np.where(dense, (raw - means) / np.where(dense, spreads, 1.0), raw / sizes)

@@ -8,8 +8,12 @@ from scipy.optimize import minimize
 
 from feedrank.learners import OptionError, SpecError, TruthError, build, dump, load
 from feedrank.learners.choice.apprentice import Apprentice
-from feedrank.learners.choice.bilinear import Bilinear, implicit
+from feedrank.learners.choice.bilinear import FORGET, PRIOR, Bilinear, implicit
+from feedrank.learners.choice.chooser import _scaled_rows
 from feedrank.learners.choice.exploration import draw, inverse_gap
+from feedrank.learners.instances import FeatureVector
+from feedrank.learners.kernel import Table
+from feedrank.learners.scaling import Scaling
 
 SPEC = {"task": "choice"}
 
@@ -36,7 +40,50 @@ def test_the_step_is_the_minimum_of_its_objective():
     best = minimize(objective, W.ravel(), method="BFGS", options={"gtol": 1e-10}).x.reshape(4, 3)
     model.step(np.arange(4), x, np.arange(3), a, reward, weight)
     assert np.allclose(model.weights[:4, :3], best, atol=1e-6)
-    assert (model.precision[:4, :3] >= A).all()
+    p = 1 / (1 + np.exp(-float((best * f).sum())))
+    kept = PRIOR + (1 - FORGET) * (A - PRIOR)
+    assert np.allclose(model.precision[:4, :3], kept + weight * p * (1 - p) * f * f, rtol=1e-6)
+
+
+def test_what_earned_for_long_is_given_up_when_it_earns_no_more():
+    def late_reward(forget):
+        learner = build(SPEC)
+        learner.model.weights = Bilinear(PRIOR, forget)
+        learner.grow()
+        chance = np.random.default_rng(3)
+        earned = []
+        for event in range(2000):
+            instance = {"items": items("a", "b"), "features": ["morning" if event % 2 else "evening"]}
+            shown = learner.predict(instance, chance=chance.random())
+            right = "ab"[(event + (event >= 1700)) % 2]
+            earned.append(float(shown.decision[0] == right))
+            learner.learn(instance, {"reward": earned[-1]}, served=shown.served())
+        return np.mean(earned[1700:]), np.mean(earned[1000:1700])
+
+    after, before = late_reward(FORGET)
+    assert before > 0.97
+    assert after > 0.6
+    assert late_reward(0.0)[0] < after - 0.2
+
+
+def test_items_are_scaled_as_a_context_of_the_same_features_would_be():
+    """`_scaled_rows` does for all items at once what `Scaling.vector` does for one vector."""
+    chance = np.random.default_rng(5)
+    names = [f"f{j}" for j in range(6)]
+    table, scaling = Table(), Scaling(idf=True, bias=False)
+    for events in range(60):
+        raw = np.where(chance.random((4, 6)) < [1, 1, 0.97, 0.7, 0.3, 0.02], chance.normal(3, 2, (4, 6)), 0.0)
+        scaled = _scaled_rows(scaling, table.rows(names), raw, events)
+        for i in range(4):
+            here = np.flatnonzero(raw[i])
+            look = table.look(FeatureVector([names[j] for j in here], raw[i, here]))
+            alone = scaling.vector(look, len(table), events)
+            by_name = dict(zip([table[row] for row in alone.rows.tolist()], alone.values, strict=True))
+            by_name |= dict(zip(look.unknown, alone.unseen, strict=True))
+            assert np.allclose(scaled[i, here], [by_name[names[j]] for j in here], rtol=1e-12)
+            assert (np.delete(scaled[i], here) == 0.0).all()
+        joined = alone.joined(table.join(look))
+        scaling.count(joined, len(table))
 
 
 @given(st.floats(-50, 50), st.floats(0, 1e6), st.floats(0, 1))
