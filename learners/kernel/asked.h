@@ -16,7 +16,7 @@ static void asked_drop(Asked *asked) {
 
 /* x of an instance: 2 where it was asked about last, 1 where it is read and looked up now, 0 where it is unusual, -1 with an
    exception. */
-static int asked_look(Asked *asked, PyObject *instance, const Table *table) {
+static int asked_look(Asked *asked, PyObject *instance, const Table *table, const Ahead *ahead, int tables) {
     PyObject *value = instance;
     if (Py_IS_TYPE(instance, &PyDict_Type)) {
         if (PyDict_Size(instance) != 1) return 0;
@@ -48,7 +48,7 @@ static int asked_look(Asked *asked, PyObject *instance, const Table *table) {
         goto done;
     }
     asked_drop(asked);
-    Vector *x = look_up(table, (Features *)read);
+    Vector *x = look_up(table, (Features *)read, ahead, tables);
     PyObject *raw = x && list && ((Features *)read)->named ? PyList_GetSlice(value, 0, PyList_Size(value)) : NULL;
     if (!x || (list && ((Features *)read)->named && !raw)) {
         Py_XDECREF((PyObject *)x);

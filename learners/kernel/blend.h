@@ -272,7 +272,11 @@ static int blend_look(Blend *blend, PyObject *instance) {
     if (!blend->state || blend->labels < 1 || (size_t)blend->rows < blend->table->names.count) return 0;
     for (int i = 0; i < blend->members; i++)
         if (!member_fits(blend, &blend->member[i])) return 0;
-    int state = asked_look(&blend->asked, instance, blend->table);
+    Ahead ahead[1 + MEMBERS] = {{(const char *)blend->counted, sizeof(Counted)}};
+    int tables = 1;
+    for (int i = 0; i < blend->members; i++)
+        if (blend->member[i].present && blend->member[i].weights) ahead[tables++] = weights_ahead(blend->member[i].weights);
+    int state = asked_look(&blend->asked, instance, blend->table, ahead, tables);
     if (state != 1) return state > 1 ? 1 : state;
     const Vector *x = blend->asked.x;
     Py_ssize_t labels = blend->labels;

@@ -7,8 +7,10 @@
 
 #if defined(__GNUC__)
 #define PREFETCH(address) __builtin_prefetch(address)
+#define PREFETCH_FAR(address) __builtin_prefetch(address, 0, 2) /* no nearer than the second cache */
 #else
 #define PREFETCH(address) ((void)(address))
+#define PREFETCH_FAR(address) ((void)(address))
 #endif
 
 typedef struct {

@@ -84,7 +84,8 @@ static int rounds_score(Rounds *rounds) {
 /* x and the scores of an instance: 1, 0 where it is unusual, -1 with an exception. */
 static int rounds_look(Rounds *rounds, PyObject *instance) {
     rounds->planned = 0;
-    int state = asked_look(&rounds->asked, instance, rounds->table);
+    Ahead ahead = weights_ahead(rounds->weights);
+    int state = asked_look(&rounds->asked, instance, rounds->table, &ahead, 1);
     if (state != 1) return state > 1 ? 1 : state;
     state = rounds_score(rounds);
     if (state <= 0) rounds_drop(rounds);

@@ -116,7 +116,13 @@ static void look_ahead(const Names *names, const Features *features) {
     }
 }
 
-static Vector *look_up(const Table *table, const Features *features) {
+/* Rows that will be read next, `bytes` apart: memory is asked for them as soon as a name's number is there. */
+typedef struct {
+    const char *rows;
+    size_t bytes;
+} Ahead;
+
+static Vector *look_up(const Table *table, const Features *features, const Ahead *ahead, int tables) {
     const Names *names = &table->names;
     size_t count = (size_t)features->count, known = 0, text = 0;
     Place *places = malloc(2 * (count + 1) * sizeof(Place));
@@ -134,6 +140,9 @@ static Vector *look_up(const Table *table, const Features *features) {
         } else {
             places[known++] = (Place){(uint32_t)number, (uint32_t)i};
             if ((uint32_t)number > largest) largest = (uint32_t)number;
+            for (int n = 0; n < tables; n++)
+                for (size_t byte = 0; byte < ahead[n].bytes; byte += 64)
+                    PREFETCH_FAR(ahead[n].rows + (size_t)number * ahead[n].bytes + byte);
         }
     }
     size_t bias = table->bias ? 1 : 0;
@@ -167,7 +176,7 @@ static Vector *look_up(const Table *table, const Features *features) {
 }
 
 static PyObject *table_look(PyObject *self, PyObject *object) {
-    if (Py_IS_TYPE(object, FeaturesType)) return (PyObject *)look_up((Table *)self, (Features *)object);
+    if (Py_IS_TYPE(object, FeaturesType)) return (PyObject *)look_up((Table *)self, (Features *)object, NULL, 0);
     PyErr_SetString(PyExc_TypeError, "a table looks up features that were read");
     return NULL;
 }

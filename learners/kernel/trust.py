@@ -2,7 +2,6 @@
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,9 @@ def log_losses(T: Floats, Y: Floats, bits: bool) -> tuple[Floats, Floats]:
     top = T.max(axis=1)
     powers = exp(T - top[:, None])
     sums = _sums(powers)
-    return log(sums) + top - times(T, Y), powers[0] / sums[0]
+    # A few numbers: one by one they take less than arrays do.
+    logs = np.array([log_of(each) for each in sums.tolist()])
+    return logs + top - times(T, Y), powers[0] / sums[0]
 
 
 def _sums(rows: Floats) -> Floats:
@@ -69,17 +70,22 @@ def pool_round(
     Who is not present has log-odds of 0.
     """
     a, A, losses, w, weights = state
-    T = np.empty((len(Z) + 2, Z.shape[1]))
-    T[0] = times(a, Z)
-    T[1:-1] = Z
-    T[-1] = times(weights, Z)
-    every, p = log_losses(T, Y, bool(bits))
-    gaps = _gap(every[:-1], w, doubt, gaps)
-    losses += every[:-1]
+    here = present.nonzero()[0]
+    live = Z if len(here) == len(Z) else Z.take(here, axis=0)
+    # Who has left is one row of zeros at the end, whatever their number.
+    T = np.zeros((len(here) + (2 if len(here) == len(Z) else 3), Z.shape[1]))
+    T[0] = times(a.take(here), live)
+    T[1] = times(weights.take(here), live)
+    T[2 : 2 + len(here)] = live
+    each, p = log_losses(T, Y, bool(bits))
+    every = np.full(1 + len(Z), each[-1])
+    every[0], every[1 + here] = each[0], each[2 : 2 + len(here)]
+    gaps = _gap(every, w, doubt, gaps)
+    losses += every
     if teaches:
         _newton(Z, Y, p, weight, bool(bits), a, A, present)
     w[:], weights[:] = hedge(prior, present, losses, doubt, gaps, a)
-    return float(every[-1]), gaps
+    return float(each[1]), gaps
 
 
 def _gap(losses: Floats, w: Floats, doubt: float, gaps: float) -> float:
@@ -92,7 +98,8 @@ def _gap(losses: Floats, w: Floats, doubt: float, gaps: float) -> float:
     if gaps > 0.0:
         eta, lowest = doubt / gaps, least
         for trust, loss in pairs:
-            share += trust * exp_of(-(eta * (loss - lowest)))
+            if trust > 0.0:
+                share += trust * exp_of(-(eta * (loss - lowest)))
         least -= log_of(share) / eta
     return float(gaps + max(mean - least, 0.0))
 
@@ -108,25 +115,33 @@ def _newton(
     present: NDArray[np.bool_],
 ) -> None:
     count = len(Z)
-    rows, columns, pairs = _lower(count)
+    here, rows, columns, pairs = _lower(tuple(present.tolist()))
+    live = Z.take(here, axis=0)
     curve = p * (1.0 - p) if bits else p
-    every = np.concatenate((Z.take(rows, axis=0) * Z.take(columns, axis=0) * curve, Z * (p - Y), Z * p))
+    every = np.concatenate((Z.take(rows, axis=0) * Z.take(columns, axis=0) * curve, live * (p - Y), live * p))
     sums = (weight * _sums(every)).tolist()
-    g, means = sums[len(rows) : len(rows) + count], sums[len(rows) + count :]
+    g, means = [0.0] * count, [0.0] * count
+    for at, i in enumerate(here, len(rows)):
+        g[i], means[i] = sums[at], sums[at + len(here)]
+    products = dict(zip(pairs, sums, strict=False))
     curvature = A.tolist()
-    for at, (i, j) in enumerate(pairs):
-        h = sums[at] if bits else sums[at] - means[i] * means[j] / weight
-        grown = FORGET * curvature[i][j] + h + ((1.0 - FORGET) * DAMPING if i == j else 0.0)
-        curvature[i][j] = curvature[j][i] = grown
+    for i in range(count):
+        for j in range(i + 1):
+            h = products.get((i, j), 0.0)
+            if not bits:
+                h -= means[i] * means[j] / weight
+            grown = FORGET * curvature[i][j] + h + ((1.0 - FORGET) * DAMPING if i == j else 0.0)
+            curvature[i][j] = curvature[j][i] = grown
     A[:] = curvature
     a[:] = np.where(present, np.maximum(a - solve(curvature, g), 0.0), 0.0)
 
 
 @cache
-def _lower(count: int) -> tuple[Any, Any, list[tuple[int, int]]]:
-    """The entries of a matrix on and below its diagonal: their rows, their columns, and both in pairs."""
-    rows, columns = np.tril_indices(count)
-    return rows, columns, list(zip(rows.tolist(), columns.tolist(), strict=True))
+def _lower(present: tuple[bool, ...]) -> tuple[list[int], list[int], list[int], list[tuple[int, int]]]:
+    """Who is present, and the entries of their matrix on and below its diagonal: rows, columns, and both in pairs."""
+    here = [i for i, one in enumerate(present) if one]
+    pairs = [(i, j) for i in here for j in here if j <= i]
+    return here, [i for i, _ in pairs], [j for _, j in pairs], pairs
 
 
 def solve(matrix: list[list[float]], right: list[float]) -> list[float]:

@@ -29,6 +29,11 @@ static void weights_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
+/* For `look_up`. */
+static Ahead weights_ahead(const Weights *weights) {
+    return (Ahead){weights->block->data, (size_t)weights->width * (weights->single ? 4 : 8)};
+}
+
 /* How many columns a block of `labels` columns takes: the next multiple of a step of at most an eighth. */
 static Py_ssize_t columns_for(Py_ssize_t labels) {
     if (labels <= 4) return labels;

@@ -19,7 +19,6 @@ static void scale_values(const Counted *counted, const int64_t *rows, const doub
     double n = (double)events, most = 1.0 + log_of(1.0 + n), sum = 0.0, rest_sum = 0.0, *values = x->values, *z = x->z;
     unsigned char *dense = x->dense;
     Py_ssize_t dense_count = 0, all = count + more;
-    for (Py_ssize_t i = bias; i < count; i++) PREFETCH(&counted[rows[i]]);
     for (Py_ssize_t i = 0; i < bias; i++) values[i] = 1.0, z[i] = 0.0, dense[i] = 1;
     for (Py_ssize_t i = bias; i < count; i++) {
         const Counted *own = &counted[rows[i]];
