@@ -1,10 +1,11 @@
 """Long logs, large learners, and lists: what starting, folding, saving and reading them takes.
 
-    python benchmarks/loads.py [--only fold|start|large|lists] [--quick] [--against FOLDER]
+    python benchmarks/loads.py [--only fold|start|large|single|lists] [--quick] [--against FOLDER]
 
 fold    events/s of `feedrank replay` on a log of 20,000 events, by its processor time
 start   seconds until a service that was killed with kill -9 is ready again and tells of a learner with 100,000 events
 large   1 million features and 100 labels: seconds of dump and load, and the memory of the process that loaded
+single  the same with `"precision": "float32"`
 lists   a list of 100 items with 46 features, predicted and learned: as objects, and as columns and rows
 
 `--against` names a checkout of another version, which does the same in turns with this one.
@@ -103,9 +104,10 @@ def start(code: Path, folder: Path, events: int, turns: int) -> list[float]:
 LARGE = """
 import os, sys, time, resource
 from feedrank.learners import build, dump, load
-features, labels, file = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+features, labels, file, precision = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
 if file == "make":
-    learner = build({"task": "multiclass", "algorithm": "predtron", "labels": [f"l{i}" for i in range(labels)]})
+    spec = {"task": "multiclass", "algorithm": "predtron", "labels": [f"l{i}" for i in range(labels)]}
+    learner = build(spec | ({"precision": precision[1]} if len(precision) > 1 else {}))
     for start in range(0, features, 1000):
         words = [f"word-{i}" for i in range(start, start + 1000)]
         learner.learn({"features": words}, {"label": f"l{start // 1000 % labels}"})
@@ -121,15 +123,20 @@ else:
 """
 
 
-def large(code: Path, folder: Path, features: int, turns: int) -> list[float]:
+def large(code: Path, folder: Path, features: int, turns: int, *precision: str) -> list[float]:
     """Processor seconds of dump and load, megabytes of the process with the learner, and the most it had."""
     file = str(folder / "large")
-    dumped = float(spent(code, "-c", LARGE, str(features), str(LABELS), "make", file)[1])
+    dumped = float(spent(code, "-c", LARGE, str(features), str(LABELS), "make", file, *precision)[1])
     loaded = [
         tuple(map(float, spent(code, "-c", LARGE, str(features), str(LABELS), file)[1].split()))
         for _ in range(turns)
     ]
     return [dumped, *(min(one[i] for one in loaded) for i in range(3))]
+
+
+def single(code: Path, folder: Path, features: int, turns: int) -> list[float]:
+    """`large`, with weights of float32."""
+    return large(code, folder, features, turns, "float32")
 
 
 LISTS = """
@@ -164,6 +171,7 @@ PARTS = {
     "fold": (fold, 20_000, 3_000, ["events/s"]),
     "start": (start, 100_000, 2_000, ["ready, s", "learner replies, s"]),
     "large": (large, 1_000_000, 20_000, ["dump, s", "load, s", "MB with the learner", "MB at most"]),
+    "single": (single, 1_000_000, 20_000, ["dump, s", "load, s", "MB with the learner", "MB at most"]),
     "lists": (lists, 0, 0, ["objects, us", "columns and rows, us", "ratio"]),
 }
 
@@ -182,8 +190,8 @@ def main() -> None:
     for name, (part, size, quick, columns) in PARTS.items():
         if options.only not in (None, name):
             continue
-        if name == "lists" and len(sides) > 1:
-            sides = {"this version": ROOT}  # columns and rows are new
+        if name in ("single", "lists"):
+            sides = {"this version": ROOT}  # float32, columns and rows are new
         rows: list[list[object]] = []
         for side, code in sides.items():
             with tempfile.TemporaryDirectory() as folder:
