@@ -20,7 +20,7 @@ from feedrank.service.contract import tracing
 from feedrank.service.contract.faults import ServiceError
 from feedrank.service.contract.settings import Settings
 from feedrank.service.experiments.manager import Experiments
-from feedrank.service.runtime import Host
+from feedrank.service.runtime import Host, same_bits
 
 from .edge import App, Edge
 from .keyring import Keyring, read_keys
@@ -58,7 +58,7 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
                 tracing.trace_store(host.store, spans)
             app.state.host = host
             app.state.experiments = Experiments(host)
-            for notice in host.notices:
+            for notice in (*host.notices, *await same_bits.compare(host.store)):
                 log.warning(notice)
             yield
             await app.state.experiments.close()

@@ -1,0 +1,53 @@
+"""A process that would fold the log of others to other bits says so when it starts."""
+
+import asyncio
+import os
+import subprocess
+import sys
+
+from feedrank.service.contract.settings import Settings
+from feedrank.service.http.app import create_app
+from feedrank.service.runtime import same_bits
+
+PRINT = "from feedrank.service.runtime import same_bits; print(same_bits.fingerprint())"
+
+
+def test_a_process_with_other_bits_says_so_and_the_next_of_its_kind_does_not(with_store, monkeypatch):
+    async def body(store):
+        assert await same_bits.compare(store) == ()
+        assert await same_bits.compare(store) == ()
+        monkeypatch.setattr(same_bits, "fingerprint", lambda: "other")
+        (notice,) = await same_bits.compare(store)
+        assert "other bits" in notice
+        assert "same build on all replicas" in notice
+        assert await same_bits.compare(store) == ()
+
+    with_store(body)
+
+
+def test_the_fingerprint_depends_on_the_last_bit_and_not_on_the_kernel(monkeypatch):
+    own = same_bits.fingerprint()
+    done = subprocess.run(
+        [sys.executable, "-c", PRINT],
+        env={**os.environ, "FEEDRANK_KERNEL": "numpy"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == own
+    numbers = same_bits.numbers
+    monkeypatch.setattr(
+        same_bits, "numbers", lambda seed: {name: value + 2**-53 for name, value in numbers(seed).items()}
+    )
+    assert same_bits.fingerprint.__wrapped__() != own
+
+
+def test_the_service_logs_it_when_it_starts(tmp_path, caplog, monkeypatch):
+    async def start():
+        app = create_app(Settings(store=f"sqlite:{tmp_path / 'a.db'}"))
+        async with app.router.lifespan_context(app):
+            return caplog.text.count("other bits")
+
+    assert asyncio.run(start()) == 0
+    monkeypatch.setattr(same_bits, "fingerprint", lambda: "other")
+    assert asyncio.run(start()) == 1
