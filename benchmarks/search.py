@@ -178,14 +178,16 @@ class Course:
         return min(mean(gains[i : i + window]) for i in range(0, len(gains) - window + 1, 10))
 
 
-def taught(report: Report, lengths: list[int], searches: int = 1500, seeds: int = 3) -> None:
+def taught(
+    report: Report, lengths: list[int], models: list[str], searches: int = 1500, seeds: int = 3
+) -> None:
     """The engine, the learned order and the pages shown under six click models, for 10 and 50 retrieved."""
     rows: list[list[object]] = []
     for retrieved in lengths:
         corpus = Corpus(retrieved)
         streams = [corpus.searches(searches, seed) for seed in range(seeds)]
-        for name, clicks in track(list(MODELS.items()), f"{retrieved} retrieved"):
-            courses = [Course(stream, clicks, seed) for seed, stream in enumerate(streams)]
+        for name in track(models, f"{retrieved} retrieved"):
+            courses = [Course(stream, MODELS[name], seed) for seed, stream in enumerate(streams)]
             last = searches // 5
             ends = [
                 f"{mean(v for one in courses for v in values(one)[-last:]):.3f}"
@@ -307,12 +309,13 @@ def main() -> None:
     parser = arguments(__doc__, "search", "letor")
     parser.add_argument("--only", choices=("cost", "clicks", "hostile", "letor"))
     parser.add_argument("--retrieved", type=int, nargs="+", default=[10, 50], help="results to re-rank")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), help="click models")
     options = parser.parse_args()
     report = Report("Search", options.out)
     if options.only in (None, "cost"):
         cost(report)
     if options.only in (None, "clicks"):
-        taught(report, options.retrieved)
+        taught(report, options.retrieved, options.models)
     if options.only in (None, "hostile"):
         attacked(report)
     folder = part(options.data, "letor") if options.only in (None, "letor") else None

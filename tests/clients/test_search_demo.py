@@ -175,9 +175,9 @@ def test_a_person_searches_clicks_and_watches(tmp_path, browser):
         wanted.click()
         browser.wait(lambda: browser.find("#results .clicked"))
         assert browser.text("#results pre") == ["Heap queues, in a module.\n\nPriority."]
-        browser.wait(lambda: browser.text("#rounds") == ["1"])
+        browser.wait(lambda: browser.text("#pages") == ["1"])
         browser.one("#visitors").click()
-        browser.wait(lambda: int(browser.text("#rounds")[0]) > 10)
+        browser.wait(lambda: int(browser.text("#pages")[0]) > 10)
         assert "a click on heap" in browser.text("#lesson")[0]
         # Documents are text, never markup.
         query = browser.one("#query")

@@ -27,6 +27,12 @@ function element(name, text, kind) {
   return made;
 }
 
+// The first paragraph, cut at a word, without the marks of its markup.
+function summary(body) {
+  const text = body.split(/\n\s*\n/, 1)[0].replaceAll("``", "").replace(/\s+/g, " ");
+  return text.length <= 160 ? text : `${text.slice(0, 160).replace(/\s\S*$/, "")} …`;
+}
+
 function row(result, place) {
   const item = document.createElement("li");
   const title = element("button", result.id);
@@ -35,7 +41,7 @@ function row(result, place) {
   const moved = result.engine - (place + 1);
   if (moved !== 0) item.append(element("span", `${moved > 0 ? "▲" : "▼"} ${Math.abs(moved)}`, "moved"));
   item.append(title, " ", element("span", result.kind, "kind"));
-  item.append(element("p", result.body.split("\n", 1)[0], "summary"));
+  item.append(element("p", summary(result.body), "summary"));
   return item;
 }
 
@@ -85,28 +91,31 @@ function tell(lesson) {
   at("lesson").textContent = lesson || "";
 }
 
-const percent = (value) => (value === null ? "none yet" : `${(100 * value).toFixed(1)} %`);
+const percent = (value, digits = 0) => (value === null ? "none yet" : `${(100 * value).toFixed(digits)} %`);
 
 function show(status) {
   const { middle, lower, upper } = status.ahead;
   at("documents").textContent = `${status.documents}`;
-  at("engine").textContent = percent(status.engine.mean);
-  at("learned").textContent = percent(status.learned.mean);
-  at("difference").textContent = middle === null ? "unknown"
-    : `${percent(middle)} (between ${percent(lower)} and ${percent(upper)}, at every look)`;
-  at("rounds").textContent = `${status.version}`;
+  at("engine").textContent = percent(status.engine.mean, 1);
+  at("learned").textContent = percent(status.learned.mean, 1);
+  at("ahead").textContent = middle === null ? "No page was drafted from both yet."
+    : `${middle < 0 ? "The engine" : "Learned"} is ahead by ${percent(Math.abs(middle), 1)} of the clicks, by 95 % confidence between ${percent(lower, 1)} and ${percent(upper, 1)}.`;
   const hand = status.handover;
   at("evidence").max = hand.needed;
   at("evidence").value = Math.min(hand.safety, hand.needed);
-  at("odds").textContent = hand.safety.toFixed(1);
-  at("needed").textContent = hand.needed.toFixed(0);
+  at("proof").textContent = hand.proved ? "The learned order is proved safe to show."
+    : `${hand.safety.toFixed(1)} of the ${hand.needed.toFixed(0)} that prove the learned order safe to show`;
   const [, second, third] = hand.examination.curve;
-  at("looks").textContent = `place 2 is taken to be looked at ${percent(second)} as often as place 1, place 3 ${percent(third)}`;
+  at("looks").textContent = hand.examination.clicks
+    ? `Place 2 is looked at about ${percent(second)} as often as place 1, place 3 ${percent(third)}, as far as clicks tell.` : "";
   const engine = 1 - hand.drafted - hand.share;
   at("share-engine").style.flexGrow = engine;
   at("share-mixed").style.flexGrow = hand.drafted;
   at("share-learned").style.flexGrow = hand.share;
-  at("shares").textContent = `${percent(engine)} engine, ${percent(hand.drafted)} drafted, ${percent(hand.share)} learned`;
+  at("pages").textContent = `${status.version}`;
+  at("shares").textContent = engine === 1 ? "all in the engine's order, until 50 pages have clicks"
+    : [[engine, "the engine's order"], [hand.drafted, "drafted from both"], [hand.share, "learned"]]
+      .filter(([share]) => share > 0).map(([share, whose]) => `${percent(share)} ${whose}`).join(", ");
   at("summary").textContent = status.learned.mean === null ? "engine against learned: no drafted page yet"
     : `clicks: engine ${percent(status.engine.mean)}, learned ${percent(status.learned.mean)}; ${percent(hand.share)} of pages learned`;
   at("alarm").hidden = !hand.alarm;
