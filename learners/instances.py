@@ -14,9 +14,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from . import kernel, text
+from . import kernel, sparse, text
 from .errors import InstanceError, pointer
 from .kernel import Features as FeatureVector
 from .kernel import times

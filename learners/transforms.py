@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from . import sparse
 from .blocks import Blocks
 from .errors import InstanceError
 from .instances import EMPTY, FeatureVector, Floats, Ints, ItemList, Matrix, Vector, ones

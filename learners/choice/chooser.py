@@ -13,9 +13,8 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from .. import reading
+from .. import reading, sparse
 from ..errors import OptionError, TruthError, pointer
 from ..forms import of as form_of
 from ..instances import EMPTY, FeatureVector, Floats, Ints, ItemList

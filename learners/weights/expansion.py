@@ -13,8 +13,8 @@ the loss bounds no longer hold, but memory and time are flat and the learner fol
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from .. import sparse
 from ..growth import columns_for, grown
 from ..instances import Floats, Ints, Matrix
 from ..kernel import exp, times

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from ... import sparse
 from ...instances import Floats, Ints
 from ...kernel import exp, times
 from ...weights.base import X

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from ... import sparse
 from ...growth import grown
 from ...instances import Floats, Ints
 
