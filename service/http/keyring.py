@@ -15,6 +15,7 @@ import logging
 import os
 import re
 import secrets
+import stat
 import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -24,6 +25,7 @@ from pathlib import Path
 from feedrank.files import create_private
 
 SCOPES = ("predict", "feedback", "admin")
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 SHAPE = re.compile(r"fr_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 
 log = logging.getLogger("feedrank.keys")
@@ -57,7 +59,7 @@ class Keyring:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._mark: tuple[int, int, int] | None = None
+        self._mark: tuple[int, int, int, int] | None = None
         self._keys: dict[str, Key] = {}
 
     def find(self, secret: str) -> Key | None:
@@ -77,10 +79,10 @@ class Keyring:
     def refresh(self) -> None:
         """Read the file again if it changed; while it is gone or damaged, no key is valid."""
         try:
-            stat = self.path.stat()
-            mark = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            file = self.path.stat()
+            mark = (file.st_ino, file.st_mtime_ns, file.st_ctime_ns, file.st_size)
         except OSError:
-            mark = (0, 0, 0)
+            mark = (0, 0, 0, 0)
         if mark == self._mark:
             return
         self._mark = mark
@@ -100,6 +102,10 @@ def read_keys(path: str | Path) -> list[Key]:
     """The keys in a file, in the order they were added."""
     keys = []
     try:
+        if os.name == "posix" and Path(path).stat().st_mode & OTHERS_WRITE:
+            raise KeysError(
+                f"others may write to the keys file {str(path)!r}, and so add keys: chmod go-w it"
+            )
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise KeysError(f"cannot read the keys file {str(path)!r}: {error}") from None

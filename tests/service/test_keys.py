@@ -81,6 +81,20 @@ def test_a_damaged_or_missing_file_opens_nothing(file, damage):
     assert ring.find(secret) is not None
 
 
+@pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_that_others_may_write_opens_nothing_until_its_rights_are_right(file, mode):
+    secret = add_key(file, ["admin"])
+    ring = Keyring(file)
+    assert ring.find(secret)
+    file.chmod(mode)
+    assert ring.find(secret) is None
+    with pytest.raises(KeysError, match="chmod go-w"):
+        read_keys(file)
+    file.chmod(0o640)
+    assert ring.find(secret)
+
+
 @pytest.mark.parametrize("scopes", [[], ["root"], ["predict", "root"]])
 def test_unknown_scopes_are_refused_and_nothing_is_written(file, scopes):
     with pytest.raises(KeysError, match="scopes"):

@@ -1,4 +1,4 @@
-"""A liveness probe never turns one event into a crash loop: /livez is answered while the heaviest work runs, and after a kill."""
+"""A liveness probe never turns one event into a crash loop: it is answered while the heaviest work runs, and after a kill."""
 
 import threading
 import time
@@ -47,7 +47,9 @@ def test_a_liveness_probe_is_answered_while_the_heaviest_event_is_learned_and_fo
     process = start(FEEDRANK_SNAPSHOT_EVERY="1000000")
     with process.client() as client:
         client.put("/v1/learners/a", json=SPEC).raise_for_status()
-        client.post("/v1/learners/a/feedback", json=heavy(0)).raise_for_status()  # the first order is that of the list
+        client.post(
+            "/v1/learners/a/feedback", json=heavy(0)
+        ).raise_for_status()  # the first order is that of the list
         with Probe(process) as probe:
             first = client.post("/v1/learners/a/feedback", json=heavy(1)).json()
         assert probe.answered >= LEAST
