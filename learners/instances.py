@@ -19,7 +19,7 @@ from . import kernel, sparse, text
 from .errors import InstanceError, pointer
 from .kernel import Features as FeatureVector
 from .kernel import times
-from .kernel.elementary import Floats
+from .kernel.elementary import Floats, Mask
 from .kernel.reference import EMPTY, Ints, Vector, ones
 from .kernel.reference import Features as PlainFeatures
 
@@ -30,6 +30,7 @@ __all__ = [
     "Floats",
     "Ints",
     "ItemList",
+    "Mask",
     "Matrix",
     "Vector",
     "not_negative",

@@ -18,13 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .growth import grown
-from .instances import EMPTY, Floats, Vector
+from .instances import EMPTY, Floats, Mask, Vector
 from .kernel import LookedUp, log, scale, tally
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)
@@ -36,7 +33,7 @@ class ScaledVector(Vector):
 
     raw: Floats = field(default_factory=lambda: EMPTY)
     z: Floats = field(default_factory=lambda: EMPTY)
-    dense: Flags = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    dense: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
     look: Any = None  # what the table knows of it
     unseen_raw: Floats = field(default_factory=lambda: EMPTY)
     unseen_z: Floats = field(default_factory=lambda: EMPTY)

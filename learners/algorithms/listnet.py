@@ -2,20 +2,13 @@
 
 from ..checks import number_or
 from ..instances import Floats, Ints
-from ..kernel import exp
+from ..kernel import softmax
 from ..losses.rankings import ndcg_loss
 from ..model import FirstOrder, Model, Round, Surrogate
 from ..registry import Algorithm, Parameter, Spec, register
 from ..tasks.permutations import NDCG
 from ..weights.linear import Linear
 from . import rates
-
-
-def softmax(s: Floats) -> Floats:
-    """exp(s_i) / sum_j exp(s_j), shifted by the largest so that no score or grade overflows."""
-    e = exp(s - s[s.argmax()])
-    e /= e.sum()
-    return e
 
 
 class ListNet(Surrogate):
@@ -32,9 +25,7 @@ class ListNet(Surrogate):
         y = round.y
         if y[y.argmax()] == y[y.argmin()]:
             return None
-        g = softmax(round.t)
-        g -= softmax(y)
-        return g
+        return softmax(round.t) - softmax(y)
 
 
 def build(spec: Spec) -> Model:

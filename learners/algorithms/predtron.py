@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import forms
 from ..checks import choice, integer, number, number_or
+from ..instances import Floats
 from ..model import FirstOrder, Model, Round, Surrogate
 from ..parameters import BANDWIDTH, REJECT_COSTS, WEIGHTS
 from ..registry import (
@@ -23,7 +24,7 @@ from ..registry import (
 )
 from ..tasks.one_class import Binary
 from ..tasks.permutations import AP, NDCG
-from ..tasks.task import Array, Task
+from ..tasks.task import Task
 from ..theory.predtron_bounds import constants, rate_14, rate_15, strong_convexity
 from ..weights.base import Weights
 from ..weights.expansion import KernelExpansion
@@ -46,7 +47,7 @@ class Predtron(Surrogate):
     def fused(self) -> dict[str, Any]:
         return {"update": 0}
 
-    def direction(self, round: Round) -> Array | None:
+    def direction(self, round: Round) -> Floats | None:
         task, t, y = self.task, round.t, round.y
         if task.judge(t, y) <= 0.0:
             return None
@@ -61,7 +62,7 @@ class LossDriven(Predtron):
 
     by_loss = True
 
-    def direction(self, round: Round) -> Array | None:
+    def direction(self, round: Round) -> Floats | None:
         task, t, y = self.task, round.t, round.y
         cost = task.judge(t, y)
         if cost <= 0.0:
@@ -83,7 +84,7 @@ class Theory(Surrogate):
         self.surrogate = surrogate
         self.R = R
 
-    def direction(self, round: Round) -> Array | None:
+    def direction(self, round: Round) -> Floats | None:
         g = self.surrogate.direction(round)
         if g is None:
             return None

@@ -25,11 +25,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..instances import Floats
 from ..kernel import elementary
 
 __all__ = ["BETS", "LOG_WEIGHTS", "Capital", "log_mixture", "lower_bounds", "needed"]
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # lambda c over three decades with half-Cauchy weights: flat below the scale (large samples), 1 / lambda above (small).

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 # ln 2 in two parts: the upper one has 32 bits, so that k * LN2_HIGH is exact for |k| < 2^21.
 LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")

@@ -9,16 +9,14 @@ word_scores(...)   what naive Bayes makes of an instance       (formulas: algori
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .elementary import LOGS, Floats, exp, exp_of, log, log_of, total
+from .elementary import LOGS, Floats, Mask, exp, exp_of, log, log_of, total
 from .reference import Ints, Vector
 from .theta import Weights
 
 CLIP = 2.0
 FLAT = 1e-9
 ENOUGH = 2  # events before a value that all of them named counts as a constant
-Flags = NDArray[np.bool_]
 
 
 def scale(
@@ -29,7 +27,7 @@ def scale(
     bias: int,
     idf: int,
     events: int,
-) -> tuple[Floats, Floats, Floats, Flags, Floats]:
+) -> tuple[Floats, Floats, Floats, Mask, Floats]:
     """(u, u of the unseen, z, dense, z of the unseen); `statistics` has a row for every feature."""
     rows, raw = rows[bias:], raw[bias:]
     counts, means, deviations, logarithms = statistics.take(rows, axis=0).T
@@ -126,7 +124,7 @@ def recount(L: Floats, rows: Any, column: int, more: float) -> Floats:
 
 
 def word_scores(
-    weights: Weights, x: tuple[Ints, Floats, Flags, Floats], words: Floats, events: Floats, room: float
+    weights: Weights, x: tuple[Ints, Floats, Mask, Floats], words: Floats, events: Floats, room: float
 ) -> tuple[Ints, Floats, float, Floats]:
     """(rows and u of the words, their length with the unseen ones, s) of `x`: rows, u, dense, and u of the unseen.
 

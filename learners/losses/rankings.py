@@ -11,9 +11,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ..instances import Ints
 from ..kernel.powers import LN2, exp2, expm1, log2
 
-Order = NDArray[np.intp]
 Grades = NDArray[np.float64]
 
 # Beside 2^top, what is 2^LOWEST times smaller is nothing; a power beyond it would not be a normal number.
@@ -47,7 +47,7 @@ def gains(grades: Grades) -> NDArray[np.float64]:
     return scaled
 
 
-def ndcg_loss(order: Order, grades: Grades, cutoff: int | None = None) -> float:
+def ndcg_loss(order: Ints, grades: Grades, cutoff: int | None = None) -> float:
     """1 - NDCG_k = sum_{p <= k} (G(best p) - G(y[order p])) D(p) / sum_{p <= k} G(best p) D(p)."""
     gain = gains(grades)
     best = -gain  # negated, so that sorting puts the highest first
@@ -62,17 +62,17 @@ def ndcg_loss(order: Order, grades: Grades, cutoff: int | None = None) -> float:
     return max(0.0, float((best * D).sum()) / ideal)
 
 
-def ndcg(order: Order, grades: Grades, cutoff: int | None = None) -> float:
+def ndcg(order: Ints, grades: Grades, cutoff: int | None = None) -> float:
     """NDCG_k, a gain in [0, 1]; k = `cutoff`, or the whole list."""
     return 1.0 - ndcg_loss(order, grades, cutoff)
 
 
-def _hits(order: Order, grades: Grades, cutoff: int | None = None) -> NDArray[np.intp]:
+def _hits(order: Ints, grades: Grades, cutoff: int | None = None) -> NDArray[np.intp]:
     """The positions (from 1) of relevant items, ascending."""
     return (grades[order[:cutoff]] > 0.0).nonzero()[0] + 1
 
 
-def ap(order: Order, grades: Grades) -> float:
+def ap(order: Ints, grades: Grades) -> float:
     """Average precision, a gain: the mean over relevant items of (relevant down to here) / position."""
     hits = _hits(order, grades)
     if not hits.size:
@@ -80,18 +80,18 @@ def ap(order: Order, grades: Grades) -> float:
     return float(np.add.reduce(np.arange(1, hits.size + 1) / hits)) / hits.size
 
 
-def ap_loss(order: Order, grades: Grades) -> float:
+def ap_loss(order: Ints, grades: Grades) -> float:
     """1 - AP."""
     return 1.0 - ap(order, grades)
 
 
-def precision_loss(order: Order, grades: Grades, cutoff: int) -> float:
+def precision_loss(order: Ints, grades: Grades, cutoff: int) -> float:
     """(min(k, relevant) - relevant among the first k) / k, with k = `cutoff`."""
     relevant = int(np.count_nonzero(grades > 0.0))
     return (min(cutoff, relevant) - _hits(order, grades, cutoff).size) / cutoff
 
 
-def mrr(order: Order, grades: Grades, cutoff: int | None = None) -> float:
+def mrr(order: Ints, grades: Grades, cutoff: int | None = None) -> float:
     """Reciprocal rank, a gain: 1 / position of the first relevant item, 0 if it stands below `cutoff`."""
     hits = _hits(order, grades)
     if not hits.size:
@@ -100,7 +100,7 @@ def mrr(order: Order, grades: Grades, cutoff: int | None = None) -> float:
     return 1.0 / first if cutoff is None or first <= cutoff else 0.0
 
 
-def err(order: Order, grades: Grades, cutoff: int | None = None, highest: float | None = None) -> float:
+def err(order: Ints, grades: Grades, cutoff: int | None = None, highest: float | None = None) -> float:
     """Expected reciprocal rank, a gain: sum_p (1/p) R_p prod_{q < p} (1 - R_q), R = (2^y - 1) / 2^highest.
 
     `highest` is the top of the grading scale (default: the list's top grade). A perfect order can be below 1,
@@ -115,7 +115,7 @@ def err(order: Order, grades: Grades, cutoff: int | None = None, highest: float 
     return float(np.sum(stops * reaches / np.arange(1, stops.size + 1)))
 
 
-def pairwise_disagreement_loss(order: Order, grades: Grades) -> float:
+def pairwise_disagreement_loss(order: Ints, grades: Grades) -> float:
     """The share of pairs of unequal grade that stand in the wrong order."""
     y = grades[order]
     wrong = pairs = 0

@@ -7,8 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..instances import Floats
 from ..kernel import times
-from .task import Array, Task, lead
+from .task import Task, lead
 
 __all__ = ["Finite"]
 
@@ -21,8 +22,8 @@ class Finite(Task):
     """
 
     def __init__(self, loss: ArrayLike, reps: ArrayLike) -> None:
-        self.L: Array = np.asarray(loss, dtype=np.float64)
-        self.reps: Array = np.asarray(reps, dtype=np.float64)
+        self.L: Floats = np.asarray(loss, dtype=np.float64)
+        self.reps: Floats = np.asarray(reps, dtype=np.float64)
         if self.L.ndim != 2 or self.reps.ndim != 2 or len(self.L) != len(self.reps):
             raise ValueError("the loss and the representation need one row a prediction each")
         if not (self.L >= 0.0).all() or not np.isfinite(self.L).all():
@@ -37,28 +38,28 @@ class Finite(Task):
         """The dimension of the scores."""
         return int(self.reps.shape[1])
 
-    def decide(self, t: Array) -> int:
+    def decide(self, t: Floats) -> int:
         return int((times(self.reps, t)).argmax())
 
     def loss(self, sigma: int, y: int) -> float:
         return float(self.L[sigma, y])
 
-    def judge(self, t: Array, y: int) -> float:
+    def judge(self, t: Floats, y: int) -> float:
         return self.loss(self.decide(t), y)
 
-    def rep(self, sigma: int, d: int) -> Array:
-        unit: Array = self.reps[sigma]
+    def rep(self, sigma: int, d: int) -> Floats:
+        unit: Floats = self.reps[sigma]
         return unit
 
-    def correct(self, y: int, t: Array) -> int:
+    def correct(self, y: int, t: Floats) -> int:
         return int(np.where(self.L[:, y] == 0.0, times(self.reps, t), -math.inf).argmax())
 
-    def augmented(self, y: int, t: Array) -> int:
+    def augmented(self, y: int, t: Floats) -> int:
         return int((self.L[:, y] + times(self.reps, t)).argmax())
 
-    def rival(self, y: int, t: Array) -> int | None:
+    def rival(self, y: int, t: Floats) -> int | None:
         wrong = self.L[:, y] > 0.0
         return int(np.where(wrong, times(self.reps, t), -math.inf).argmax()) if wrong.any() else None
 
-    def margin(self, t: Array) -> float | None:
+    def margin(self, t: Floats) -> float | None:
         return lead(times(self.reps, t))

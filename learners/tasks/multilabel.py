@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..instances import Floats, Mask
 from ..losses import subsets
 from ..losses.subsets import SubsetLoss
 from ..registry import Loss, register
-from .task import Array, Task
+from .task import Task
 
-__all__ = ["ErrorSetSize", "Hamming", "Mask", "Multilabel", "SubsetZeroOne"]
+__all__ = ["ErrorSetSize", "Hamming", "Multilabel", "SubsetZeroOne"]
 
-Mask = NDArray[np.bool_]
 # The search over (a, b, c, d) looks at this many cells at a time, so that memory stays flat as m grows.
 _CELLS = 1 << 18
 
@@ -29,33 +28,33 @@ class Multilabel(Task):
     def __init__(self, f: SubsetLoss) -> None:
         self.f = f
 
-    def decide(self, t: Array) -> Mask:
+    def decide(self, t: Floats) -> Mask:
         return t > 0.0
 
     def loss(self, sigma: Mask, y: Mask) -> float:
         return float(self.f(*subsets.counts(sigma, y)))
 
-    def judge(self, t: Array, y: Mask) -> float:
+    def judge(self, t: Floats, y: Mask) -> float:
         return self.loss(t > 0.0, y)
 
-    def rep(self, sigma: Mask, d: int) -> Array:
+    def rep(self, sigma: Mask, d: int) -> Floats:
         unit = 1.0 / math.sqrt(d) if d else 0.0
         return np.where(sigma, unit, -unit)
 
-    def correct(self, y: Mask, t: Array) -> Mask | None:
+    def correct(self, y: Mask, t: Floats) -> Mask | None:
         return self._search(y, t, "correct")
 
-    def augmented(self, y: Mask, t: Array) -> Mask | None:
+    def augmented(self, y: Mask, t: Floats) -> Mask | None:
         return self._search(y, t, "augmented")
 
-    def rival(self, y: Mask, t: Array) -> Mask | None:
+    def rival(self, y: Mask, t: Floats) -> Mask | None:
         return self._search(y, t, "rival")
 
-    def margin(self, t: Array) -> float | None:
+    def margin(self, t: Floats) -> float | None:
         """min_j |t_j|, the smallest change of one score that would change the set."""
         return float(np.abs(t).min()) if t.size else None
 
-    def _search(self, y: Mask, t: Array, kind: str) -> Mask | None:
+    def _search(self, y: Mask, t: Floats, kind: str) -> Mask | None:
         """The best set over all counts: b irrelevant in, c relevant out.
 
         Ties go to few errors for a correct set and to many for a wrong one, so that a score of 0 teaches.
@@ -96,10 +95,10 @@ class Multilabel(Task):
 class _OnlyTruth(Multilabel):
     """Losses for which y alone is correct, so that the nearest wrong set is one label away."""
 
-    def correct(self, y: Mask, t: Array) -> Mask:
+    def correct(self, y: Mask, t: Floats) -> Mask:
         return y
 
-    def rival(self, y: Mask, t: Array) -> Mask | None:
+    def rival(self, y: Mask, t: Floats) -> Mask | None:
         sigma = t > 0.0
         if not t.size:
             return None
@@ -115,7 +114,7 @@ class SubsetZeroOne(_OnlyTruth):
     def __init__(self) -> None:
         super().__init__(subsets.subset_zero_one)
 
-    def augmented(self, y: Mask, t: Array) -> Mask:
+    def augmented(self, y: Mask, t: Floats) -> Mask:
         sigma = self.rival(y, t)
         if sigma is None:
             return y
@@ -129,7 +128,7 @@ class Hamming(_OnlyTruth):
     def __init__(self) -> None:
         super().__init__(subsets.hamming)
 
-    def augmented(self, y: Mask, t: Array) -> Mask:
+    def augmented(self, y: Mask, t: Floats) -> Mask:
         wrong: Mask = np.where(y, t, -t) < 0.5 * math.sqrt(t.size)
         return y ^ wrong
 
@@ -140,7 +139,7 @@ class ErrorSetSize(Multilabel):
     def __init__(self) -> None:
         super().__init__(subsets.error_set_size)
 
-    def judge(self, t: Array, y: Mask) -> float:
+    def judge(self, t: Floats, y: Mask) -> float:
         c = int(np.count_nonzero(t[y] <= 0.0))
         b = int(np.count_nonzero(t[~y] >= 0.0))
         return float(b * c)

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..instances import Floats
 from ..losses import classes as losses
 from ..losses.classes import REJECT
 from ..registry import Loss, Spec, register
-from .task import Array, Task, lead
+from .task import Task, lead
 
 __all__ = ["REJECT", "Binary", "Multiclass", "Ordinal", "Reject"]
 
@@ -39,29 +40,29 @@ class Binary(_Costed):
     def columns(self, labels: int) -> int:
         return 1
 
-    def decide(self, t: Array) -> int:
+    def decide(self, t: Floats) -> int:
         return int(t[0] > 0.0)
 
     def loss(self, sigma: int, y: int) -> float:
         return losses.weighted(sigma, y, self.cost(y))
 
-    def judge(self, t: Array, y: int) -> float:
+    def judge(self, t: Floats, y: int) -> float:
         return self.loss(self.decide(t), y)
 
-    def rep(self, sigma: int, d: int = 1) -> Array:
+    def rep(self, sigma: int, d: int = 1) -> Floats:
         return np.array([2.0 * sigma - 1.0])
 
-    def correct(self, y: int, t: Array) -> int:
+    def correct(self, y: int, t: Floats) -> int:
         return y if self.cost(y) > 0.0 else self.decide(t)
 
-    def augmented(self, y: int, t: Array) -> int:
+    def augmented(self, y: int, t: Floats) -> int:
         similarity = (2 * y - 1) * float(t[0])
         return 1 - y if self.cost(y) - similarity > similarity else y
 
-    def rival(self, y: int, t: Array) -> int | None:
+    def rival(self, y: int, t: Floats) -> int | None:
         return 1 - y if self.cost(y) > 0.0 else None
 
-    def margin(self, t: Array) -> float:
+    def margin(self, t: Floats) -> float:
         return 2.0 * abs(float(t[0]))
 
 
@@ -70,36 +71,36 @@ class Multiclass(_Costed):
 
     argmax = True
 
-    def decide(self, t: Array) -> int:
+    def decide(self, t: Floats) -> int:
         return int(t.argmax()) if t.size else REJECT  # before any label has joined
 
     def loss(self, sigma: int, y: int) -> float:
         return 0.0 if sigma == y else self.cost(y)
 
-    def judge(self, t: Array, y: int) -> float:
+    def judge(self, t: Floats, y: int) -> float:
         return 0.0 if t.argmax() == y else self.cost(y)
 
-    def rep(self, sigma: int, d: int) -> Array:
+    def rep(self, sigma: int, d: int) -> Floats:
         unit = np.zeros(d)
         unit[sigma] = 1.0
         return unit
 
-    def correct(self, y: int, t: Array) -> int:
+    def correct(self, y: int, t: Floats) -> int:
         return y if self.cost(y) > 0.0 else self.decide(t)
 
-    def augmented(self, y: int, t: Array) -> int:
+    def augmented(self, y: int, t: Floats) -> int:
         behind = t.copy()
         behind[y] -= self.cost(y)  # every other label gains alpha_y, so y falls behind by it
         return int(behind.argmax())
 
-    def rival(self, y: int, t: Array) -> int | None:
+    def rival(self, y: int, t: Floats) -> int | None:
         if t.size < 2 or self.cost(y) <= 0.0:
             return None
         others = t.copy()
         others[y] = -math.inf
         return int(others.argmax())
 
-    def margin(self, t: Array) -> float | None:
+    def margin(self, t: Floats) -> float | None:
         return lead(t)
 
 
@@ -111,10 +112,10 @@ class Ordinal(Multiclass):
     def loss(self, sigma: int, y: int) -> float:
         return losses.absolute(sigma, y)
 
-    def judge(self, t: Array, y: int) -> float:
+    def judge(self, t: Floats, y: int) -> float:
         return losses.absolute(self.decide(t), y)
 
-    def augmented(self, y: int, t: Array) -> int:
+    def augmented(self, y: int, t: Floats) -> int:
         return int((t + np.abs(np.arange(t.size) - y)).argmax())
 
 
@@ -125,43 +126,43 @@ class Reject(_Costed):
     costs are at most 1: the paper's option is built as printed, `min_margin` is what abstains in practice.
     """
 
-    def similarities(self, t: Array) -> Array:
+    def similarities(self, t: Floats) -> Floats:
         """<rep(sigma), t> of every label, and of REJECT at the end."""
         return np.append(t, t.sum() / math.sqrt(t.size))
 
-    def _best(self, similarities: Array) -> int:
+    def _best(self, similarities: Floats) -> int:
         sigma = int(similarities.argmax())
         return REJECT if sigma == similarities.size - 1 else sigma
 
-    def decide(self, t: Array) -> int:
+    def decide(self, t: Floats) -> int:
         return self._best(self.similarities(t))
 
     def loss(self, sigma: int, y: int) -> float:
         return losses.reject(sigma, y, self.cost(y))
 
-    def judge(self, t: Array, y: int) -> float:
+    def judge(self, t: Floats, y: int) -> float:
         return self.loss(self.decide(t), y)
 
-    def rep(self, sigma: int, d: int) -> Array:
+    def rep(self, sigma: int, d: int) -> Floats:
         if sigma == REJECT:
             return np.full(d, 1.0 / math.sqrt(d))
         unit = np.zeros(d)
         unit[sigma] = 1.0
         return unit
 
-    def correct(self, y: int, t: Array) -> int:
+    def correct(self, y: int, t: Floats) -> int:
         if self.cost(y) <= 0.0 and t.sum() / math.sqrt(t.size) > t[y]:
             return REJECT
         return y
 
-    def augmented(self, y: int, t: Array) -> int:
+    def augmented(self, y: int, t: Floats) -> int:
         gains = self.similarities(t)
         gains[:-1] += 1.0
         gains[y] -= 1.0
         gains[-1] += self.cost(y)
         return self._best(gains)
 
-    def rival(self, y: int, t: Array) -> int | None:
+    def rival(self, y: int, t: Floats) -> int | None:
         others = self.similarities(t)
         others[y] = -math.inf
         if self.cost(y) <= 0.0:
@@ -169,7 +170,7 @@ class Reject(_Costed):
         best = int(others.argmax())
         return None if others[best] == -math.inf else self._best(others)
 
-    def margin(self, t: Array) -> float | None:
+    def margin(self, t: Floats) -> float | None:
         return lead(self.similarities(t))
 
 

@@ -6,17 +6,16 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..instances import Floats, Ints, Mask
 from ..kernel.powers import power
 from ..losses import rankings as losses
 from ..registry import Loss, Spec, register
-from .searches import Bonus, Falls, Order, assignment, by_score, even_merge, merge
-from .task import Array, Task
+from .searches import Bonus, Falls, assignment, by_score, even_merge, merge
+from .task import Task
 
 __all__ = ["AP", "NDCG", "Precision", "Ranking", "places"]
 
-Mask = NDArray[np.bool_]
 
 # Up to this many items the assignment solver is faster than a merge.
 SMALL = 24
@@ -25,12 +24,12 @@ EVEN = 1 << 14
 
 
 @lru_cache(maxsize=32)
-def places(m: int, position: str = "linear", exponent: float = 1.1) -> Array:
+def places(m: int, position: str = "linear", exponent: float = 1.1) -> Floats:
     """F(1) .. F(m) of length 1, for f(i) = -i (`linear`), 1/i (`reciprocal`), -i^exponent (`power`); read-only."""
     i = np.arange(1.0, m + 1.0)
     # i / m in place of i: Z takes the factor away, and no exponent overflows.
     f = 1.0 / i if position == "reciprocal" else -(power(i / m, exponent) if position == "power" else i / m)
-    F: Array = f / np.sqrt((f * f).sum())
+    F: Floats = f / np.sqrt((f * f).sum())
     F.setflags(write=False)
     return F
 
@@ -43,25 +42,25 @@ class Ranking(Task):
         self.position = position
         self.exponent = exponent
 
-    def F(self, m: int) -> Array:
+    def F(self, m: int) -> Floats:
         return places(m, self.position, self.exponent)
 
-    def decide(self, t: Array) -> Order:
+    def decide(self, t: Floats) -> Ints:
         return by_score(t)
 
-    def judge(self, t: Array, y: Array) -> float:
+    def judge(self, t: Floats, y: Floats) -> float:
         return self.loss(by_score(t), y)
 
-    def rep(self, sigma: Order, d: int) -> Array:
+    def rep(self, sigma: Ints, d: int) -> Floats:
         rep = np.empty(d)
         rep[sigma] = self.F(d)
         return rep
 
-    def grades(self, y: Array) -> Array:
+    def grades(self, y: Floats) -> Floats:
         """Numbers in the order of the gains of L: items with the same number are the same to L."""
         return y
 
-    def correct(self, y: Array, t: Array) -> Order:
+    def correct(self, y: Floats, t: Floats) -> Ints:
         """By grade, equal grades by score, down to the cutoff; by score below it."""
         order = np.lexsort((-t, -self.grades(y)))
         if self.cutoff is not None and self.cutoff < t.size:
@@ -70,7 +69,7 @@ class Ranking(Task):
             order[self.cutoff :] = rest[by_score(t[rest])]
         return order
 
-    def rival(self, y: Array, t: Array) -> Order | None:
+    def rival(self, y: Floats, t: Floats) -> Ints | None:
         """The order of the scores if it is wrong; else the lower of two unequal neighbours rises above the other.
 
         With top_b the sum of the b best scores, an order loses sum_b (F(b) - F(b+1)) (top_b - its own first b). One with
@@ -98,14 +97,14 @@ class Ranking(Task):
         order[best : best + rise + 1] = np.roll(order[best : best + rise + 1], 1)
         return order
 
-    def margin(self, t: Array) -> float | None:
+    def margin(self, t: Floats) -> float | None:
         """The smallest gap of neighbours in the order, down to the one just below the cutoff."""
         if t.size < 2:
             return None
         gaps = -np.diff(np.sort(t)[::-1])
         return float(gaps[: self.cutoff].min())
 
-    def _merged(self, relevant: Mask, t: Array, bonus: Bonus, falls: Falls | None = None) -> Order:
+    def _merged(self, relevant: Mask, t: Floats, bonus: Bonus, falls: Falls | None = None) -> Ints:
         """argmax of sum_i F(p_i) t_i + sum over relevant i of bonus; `falls`, where `even_merge` can take it."""
         order = by_score(t)
         upper, lower = order[relevant[order]], order[~relevant[order]]
@@ -114,7 +113,7 @@ class Ranking(Task):
             return even_merge(upper, lower, t, float(F[0] - F[1]), falls)
         return merge(upper, lower, t, self.F(t.size), bonus)
 
-    def _two_classes(self, relevant: Mask, t: Array, bonus: Array, convex: bool = False) -> Order:
+    def _two_classes(self, relevant: Mask, t: Floats, bonus: Floats, convex: bool = False) -> Ints:
         """argmax of sum_i F(p_i) t_i + sum over relevant i of bonus(p_i); `convex`: it grows less and less with p."""
         R = int(np.count_nonzero(relevant))
         if R in (0, t.size):
@@ -122,8 +121,8 @@ class Ranking(Task):
         if t.size <= SMALL:
             return assignment(t, self.F(t.size), relevant.astype(np.float64), -bonus)
 
-        def falls(j: Order, x: Order) -> Array:
-            down: Array = bonus[R + j - 1] - bonus[x + j - 1]
+        def falls(j: Ints, x: Ints) -> Floats:
+            down: Floats = bonus[R + j - 1] - bonus[x + j - 1]
             return down
 
         return self._merged(
@@ -134,10 +133,10 @@ class Ranking(Task):
 class NDCG(Ranking):
     """L = 1 - NDCG at `cutoff` (none: the whole list), gain 2^y - 1, discount 1 / log2(1 + place)."""
 
-    def loss(self, sigma: Order, y: Array) -> float:
+    def loss(self, sigma: Ints, y: Floats) -> float:
         return losses.ndcg_loss(sigma, y, self.cutoff)
 
-    def augmented(self, y: Array, t: Array) -> Order:
+    def augmented(self, y: Floats, t: Floats) -> Ints:
         """argmax of sum_i F(p_i) t_i - G_i D(p_i) / ideal: a merge for two grades, else Lemma 3's assignment."""
         m = t.size
         gain = losses.gains(y)
@@ -164,13 +163,13 @@ class Precision(Ranking):
         super().__init__(cutoff, position, exponent)
         self.k = cutoff
 
-    def loss(self, sigma: Order, y: Array) -> float:
+    def loss(self, sigma: Ints, y: Floats) -> float:
         return losses.precision_loss(sigma, y, self.k)
 
-    def grades(self, y: Array) -> Array:
+    def grades(self, y: Floats) -> Floats:
         return (y > 0.0).astype(np.float64)
 
-    def _with_hits(self, hits: int, y: Array, t: Array) -> Order:
+    def _with_hits(self, hits: int, y: Floats, t: Floats) -> Ints:
         """The order closest to the scores with `hits` relevant items among the first k."""
         order = by_score(t)
         relevant = y[order] > 0.0
@@ -179,10 +178,10 @@ class Precision(Ranking):
         first[np.flatnonzero(~relevant)[: min(self.k, t.size) - hits]] = True
         return np.concatenate((order[first], order[~first]))
 
-    def correct(self, y: Array, t: Array) -> Order:
+    def correct(self, y: Floats, t: Floats) -> Ints:
         return self._with_hits(min(self.k, int(np.count_nonzero(y > 0.0))), y, t)
 
-    def rival(self, y: Array, t: Array) -> Order | None:
+    def rival(self, y: Floats, t: Floats) -> Ints | None:
         order = by_score(t)
         if self.loss(order, y) > 0.0:
             return order
@@ -192,7 +191,7 @@ class Precision(Ranking):
             return None
         return self._with_hits(fewer, y, t)
 
-    def augmented(self, y: Array, t: Array) -> Order:
+    def augmented(self, y: Floats, t: Floats) -> Ints:
         return self._two_classes(y > 0.0, t, np.where(np.arange(t.size) < self.k, -1.0 / self.k, 0.0))
 
 
@@ -203,13 +202,13 @@ class AP(Ranking):
     assignment form.
     """
 
-    def loss(self, sigma: Order, y: Array) -> float:
+    def loss(self, sigma: Ints, y: Floats) -> float:
         return losses.ap_loss(sigma, y)
 
-    def grades(self, y: Array) -> Array:
+    def grades(self, y: Floats) -> Floats:
         return (y > 0.0).astype(np.float64)
 
-    def augmented(self, y: Array, t: Array) -> Order:
+    def augmented(self, y: Floats, t: Floats) -> Ints:
         relevant = y > 0.0
         R = int(np.count_nonzero(relevant))
         if R in (0, t.size):
@@ -217,8 +216,8 @@ class AP(Ranking):
         # H(n) = 1 + 1/2 + ... + 1/n: k / (k + j - 1) - k / (k + j), summed over k > x, in closed form.
         H = np.append(0.0, np.cumsum(1.0 / np.arange(1.0, t.size + 1.0)))
 
-        def falls(j: Order, x: Order) -> Array:
-            down: Array = (H[R + j] - H[x + j] + (j - 1) * (1.0 / (R + j) - 1.0 / (x + j))) / R
+        def falls(j: Ints, x: Ints) -> Floats:
+            down: Floats = (H[R + j] - H[x + j] + (j - 1) * (1.0 / (R + j) - 1.0 / (x + j))) / R
             return down
 
         return self._merged(relevant, t, lambda a, b: -a / (a + b) / R, falls)

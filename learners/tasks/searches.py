@@ -13,15 +13,14 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from .task import Array
+from ..instances import Floats, Ints
 
-__all__ = ["Order", "assignment", "by_score", "even_merge", "merge"]
+__all__ = ["assignment", "by_score", "even_merge", "merge"]
 
-Order = NDArray[np.intp]
 # Of the numbers of upper items down to here, and of lower items above.
-Bonus = Callable[[Array, Array], Array]
+Bonus = Callable[[Floats, Floats], Floats]
 # Of a lower item (from 1) and the number of upper items above it: what the upper items below it gain by its rise.
-Falls = Callable[[NDArray[np.intp], NDArray[np.intp]], Array]
+Falls = Callable[[NDArray[np.intp], NDArray[np.intp]], Floats]
 
 # From this many items on, the assignment solver is given prices to start from.
 LONG = 150
@@ -29,12 +28,12 @@ LONG = 150
 CELLS = 1 << 18
 
 
-def by_score(t: Array) -> Order:
+def by_score(t: Floats) -> Ints:
     """The order of falling scores; ties to the lower index."""
     return (-t).argsort(kind="stable")
 
 
-def _assigned(cost: Array) -> tuple[Order, Order]:
+def _assigned(cost: Floats) -> tuple[Ints, Ints]:
     # Imported on first use: it takes as long as all the rest of the core, and few learners need it.
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
 
@@ -42,7 +41,7 @@ def _assigned(cost: Array) -> tuple[Order, Order]:
     return items, places
 
 
-def assignment(t: Array, F: Array, gain: Array, D: Array) -> Order:
+def assignment(t: Floats, F: Floats, gain: Floats, D: Floats) -> Ints:
     """The order that puts item i at place p with the largest sum of t_i F_p - gain_i D_p.
 
     A price for each place, taken off its column, changes every order's sum by the same: the answer stays exact, and the
@@ -71,7 +70,7 @@ def assignment(t: Array, F: Array, gain: Array, D: Array) -> Order:
     return order
 
 
-def _prices(sample: Array) -> Array:
+def _prices(sample: Floats) -> Floats:
     """v with sample[i, p] - v_p largest at the place that i has in the best order.
 
     The least such v is the longest path over swaps, v_q = max_p v_p + sample[i, q] - sample[i, p], i the item at p.
@@ -88,7 +87,7 @@ def _prices(sample: Array) -> Array:
     return v
 
 
-def merge(upper: Order, lower: Order, t: Array, F: Array, bonus: Bonus) -> Order:
+def merge(upper: Ints, lower: Ints, t: Floats, F: Floats, bonus: Bonus) -> Ints:
     """The best order when items of one class keep their order of score.
 
     `upper` and `lower` are the two classes, each by falling score, and F(1) > F(2) > ... . `bonus(a, b)` is what it gives
@@ -106,9 +105,9 @@ def merge(upper: Order, lower: Order, t: Array, F: Array, bonus: Bonus) -> Order
     places, drops, falls = sliding_window_view(F, N + 1), sliding_window_view(F[1:] - F[:-1], N), t[lower]
     some = max(1, CELLS // (N + 1))
 
-    def rows(first: int) -> Array:
+    def rows(first: int) -> Floats:
         at = slice(first, min(R, first + some))
-        H: Array = places[at] * t[upper[at], None]
+        H: Floats = places[at] * t[upper[at], None]
         H += bonus(np.arange(at.start + 1.0, at.stop + 1.0)[:, None], np.arange(N + 1.0))
         H[:, :N] += np.cumsum((drops[at] * falls)[:, ::-1], axis=1)[:, ::-1]
         return H
@@ -129,7 +128,7 @@ def merge(upper: Order, lower: Order, t: Array, F: Array, bonus: Bonus) -> Order
     return _placed(upper, lower, above + np.arange(R))
 
 
-def even_merge(upper: Order, lower: Order, t: Array, fall: float, bonus: Falls) -> Order:
+def even_merge(upper: Ints, lower: Ints, t: Floats, fall: float, bonus: Falls) -> Ints:
     """`merge` where F(p) = F(1) - fall (p - 1), and an upper item gains the less by one more lower item above it the more
     there are already: as average precision and the discounts of NDCG are.
 
@@ -159,7 +158,7 @@ def even_merge(upper: Order, lower: Order, t: Array, fall: float, bonus: Falls) 
     return _placed(lower, upper, x + np.arange(N))
 
 
-def _placed(items: Order, others: Order, places: NDArray[np.intp]) -> Order:
+def _placed(items: Ints, others: Ints, places: NDArray[np.intp]) -> Ints:
     """The order with `items` at `places`, from 0, and the others in what is left, as they come."""
     order = np.empty(len(items) + len(others), dtype=np.intp)
     order[places] = items

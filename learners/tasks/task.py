@@ -10,17 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from ..instances import Floats
 
-__all__ = ["Array", "Sigma", "Task", "Y", "lead"]
+__all__ = ["Floats", "Sigma", "Task", "Y", "lead"]
 
-Array = NDArray[np.float64]
 Sigma = Any  # classes: int (REJECT = -1); multilabel: bool mask; rankings: int array, best first
 Y = Any  # classes: int; multilabel: bool mask; rankings: grades >= 0
 
 
-def lead(values: Array) -> float | None:
+def lead(values: Floats) -> float | None:
     """The gap between the best and the second best value; None if there is one value only."""
     if values.size < 2:
         return None
@@ -34,7 +32,7 @@ class Task(ABC):
     """The pieces of the framework: pred, L, rep, Sigma_y and the two argmaxes that the surrogates need."""
 
     # The labels' scores are view @ t, where t is not one score a label: (labels, columns of the weights).
-    view: Array | None = None
+    view: Floats | None = None
     # Whether the first label of the highest score is the decision, and missing y costs `cost(y)`.
     argmax = False
 
@@ -51,7 +49,7 @@ class Task(ABC):
         return 1.0
 
     @abstractmethod
-    def decide(self, t: Array) -> Sigma:
+    def decide(self, t: Floats) -> Sigma:
         """pred(t) = argmax_sigma <rep(sigma), t>; ties go to what joined first."""
 
     @abstractmethod
@@ -59,25 +57,25 @@ class Task(ABC):
         """L(sigma, y) >= 0."""
 
     @abstractmethod
-    def judge(self, t: Array, y: Y) -> float:
+    def judge(self, t: Floats, y: Y) -> float:
         """L(t, y) = L(pred(t), y): what a round costs. Ties of pred may go against the learner here."""
 
     @abstractmethod
-    def rep(self, sigma: Sigma, d: int) -> Array:
+    def rep(self, sigma: Sigma, d: int) -> Floats:
         """rep(sigma) in R^d, of length 1."""
 
     @abstractmethod
-    def correct(self, y: Y, t: Array) -> Sigma:
+    def correct(self, y: Y, t: Floats) -> Sigma:
         """argmax of <rep(sigma), t> over Sigma_y = {sigma: L(sigma, y) = 0}: the correct one closest to t."""
 
     @abstractmethod
-    def augmented(self, y: Y, t: Array) -> Sigma:
+    def augmented(self, y: Y, t: Floats) -> Sigma:
         """argmax_sigma L(sigma, y) + <rep(sigma), t>, the loss-augmented decision of Algorithm 1."""
 
     @abstractmethod
-    def rival(self, y: Y, t: Array) -> Sigma:
+    def rival(self, y: Y, t: Floats) -> Sigma:
         """argmax of <rep(sigma), t> outside Sigma_y, of Algorithm 2; None if every decision is correct."""
 
     @abstractmethod
-    def margin(self, t: Array) -> float | None:
+    def margin(self, t: Floats) -> float | None:
         """The gap that another decision would have to close; None if there is no other decision."""

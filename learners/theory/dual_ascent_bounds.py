@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ..instances import Floats, Mask
 
 __all__ = ["complexity", "hinge", "lemma", "mistake_bound", "primal"]
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def lemma(C: float, gamma: float, curvature: float = 0.5) -> float:
@@ -25,14 +23,14 @@ def lemma(C: float, gamma: float, curvature: float = 0.5) -> float:
     return gamma * C - C * C * curvature
 
 
-def hinge(scores: Array, relevant: Mask, gamma: float) -> float:
+def hinge(scores: Floats, relevant: Mask, gamma: float) -> float:
     """The loss of the scores of all labels on one example; 0 where the relevant set is empty or full."""
     if not relevant.any() or relevant.all():
         return 0.0
     return max(0.0, gamma - float(scores[relevant].min() - scores[~relevant].max()))
 
 
-def complexity(w: Array, kind: str = "squared-norm") -> float:
+def complexity(w: Floats, kind: str = "squared-norm") -> float:
     """sum_r F(w_r) over the columns of w: |w_r|^2 / 2, or sum_j w_rj log(n w_rj) of columns that are distributions.
 
     n is the number of rows: give all of the learner's `dimension` of them.
@@ -47,7 +45,7 @@ def complexity(w: Array, kind: str = "squared-norm") -> float:
 
 
 def primal(
-    w: Array, stream: Iterable[tuple[Array, Mask]], C: float, gamma: float, kind: str = "squared-norm"
+    w: Floats, stream: Iterable[tuple[Floats, Mask]], C: float, gamma: float, kind: str = "squared-norm"
 ) -> float:
     """P(w) of a competitor w (features, labels) on a recorded stream of (x, mask of the relevant labels)."""
     return complexity(w, kind) + C * sum(hinge(x @ w, relevant, gamma) for x, relevant in stream)

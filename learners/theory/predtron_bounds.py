@@ -9,8 +9,9 @@ import math
 
 import numpy as np
 
+from ..instances import Floats
 from ..tasks import finite, multilabel, one_class, permutations
-from ..tasks.task import Array, Task, Y
+from ..tasks.task import Task, Y
 
 __all__ = [
     "constants",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-def margin(task: Task, t: Array, y: Y, slack: float = 1e-12) -> float:
+def margin(task: Task, t: Floats, y: Y, slack: float = 1e-12) -> float:
     """The margin of the scores t on y: min_{sigma_y} <rep(sigma_y), t> - max_{sigma wrong} <rep(sigma), t>.
 
     Positive only if t is compatible with y: all correct decisions equally similar, as Section 2.2 asks (for rankings:

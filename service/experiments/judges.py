@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from feedrank.learners.inference.confidence import Floats
+from feedrank.learners.instances import Floats
 from feedrank.learners.losses import rankings
 from feedrank.service.contract.json_types import View
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from feedrank.learners.inference.confidence import BETS, Floats, log_mixture
+from feedrank.learners.inference.confidence import BETS, log_mixture
+from feedrank.learners.instances import Floats
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON
 

@@ -8,7 +8,7 @@ import pytest
 
 from feedrank.learners import build
 from feedrank.learners.algorithms.auto.calibration import Calibration
-from feedrank.learners.algorithms.auto.decisions import Blocks, FScore, Reject, Weighted
+from feedrank.learners.algorithms.auto.decisions import ByBlock, FScore, Weighted, WithReject
 from feedrank.learners.algorithms.auto.draws import normals, uniforms
 from feedrank.learners.algorithms.auto.drift import THRESHOLD, Drift
 from feedrank.learners.algorithms.auto.lead import Lead
@@ -151,10 +151,10 @@ def test_decisions_have_the_least_expected_cost():
         p = rng.dirichlet(np.ones(4))
         t = np.log(p)
         costs = rng.uniform(0.1, 2, 4)
-        weighted, reject = Weighted(), Reject()
+        weighted, reject = Weighted(), WithReject()
         weighted.price(costs)
         reject.price(costs * 0.3)
-        blocks = Blocks()
+        blocks = ByBlock()
         blocks.group([0, 0, -1, -1])
         for decider, options in ((weighted, range(4)), (reject, range(-1, 4)), (blocks, range(4))):
             expected = {sigma: sum(p[y] * decider.loss(sigma, y) for y in range(4)) for sigma in options}

@@ -15,7 +15,7 @@ from ...tasks.multilabel import Hamming, SubsetZeroOne
 from ...tasks.one_class import Multiclass
 from .adagrad import AdaGrad
 from .blend import Blend
-from .decisions import Blocks, ByGrade, ByScores, Decider, FScore, Reject, Weighted
+from .decisions import ByBlock, ByGrade, ByScores, Decider, FScore, Weighted, WithReject
 from .experts import DualAscentExpert, Expert
 from .least_squares import LeastSquares
 from .list_blend import ListBlend
@@ -62,8 +62,8 @@ def _decider(spec: Spec) -> Decider:
     plain: dict[str, Callable[[], Decider]] = {
         "zero-one": lambda: ByScores(Multiclass()),
         "weighted": Weighted,
-        "reject": Reject,
-        "block-zero-one": Blocks,
+        "reject": WithReject,
+        "block-zero-one": ByBlock,
         "hamming": lambda: ByScores(Hamming(), counts=True),
         "subset-zero-one": lambda: ByScores(SubsetZeroOne()),
         "f-score": FScore,

@@ -127,7 +127,7 @@ class Weighted(_Costed):
         return 0.0 if sigma == y else float(self.costs[y])
 
 
-class Reject(_Costed):
+class WithReject(_Costed):
     """L(REJECT, y) = cost_y, else 1 if wrong."""
 
     def expected(self, p: Floats) -> Floats:
@@ -142,7 +142,7 @@ class Reject(_Costed):
         return classes.reject(sigma, y, float(self.costs[y]))
 
 
-class Blocks(Decider):
+class ByBlock(Decider):
     """L = 1 unless sigma and y are of one block; a label that no block names is a block of its own."""
 
     def __init__(self) -> None:

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from ...instances import Matrix, Vector
+from ...instances import Floats, Mask, Matrix, Vector
 from ...kernel import ascend
 from ...kernel.rounds import Sums, add_mistake
 from ...model import Round, Surrogate
 from ...theory.dual_ascent_bounds import lemma
 from ...weights.entropic import Entropic
-from .responses import Array, Logistic, Response, Tilted
-from .updates import UPDATES, Mask, worst_pair
+from .responses import Logistic, Response, Tilted
+from .updates import UPDATES, worst_pair
 
 __all__ = ["DualAscent", "relevant_labels"]
 
@@ -58,7 +58,7 @@ class DualAscent(Surrogate):
     def fused(self) -> dict[str, Any]:
         return {"update": self.number, "C": self.C, "gamma": self.gamma}
 
-    def direction(self, round: Round) -> Array | None:
+    def direction(self, round: Round) -> Floats | None:
         """-alpha of this round, or None; the certificate is brought up to date."""
         x = round.x
         if x is None or isinstance(x, Matrix):
@@ -86,7 +86,7 @@ class DualAscent(Surrogate):
         mistakes, T, conjugate, promised, held = self.sums
         self.sums = mistakes, T + total, conjugate + growth, promised, held
 
-    def _entropic_direction(self, round: Round, x: Vector, weights: Entropic) -> Array | None:
+    def _entropic_direction(self, round: Round, x: Vector, weights: Entropic) -> Floats | None:
         t, C = round.t, self.C * round.weight
         relevant = relevant_labels(round.y, len(t))
         if not _has_pair(relevant, len(t)):
@@ -108,7 +108,7 @@ class DualAscent(Surrogate):
         self._add(float(alpha[relevant].sum()), response.growth(alpha))
         return -alpha
 
-    def _resize(self, t: Array, x: Vector, weights: Entropic) -> Array:
+    def _resize(self, t: Floats, x: Vector, weights: Entropic) -> Floats:
         """n has grown: all scores and G changed with it."""
         if self.dimension is not None:
             mistakes, T, _, promised, held = self.sums
@@ -148,7 +148,7 @@ def _has_pair(relevant: Any, labels: int) -> bool:
     return labels > 1
 
 
-def _response(t: Array, x: Vector, weights: Entropic) -> Response | None:
+def _response(t: Floats, x: Vector, weights: Entropic) -> Response | None:
     values = np.concatenate((x.values, x.unseen)) if len(x.unseen) else x.values
     highest, lowest = float(values.max(initial=0.0)), float(values.min(initial=math.inf))
     if highest <= 0.0:

@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...instances import Floats, Mask
 from .interior import contenders, interior_point
-from .responses import Array, Leveled, Tilted, root
+from .responses import Leveled, Tilted, root
 
 __all__ = ["newton_fill", "water_fill"]
 
-Mask = NDArray[np.bool_]
 
 GAP = 1e-9
 NEWTON_STEPS = 25
@@ -34,7 +33,7 @@ class _Side:
     reached at S = H_i l_{i+1} - P_i, and U(S) = (S + P_i) / H_i while i labels are under water.
     """
 
-    def __init__(self, levels: Array, widths: Array | None = None) -> None:
+    def __init__(self, levels: Floats, widths: Floats | None = None) -> None:
         if widths is None:
             levels = np.sort(levels)
             self.widths = np.arange(1.0, len(levels) + 1.0)
@@ -93,7 +92,7 @@ def _pour(up: _Side, down: _Side, C: float, gamma: float, value: Curve, slope: C
     return up.level(amount), -down.level(amount)
 
 
-def water_fill(response: Leveled, relevant: Mask, C: float, gamma: float) -> Array:
+def water_fill(response: Leveled, relevant: Mask, C: float, gamma: float) -> Floats:
     """alpha of Eq. (11), exact: a step of a moves the level of its label by a."""
     levels = response.levels
     up, down = _Side(levels[relevant]), _Side(-levels[~relevant])
@@ -101,7 +100,7 @@ def water_fill(response: Leveled, relevant: Mask, C: float, gamma: float) -> Arr
     return np.where(relevant, np.maximum(top - levels, 0.0), np.minimum(bottom - levels, 0.0))
 
 
-def newton_fill(response: Tilted, relevant: Mask, C: float, gamma: float) -> Array:
+def newton_fill(response: Tilted, relevant: Mask, C: float, gamma: float) -> Floats:
     """alpha of Eq. (11), for a round with a positive hinge loss, to a duality gap of 1e-9 of what the round gains.
 
     The gap is that of the linear problem at alpha: C times the hinge loss there, minus what alpha collects at these scores.
@@ -130,7 +129,7 @@ def newton_fill(response: Tilted, relevant: Mask, C: float, gamma: float) -> Arr
     return whole
 
 
-def _tangent(alpha: Array, scores: Array, bends: Array, inside: Mask, C: float, gamma: float) -> Array:
+def _tangent(alpha: Floats, scores: Floats, bends: Floats, inside: Mask, C: float, gamma: float) -> Floats:
     """alpha of Eq. (11) if every score moved along its tangent: score + bend (alpha' - alpha)."""
     levels = scores - bends * alpha
     up, down = _Side(levels[inside], 1.0 / bends[inside]), _Side(-levels[~inside], 1.0 / bends[~inside])
@@ -138,7 +137,7 @@ def _tangent(alpha: Array, scores: Array, bends: Array, inside: Mask, C: float, 
     return np.where(inside, np.maximum(top - levels, 0.0), np.minimum(bottom - levels, 0.0)) / bends
 
 
-def _settled(alpha: Array, inside: Mask, C: float) -> Array:
+def _settled(alpha: Floats, inside: Mask, C: float) -> Floats:
     """An interior solution moved to the boundary: what is as good as 0 becomes 0, and the sides balance again."""
     alpha = np.where(np.abs(alpha) > 1e-7 * C, alpha, 0.0)
     up, down = float(alpha[inside].sum()), -float(alpha[~inside].sum())

@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances import Floats
 from ...kernel import times
 from ...kernel.products import dot
-from .responses import Array, Response
+from .responses import Response
 
 __all__ = ["Solution", "contenders", "interior_point"]
 
@@ -34,7 +35,7 @@ MOST_ITERATIONS = 60  # ends a round at the edge of float64
 class Solution(NamedTuple):
     """alpha, the duality gap that is left (relative, see GAP), and the number of iterations."""
 
-    alpha: Array
+    alpha: Floats
     gap: float
     iterations: int
 
@@ -48,7 +49,7 @@ def interior_point(response: Response, relevant: NDArray[np.bool_], C: float, ga
     return solution._replace(alpha=alpha)
 
 
-def contenders(scores: Array, relevant: NDArray[np.bool_], gamma: float) -> NDArray[np.intp]:
+def contenders(scores: Floats, relevant: NDArray[np.bool_], gamma: float) -> NDArray[np.intp]:
     """The labels that can change: one side ends no further than gamma beyond the other's best, so the rest stay."""
     low, high = scores[relevant].min() - gamma, scores[~relevant].max() + gamma
     # With equality, because gamma may be lost in the rounding of the scores: the worst pair always contends.
@@ -60,7 +61,7 @@ def _interior_point(response: Response, relevant: NDArray[np.bool_], C: float, g
     A = np.array([np.append(relevant, 1.0), np.append(~relevant, 1.0)])
     sign = np.where(relevant, 1.0, -1.0)
 
-    def derivatives(w: Array) -> tuple[Array, Array]:
+    def derivatives(w: Floats) -> tuple[Floats, Floats]:
         slopes, bends = response.at(sign * w[:-1])
         return np.append(sign * slopes - 0.5 * gamma, 0.0), np.append(bends, 0.0)
 
@@ -109,12 +110,12 @@ def _scale(response: Response, relevant: NDArray[np.bool_], C: float, gamma: flo
     return (C if bend * C <= hinge else hinge / bend), hinge
 
 
-def _merit(residual: Array, centring: Array) -> float:
+def _merit(residual: Floats, centring: Floats) -> float:
     """How far (16) and (17) are from holding, both as amounts of the objective."""
     return math.sqrt(dot(residual, residual) + dot(centring, centring))
 
 
-def _missing(relevant: NDArray[np.bool_], w: Array, C: float) -> tuple[float, float]:
+def _missing(relevant: NDArray[np.bool_], w: Floats, C: float) -> tuple[float, float]:
     """What the first equality lacks, and what the second lacks more than the first; rounding of the slack counts as 0."""
     up, down = float(w[:-1][relevant].sum()), float(w[:-1][~relevant].sum())
     missing = C - (up + float(w[-1]))
@@ -125,15 +126,15 @@ class _System(NamedTuple):
     """The linearised conditions at one point."""
 
     relevant: NDArray[np.bool_]
-    A: Array
-    w: Array
-    multipliers: Array
-    nu: Array
-    slopes: Array
-    bends: Array
+    A: Floats
+    w: Floats
+    multipliers: Floats
+    nu: Floats
+    slopes: Floats
+    bends: Floats
     missing: tuple[float, float]
 
-    def direction(self, mu: Array) -> tuple[Array, Array, Array]:
+    def direction(self, mu: Floats) -> tuple[Floats, Floats, Floats]:
         """dw, dlambda, dnu that lead to lambda w = mu."""
         w, multipliers = self.w, self.multipliers
         z = self.bends + multipliers / w
@@ -143,7 +144,7 @@ class _System(NamedTuple):
         dw[-1] = self.missing[0] - float(dw[:-1][self.relevant].sum())
         return dw, (mu - multipliers * dw) / w - multipliers, dnu
 
-    def _dnu(self, z: Array, u: Array) -> Array:
+    def _dnu(self, z: Floats, u: Floats) -> Floats:
         """The 2 x 2 system. A slack far from 0 has a tiny z_0, so it is multiplied by that rather than divided."""
         h, e = 1.0 / z[:-1], u[:-1] / z[:-1]
         missing, uneven = self.missing
@@ -154,6 +155,6 @@ class _System(NamedTuple):
         return np.array(numerators) / (z0 * a * b + a + b)
 
 
-def _room(at: Array, step: Array) -> float:
+def _room(at: Floats, step: Floats) -> float:
     """The largest s for which at + s step >= 0."""
     return float(1.0 / max((-step / at).max(), 1e-300))

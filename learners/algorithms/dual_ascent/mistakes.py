@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...instances import Floats, Ints
 from ...tasks.one_class import Multiclass
 from ...tasks.permutations import Ranking
-from ...tasks.searches import Order
-from .responses import Array
 from .updates import is_mistake
 
 __all__ = ["OneRelevant", "Relevant", "TwoLabels"]
@@ -16,7 +15,7 @@ __all__ = ["OneRelevant", "Relevant", "TwoLabels"]
 class OneRelevant(Multiclass):
     """Multiclass as label ranking with Y = {y}."""
 
-    def judge(self, t: Array, y: int) -> float:
+    def judge(self, t: Floats, y: int) -> float:
         # The first of the highest is another, or another stands as high.
         return float(t.argmax() != y or np.count_nonzero(t == t[y]) > 1)
 
@@ -31,17 +30,17 @@ class TwoLabels(OneRelevant):
 class Relevant(Ranking):
     """Label ranking: every relevant label (grade above 0) must stand above all others."""
 
-    def loss(self, sigma: Order, y: Array) -> float:
+    def loss(self, sigma: Ints, y: Floats) -> float:
         relevant = y[sigma] > 0.0
         return float(not relevant[: np.count_nonzero(relevant)].all())
 
-    def judge(self, t: Array, y: Array) -> float:
+    def judge(self, t: Floats, y: Floats) -> float:
         return float(is_mistake(t, y > 0.0))
 
-    def grades(self, y: Array) -> Array:
+    def grades(self, y: Floats) -> Floats:
         return (y > 0.0).astype(np.float64)
 
-    def augmented(self, y: Array, t: Array) -> Order:
+    def augmented(self, y: Floats, t: Floats) -> Ints:
         """The best wrong order, which gains 1, or the best of all: the order of the scores."""
         order, rival = self.decide(t), self.rival(y, t)
         if rival is None:

@@ -21,12 +21,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances import Floats
 from ...kernel import exp, exp_of, log, log_of, times
 from ...kernel.powers import expm1, log1p
 
 __all__ = ["Additive", "Leveled", "Logistic", "Response", "Tilted", "root"]
 
-Array = NDArray[np.float64]
 
 # Beyond these, a probability says no more in float64 than that it is 0 or 1.
 SMALLEST, LARGEST = 1e-300, 1.0 - 2.0**-53
@@ -35,12 +35,12 @@ SMALLEST, LARGEST = 1e-300, 1.0 - 2.0**-53
 class Response(Protocol):
     """What every update and the certificate need."""
 
-    scores: Array
+    scores: Floats
 
-    def at(self, alpha: Array) -> tuple[Array, Array]:
+    def at(self, alpha: Floats) -> tuple[Floats, Floats]:
         """rho_r(alpha_r) and its derivative, for all labels: G' and G'' along x."""
 
-    def growth(self, alpha: Array) -> float:
+    def growth(self, alpha: Floats) -> float:
         """sum_r G(theta_r + alpha_r x) - G(theta_r): what the step takes from the dual objective."""
 
     def only(self, labels: NDArray[np.intp]) -> Response:
@@ -53,7 +53,7 @@ class Response(Protocol):
 class Leveled(Response, Protocol):
     """A response in which all labels share one curve."""
 
-    levels: Array
+    levels: Floats
 
     def value(self, level: float) -> float:
         """The score at a level."""
@@ -65,7 +65,7 @@ class Leveled(Response, Protocol):
 class Additive:
     """The squared norm: score = |x|^2 level."""
 
-    def __init__(self, scores: Array, squared_norm: float) -> None:
+    def __init__(self, scores: Floats, squared_norm: float) -> None:
         self.scores = scores
         self.squared_norm = squared_norm
         self.levels = scores / squared_norm
@@ -77,10 +77,10 @@ class Additive:
         del level
         return self.squared_norm
 
-    def at(self, alpha: Array) -> tuple[Array, Array]:
+    def at(self, alpha: Floats) -> tuple[Floats, Floats]:
         return self.scores + self.squared_norm * alpha, np.full(alpha.shape, self.squared_norm)
 
-    def growth(self, alpha: Array) -> float:
+    def growth(self, alpha: Floats) -> float:
         return float((alpha * self.scores).sum() + 0.5 * self.squared_norm * (alpha * alpha).sum())
 
     def only(self, labels: NDArray[np.intp]) -> Additive:
@@ -95,7 +95,7 @@ class Additive:
 class Logistic:
     """Entropy where x is 0 or c: score = c sigmoid(c level)."""
 
-    def __init__(self, scores: Array, c: float = 1.0) -> None:
+    def __init__(self, scores: Floats, c: float = 1.0) -> None:
         self.scores = scores
         self.c = c
         self.q = np.minimum(np.maximum(scores / c, SMALLEST), LARGEST)
@@ -108,13 +108,13 @@ class Logistic:
         p = _sigmoid(self.c * level)
         return self.c * self.c * p * (1.0 - p)
 
-    def at(self, alpha: Array) -> tuple[Array, Array]:
+    def at(self, alpha: Floats) -> tuple[Floats, Floats]:
         z = self.c * (self.levels + alpha)
         tail = exp(-np.abs(z))
         p = np.where(z > 0.0, 1.0, tail) / (1.0 + tail)
         return self.c * p, self.c * self.c * tail / ((1.0 + tail) * (1.0 + tail))
 
-    def growth(self, alpha: Array) -> float:
+    def growth(self, alpha: Floats) -> float:
         z = self.c * alpha
         # log(1 + q (e^z - 1)), from the other end where e^z could overflow.
         near = log1p(self.q * expm1(np.minimum(z, 1.0)))
@@ -144,21 +144,21 @@ class Logistic:
 class Tilted:
     """Entropy for any non-negative x; `columns(labels)` gives log p = theta - log Z of some: (active features, labels)."""
 
-    def __init__(self, scores: Array, values: Array, columns: Callable[[NDArray[np.intp]], Array]) -> None:
+    def __init__(self, scores: Floats, values: Floats, columns: Callable[[NDArray[np.intp]], Floats]) -> None:
         self.scores = scores
         self.values = values
         self.columns = columns
         self.powers = np.array([np.ones(len(values)), values, values * values])
 
     @cached_property
-    def log_p(self) -> Array:
+    def log_p(self) -> Floats:
         return self.columns(np.arange(len(self.scores)))
 
     @cached_property
-    def log_rest(self) -> Array:
+    def log_rest(self) -> Floats:
         """The mass on features that are not active: it keeps its weight whatever the step."""
         rest = np.maximum(1.0 - exp(self.log_p).sum(axis=0), 0.0)
-        log_rest: Array = log(np.maximum(rest, SMALLEST))
+        log_rest: Floats = log(np.maximum(rest, SMALLEST))
         log_rest[rest == 0.0] = -np.inf
         return log_rest
 
@@ -166,7 +166,7 @@ class Tilted:
         log_p = self.columns(labels)
         return Tilted(self.scores[labels], self.values, lambda some: log_p[:, some])
 
-    def moments(self, alpha: Array) -> tuple[Array, Array, Array]:
+    def moments(self, alpha: Floats) -> tuple[Floats, Floats, Floats]:
         """log E_p[e^(a x)], and the mean and variance of x under p e^(a x), all by label."""
         # The largest exponent of a label is taken out: then the total is at least 1, however far alpha goes.
         exponents = self.log_p + np.multiply.outer(self.values, alpha)
@@ -176,11 +176,11 @@ class Tilted:
         mean = first / total
         return log(total) + top, mean, np.maximum(second / total - mean * mean, 0.0)
 
-    def at(self, alpha: Array) -> tuple[Array, Array]:
+    def at(self, alpha: Floats) -> tuple[Floats, Floats]:
         _, mean, variance = self.moments(alpha)
         return mean, variance
 
-    def growth(self, alpha: Array) -> float:
+    def growth(self, alpha: Floats) -> float:
         moved = alpha.nonzero()[0]
         return float(self.only(moved).moments(alpha[moved])[0].sum())
 

@@ -15,40 +15,39 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...instances import Floats, Mask
 from .filling import newton_fill, water_fill
-from .responses import Array, Response, Tilted
+from .responses import Response, Tilted
 
 __all__ = ["UPDATES", "is_mistake", "update_I", "update_II", "update_III", "worst_pair"]
 
 MET = 1.0 - 1e-12  # a margin that lacks this little of gamma lacks nothing but rounding
 
-Mask = NDArray[np.bool_]
-Update = Callable[[Response, Mask, float, float], Array | None]
+Update = Callable[[Response, Mask, float, float], Floats | None]
 
 
-def worst_pair(scores: Array, relevant: Mask) -> tuple[int, int]:
+def worst_pair(scores: Floats, relevant: Mask) -> tuple[int, int]:
     """(r', s') of Eq. (7): the lowest relevant label and the highest other one; of equals, what joined first."""
     r = int(np.where(relevant, scores, np.inf).argmin())
     s = int(np.where(relevant, -np.inf, scores).argmax())
     return r, s
 
 
-def is_mistake(scores: Array, relevant: Mask) -> bool:
+def is_mistake(scores: Floats, relevant: Mask) -> bool:
     """True where some relevant label does not stand above every other; an empty or full set has no pair to fail."""
     r, s = worst_pair(scores, relevant)
     return bool(relevant[r] and not relevant[s] and scores[r] <= scores[s])
 
 
-def update_I(response: Response, relevant: Mask, C: float, gamma: float) -> Array | None:
+def update_I(response: Response, relevant: Mask, C: float, gamma: float) -> Floats | None:
     """alpha_{r'} = C, alpha_{s'} = -C on a mistake."""
     del gamma
     r, s = worst_pair(response.scores, relevant)
     return _on_pair(response, r, s, C) if response.scores[r] <= response.scores[s] else None
 
 
-def update_II(response: Response, relevant: Mask, C: float, gamma: float) -> Array | None:
+def update_II(response: Response, relevant: Mask, C: float, gamma: float) -> Floats | None:
     """alpha_{r'} = tau, alpha_{s'} = -tau, tau the maximum over [0, C] of the dual objective."""
     r, s = worst_pair(response.scores, relevant)
     if response.scores[r] - response.scores[s] >= MET * gamma:
@@ -56,7 +55,7 @@ def update_II(response: Response, relevant: Mask, C: float, gamma: float) -> Arr
     return _on_pair(response, r, s, response.pair(r, s, gamma, C))
 
 
-def update_III(response: Response, relevant: Mask, C: float, gamma: float) -> Array | None:
+def update_III(response: Response, relevant: Mask, C: float, gamma: float) -> Floats | None:
     """The optimum of Eq. (11): exact where labels share a curve, else by Newton's method."""
     r, s = worst_pair(response.scores, relevant)
     if response.scores[r] - response.scores[s] >= MET * gamma:
@@ -69,7 +68,7 @@ def update_III(response: Response, relevant: Mask, C: float, gamma: float) -> Ar
 UPDATES: dict[str, Update] = {"I": update_I, "II": update_II, "III": update_III}
 
 
-def _on_pair(response: Response, r: int, s: int, tau: float) -> Array:
+def _on_pair(response: Response, r: int, s: int, tau: float) -> Floats:
     alpha = np.zeros(len(response.scores))
     alpha[r], alpha[s] = tau, -tau
     return alpha

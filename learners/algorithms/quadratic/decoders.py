@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...instances import Floats, Ints
+from ...instances import Floats, Ints, Mask
 from ...kernel import times
 from ...tasks.task import lead
 from .orders import contributions, search
@@ -35,8 +34,6 @@ __all__ = [
     "sorted_order",
     "weighted_zero_one",
 ]
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(slots=True)

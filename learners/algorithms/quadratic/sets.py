@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ...growth import columns_for, grown
-from ...instances import Floats, Ints
+from ...instances import Floats, Ints, Mask
 from ...kernel import times
 from ...weights.base import Arrays
 from . import decoders
-from .decoders import Mask, Optimum
+from .decoders import Optimum
 from .families import Family, groups_of, needed
 from .targets import ABSENT, Columns, Growing, Key
 
