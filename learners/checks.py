@@ -32,7 +32,7 @@ class Check:
 def choice(*options: str) -> Check:
     """One of the options."""
 
-    def read(value: Any, field: str) -> str:
+    def read(value: object, field: str) -> str:
         if not isinstance(value, str) or value not in options:
             raise SpecError(f"must be one of {', '.join(options)}", pointer(field))
         return value
@@ -40,7 +40,7 @@ def choice(*options: str) -> Check:
     return Check(read, {"type": "string", "enum": list(options)})
 
 
-def _real(value: Any, place: str, above: float | None, most: float | None) -> float:
+def _real(value: object, place: str, above: float | None, most: float | None) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
         raise SpecError(f"must be a finite number of at most {LARGEST:g} in size", place)
     if above == 0 and 0 < value < SMALLEST:
@@ -69,7 +69,7 @@ def _range(above: float | None, most: float | None) -> dict[str, Any]:
 def number_or(*words: str, above: float | None = None) -> Check:
     """A finite number, or one of the words."""
 
-    def read(value: Any, field: str) -> float | str:
+    def read(value: object, field: str) -> float | str:
         if isinstance(value, str):
             if value in words:
                 return value
@@ -82,7 +82,7 @@ def number_or(*words: str, above: float | None = None) -> Check:
 def numbers(above: float | None = None, most: float | None = None) -> Check:
     """A list of at least one finite number."""
 
-    def read(value: Any, field: str) -> list[float]:
+    def read(value: object, field: str) -> list[float]:
         if not isinstance(value, list | tuple) or not value:
             raise SpecError("must be a list of at least one number", pointer(field))
         return [_real(entry, pointer(field, i), above, most) for i, entry in enumerate(value)]
@@ -104,19 +104,19 @@ def integer(least: int) -> Check:
     return Check(read, {"type": "integer", "minimum": least})
 
 
-def _boolean(value: Any, field: str) -> bool:
+def _boolean(value: object, field: str) -> bool:
     if not isinstance(value, bool):
         raise SpecError("must be true or false", pointer(field))
     return value
 
 
-def _label(value: Any, *place: str | int) -> str:
+def _label(value: object, *place: str | int) -> str:
     if not isinstance(value, str) or not value:
         raise SpecError("a label must be text that is not empty", pointer(*place))
     return value
 
 
-def _label_list(value: Any, field: str) -> list[str]:
+def _label_list(value: object, field: str) -> list[str]:
     if not isinstance(value, list | tuple):
         raise SpecError("must be a list of labels", pointer(field))
     seen: dict[str, None] = {}
@@ -130,7 +130,7 @@ def _label_list(value: Any, field: str) -> list[str]:
 def costs(zero: bool) -> Check:
     """A cost for each label named: above 0, or `zero` as well."""
 
-    def read(value: Any, field: str) -> dict[str, float]:
+    def read(value: object, field: str) -> dict[str, float]:
         if not isinstance(value, Mapping):
             raise SpecError("must be an object of label: cost", pointer(field))
         prices: dict[str, float] = {}
@@ -149,7 +149,7 @@ def costs(zero: bool) -> Check:
     )
 
 
-def _label_blocks(value: Any, field: str) -> list[list[str]]:
+def _label_blocks(value: object, field: str) -> list[list[str]]:
     if not isinstance(value, list | tuple) or not value:
         raise SpecError("must be a list of lists of labels", pointer(field))
     seen: set[str] = set()

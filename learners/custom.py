@@ -36,7 +36,7 @@ class Problem:
         """The decision, in the form that the task gives it."""
         return self.model.decide(self._x(instance)).sigma
 
-    def learn(self, instance: npt.ArrayLike, y: Any) -> float:
+    def learn(self, instance: npt.ArrayLike, y: object) -> float:
         """One round: what the decision before the update costs."""
         x = self._x(instance)
         decision = self.model.decide(x)

@@ -132,7 +132,7 @@ def _numbers(values: Sequence[Any], names: Sequence[str | int], place: str) -> F
     return array
 
 
-def read_features(features: Any, place: str = "/features") -> PlainFeatures:
+def read_features(features: object, place: str = "/features") -> PlainFeatures:
     """`{"name": number}`, `["name", ...]` (each 1, a repeated name once), or `[number, ...]` (named 0, 1, ...)."""
     if isinstance(features, dict | Mapping):
         names = list(features)
@@ -175,7 +175,7 @@ def _unique(ids: Sequence[Any]) -> None:
         raise InstanceError(f"the id {ids[bad]!r} is duplicated in the list", pointer("items", bad, "id"))
 
 
-def read_items(items: Any) -> ItemList:
+def read_items(items: object) -> ItemList:
     """`[{"id": "d1", "features": ...}, ...]`, or `{"ids", "columns", "rows"}`: not empty, ids unique."""
     if isinstance(items, Mapping):
         return _read_columns(items)
@@ -291,7 +291,7 @@ def _gather(ids: Sequence[str], rows: Sequence[PlainFeatures]) -> ItemList:
     return ItemList(ids, list(columns), matrix)
 
 
-def read(instance: Any, kind: str, context: bool = False) -> FeatureVector | ItemList:
+def read(instance: object, kind: str, context: bool = False) -> FeatureVector | ItemList:
     """An instance of the `kind` ("features" or "items") that the task takes; `context`: items may come with features."""
     if isinstance(instance, FeatureVector if kind == "features" else ItemList):
         return instance
@@ -317,7 +317,7 @@ def read(instance: Any, kind: str, context: bool = False) -> FeatureVector | Ite
     return _features(instance["features"])
 
 
-def _features(features: Any) -> FeatureVector:
+def _features(features: object) -> FeatureVector:
     """By the kernel, where it takes them at once; else here, which says what is wrong."""
     if isinstance(features, FeatureVector):
         return features

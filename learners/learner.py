@@ -37,7 +37,7 @@ class Last:
     look: Look
 
 
-def build(spec: Any) -> "Learner":
+def build(spec: object) -> "Learner":
     """A learner of a spec: a mapping of the contract's JSON. SpecError, with a pointer, if it cannot be."""
     full = specs.read(spec)
     entry = registry.algorithm(full["algorithm"])
@@ -74,7 +74,7 @@ class Learner:
 
     def predict(
         self,
-        instance: Any,
+        instance: object,
         *,
         top: int | None = None,
         explain: bool = False,
@@ -134,14 +134,24 @@ class Learner:
     # ---- learning
 
     def check(
-        self, instance: Any, truth: Any, *, weight: float = 1.0, served: Mapping[str, Any] | None = None
+        self,
+        instance: object,
+        truth: object,
+        *,
+        weight: float = 1.0,
+        served: Mapping[str, object] | None = None,
     ) -> None:
         """Refuse what `learn` would refuse. Depends on the spec and the input alone, so that all replicas agree."""
         reading.event(self.spec, instance, truth)
         reading.weight(weight)
 
     def learn(
-        self, instance: Any, truth: Any, *, served: Mapping[str, Any] | None = None, weight: float = 1.0
+        self,
+        instance: object,
+        truth: object,
+        *,
+        served: Mapping[str, object] | None = None,
+        weight: float = 1.0,
     ) -> Outcome:
         """One round: judge the weights as they are, then update.
 
@@ -165,7 +175,12 @@ class Learner:
             raise
 
     def _short_round(
-        self, fused: WholeRound, instance: Any, truth: Any, served: Mapping[str, Any] | None, weight: float
+        self,
+        fused: WholeRound,
+        instance: object,
+        truth: object,
+        served: Mapping[str, object] | None,
+        weight: float,
     ) -> Outcome | None:
         """One round in the kernel, on labels that have joined; None leaves it to the pieces. They give the same bits."""
         if type(truth) is not dict or len(truth) != 1:
@@ -188,7 +203,11 @@ class Learner:
         return outcome
 
     def _round(
-        self, parsed: FeatureVector | ItemList, truth: Truth, served: Mapping[str, Any] | None, weight: float
+        self,
+        parsed: FeatureVector | ItemList,
+        truth: Truth,
+        served: Mapping[str, object] | None,
+        weight: float,
     ) -> Outcome:
         """One round, in the order of the mathematics. The step is the last thing that can fail."""
         if isinstance(parsed, ItemList):
@@ -222,7 +241,7 @@ class Learner:
         self._name_costs()
 
     def _label_lesson(
-        self, parsed: FeatureVector, truth: Truth, served: Mapping[str, Any] | None
+        self, parsed: FeatureVector, truth: Truth, served: Mapping[str, object] | None
     ) -> "Lesson":
         """A round on the labels: those that the truth names join before it is judged."""
         self._join(truth.grades)
@@ -231,11 +250,11 @@ class Learner:
         seen = None if served is None else self._seen(served)
         return Lesson(self._look(parsed), self.form.decision.encode(truth, self.labels.index), seen)
 
-    def _seen(self, served: Mapping[str, Any]) -> Any:
+    def _seen(self, served: Mapping[str, object]) -> Any:
         """The decision that the user saw; None if it abstained and the loss has no REJECT."""
         return self.form.decision.sigma(served, self.labels.index, self.spec.get("loss") == "reject")
 
-    def _read(self, instance: Any) -> FeatureVector | ItemList:
+    def _read(self, instance: object) -> FeatureVector | ItemList:
         last = self._last
         if last is not None and last.raw is not None and _raw(instance) == last.raw:
             return last.parsed
@@ -328,7 +347,7 @@ class Learner:
         }
 
 
-def _raw(instance: Any) -> list[str] | None:
+def _raw(instance: object) -> list[str] | None:
     """A copy of the names, where an instance is names alone: two that are equal are read to the same."""
     if type(instance) is not dict or len(instance) != 1:
         return None
@@ -336,7 +355,7 @@ def _raw(instance: Any) -> list[str] | None:
     return features[:] if type(features) is list and features and type(features[0]) is str else None
 
 
-def _check_options(top: Any, min_margin: Any) -> None:
+def _check_options(top: object, min_margin: object) -> None:
     if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
         raise OptionError("must be a whole number of at least 1", pointer("top"))
     if min_margin is not None and (

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,14 +33,14 @@ class Lesson:
     """What one event teaches: y, the served decision `seen`, and the clicks that count (see `Model.learn`)."""
 
     look: Look
-    y: Any = None
-    seen: Any = None
+    y: object = None
+    seen: object = None
     clicked: Floats | None = None
     teaches: bool = True
 
 
 def list_lesson(
-    learner: "Learner", look: Look, parsed: ItemList, truth: Truth, served: Mapping[str, Any] | None
+    learner: "Learner", look: Look, parsed: ItemList, truth: Truth, served: Mapping[str, object] | None
 ) -> Lesson:
     """A round on a list: with clicks, only the items that count."""
     if truth.listed is not None and served is None:

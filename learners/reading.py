@@ -28,7 +28,7 @@ KEPT = 512  # estimates that a learner keeps: events are much alike, and each is
 __all__ = ["Cost", "cost", "cost_of_labels", "cost_of_size", "event", "instance", "truth", "weight"]
 
 
-def instance(spec: Mapping[str, Any], value: Any) -> FeatureVector | ItemList:
+def instance(spec: Mapping[str, Any], value: object) -> FeatureVector | ItemList:
     """The instance by name; InstanceError, with a pointer, if a learner of this spec cannot take it."""
     form = forms.of(spec["task"])
     parsed = instances.read(value, form.instance, form.chooses or spec.get("context", False))
@@ -38,12 +38,14 @@ def instance(spec: Mapping[str, Any], value: Any) -> FeatureVector | ItemList:
     return parsed
 
 
-def truth(spec: Mapping[str, Any], value: Any, parsed: FeatureVector | ItemList | None = None) -> Truth:
+def truth(spec: Mapping[str, Any], value: object, parsed: FeatureVector | ItemList | None = None) -> Truth:
     """The truth by name; TruthError, with a pointer, if it does not fit. Without the instance, its ids are not checked."""
     return forms.of(spec["task"]).truth_of(spec, value, parsed)
 
 
-def event(spec: Mapping[str, Any], value: Any, answer: Any) -> tuple[FeatureVector | ItemList, Truth]:
+def event(
+    spec: Mapping[str, object], value: object, answer: object
+) -> tuple[FeatureVector | ItemList, Truth]:
     """An instance and its truth."""
     parsed = instance(spec, value)
     return parsed, truth(spec, answer, parsed)
@@ -56,7 +58,7 @@ def takes_any_label(learner: Learner) -> bool:
     return not form.items and not form.closed and "label" in form.truths and accepts is None
 
 
-def weight(value: Any) -> float:
+def weight(value: object) -> float:
     """How many times an event counts: above 0, at most `HEAVIEST`."""
     if type(value) is float and 0.0 < value <= HEAVIEST:
         return value

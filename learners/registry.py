@@ -28,14 +28,14 @@ class Needs:
     field: str
     values: tuple[Any, ...]
 
-    def holds(self, spec: Mapping[str, Any]) -> bool:
+    def holds(self, spec: Mapping[str, object]) -> bool:
         return spec.get(self.field) in self.values
 
     def __str__(self) -> str:
         return f"{self.field}: {' or '.join(map(str, self.values))}"
 
 
-def needs(field: str, *values: Any) -> Needs:
+def needs(field: str, *values: object) -> Needs:
     """See `Needs`."""
     return Needs(field, values)
 
@@ -60,12 +60,12 @@ class Parameter:
 
     check: Check | Callable[[Form], Check]
     text: str
-    default: Any = FIRST
+    default: object = FIRST
     when: Needs | None = None
     forms: Callable[[Form], bool] = lambda form: True
     required: bool | Needs = False
     shown: str = ""
-    example: Any = None
+    example: object = None
     why: str = ""
 
     def check_for(self, form: Form) -> Check:
@@ -127,9 +127,9 @@ class Algorithm:
     tasks: tuple[str, ...] | Callable[[], tuple[str, ...]]
     parameters: Mapping[str, Parameter]
     build: Callable[[Spec], Model]
-    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     agree: Callable[[Spec], None] = lambda spec: None
-    accepts: Callable[[Mapping[str, Any], FeatureVector | ItemList], None] | None = None
+    accepts: Callable[[Mapping[str, object], FeatureVector | ItemList], None] | None = None
     cost: Callable[[Spec, Size], Cost] = first_order_cost
     weight: str = "takes a step w times as long"
     learner: Callable[[Spec, Any], Any] | None = None
@@ -166,12 +166,12 @@ def register(entry: Algorithm | Loss) -> None:
         register_preset(task, {"algorithm": entry.name, **preset})
 
 
-def register_preset(task: str, settings: Mapping[str, Any]) -> None:
+def register_preset(task: str, settings: Mapping[str, object]) -> None:
     """What a spec of this task without `algorithm` means; a task has one."""
     _new(_PRESETS, task, dict(settings))
 
 
-def _new(table: dict[Any, Any], key: Any, value: Any) -> None:
+def _new(table: dict[Any, Any], key: object, value: object) -> None:
     if key in table:
         raise ValueError(f"{key} is registered already")
     table[key] = value

@@ -17,7 +17,7 @@ class Prediction:
     form: Form
     ranking: list[tuple[str, float]]
     margin: float | None
-    decision: Any = None
+    decision: object = None
     abstained: bool = False
     objective: float | None = None
     contributions: list[dict[str, float]] = field(default_factory=list)

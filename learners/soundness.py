@@ -33,14 +33,14 @@ class Kind(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
 
-def size_of(shape: Any) -> int:
+def size_of(shape: object) -> int:
     """The entries of an array of this shape."""
     if not isinstance(shape, list) or not all(type(n) is int and 0 <= n < LARGEST for n in shape):
         raise ValueError(f"{shape} is not the shape of an array")
     return math.prod(shape)
 
 
-def dtype_of(kind: Any) -> np.dtype[Any]:
+def dtype_of(kind: object) -> np.dtype[Any]:
     """A number type: bool, integer or float of at most 8 bytes."""
     dtype = np.dtype(kind if isinstance(kind, str) else "O")
     if dtype.kind not in "biuf" or dtype.itemsize > 8 or dtype.shape:
@@ -48,7 +48,7 @@ def dtype_of(kind: Any) -> np.dtype[Any]:
     return dtype
 
 
-def check_header(header: Any) -> None:
+def check_header(header: object) -> None:
     """Fields, types and ranges."""
     if not isinstance(header, dict) or header.keys() != FIELDS:
         raise ValueError("the header has other fields")
@@ -69,12 +69,12 @@ def check_header(header: Any) -> None:
     _finite(header["counters"])
 
 
-def _count(value: Any, name: str) -> None:
+def _count(value: object, name: str) -> None:
     if type(value) is not int or not 0 <= value < LARGEST:
         raise ValueError(f"{name} is not a whole number of at least 0")
 
 
-def _finite(value: Any) -> None:
+def _finite(value: object) -> None:
     """Every number of some JSON is finite, and none is too large to be one."""
     if isinstance(value, dict):
         for part in value.values():
@@ -100,7 +100,7 @@ def check_arrays(arrays: Arrays) -> None:
             raise ValueError(f"{name} holds a number below 0")
 
 
-def check_labels(learner: Learner, spec: Any, labels: Any) -> None:
+def check_labels(learner: Learner, spec: object, labels: object) -> None:
     """The spec in full, and its labels first."""
     if learner.spec != spec:
         raise ValueError("the spec is not written in full")
@@ -113,7 +113,7 @@ def check_labels(learner: Learner, spec: Any, labels: Any) -> None:
         raise ValueError("a learner of lists has no labels")
 
 
-def check_counters(counters: Any, fresh: Any, name: str = "counters") -> None:
+def check_counters(counters: object, fresh: object, name: str = "counters") -> None:
     """Of the same fields and types as those of a learner that has learned nothing; whole numbers are at least 0."""
     if isinstance(fresh, dict):
         if not isinstance(counters, dict) or counters.keys() != fresh.keys():

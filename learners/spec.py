@@ -5,7 +5,6 @@ parameter that has no meaning where it stands is refused, never ignored.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from . import forms, registry, text
 from .checks import boolean, choice, label_list, number, numbers
@@ -91,7 +90,7 @@ COMMON: dict[str, Parameter] = {
 }
 
 
-def read(given: Any) -> Spec:
+def read(given: object) -> Spec:
     """The full spec: every parameter that has a meaning, with its default where it was left out."""
     if not isinstance(given, Mapping):
         raise SpecError("a spec must be an object")
@@ -123,7 +122,7 @@ def parameters(algorithm: Algorithm) -> dict[str, Parameter]:
     return COMMON | dict(algorithm.parameters)
 
 
-def _one_of(given: Mapping[str, Any], field: str, options: tuple[str, ...]) -> str:
+def _one_of(given: Mapping[str, object], field: str, options: tuple[str, ...]) -> str:
     if field not in given:
         raise SpecError(f"missing field: one of {', '.join(options)}", pointer(field))
     value = given[field]
@@ -139,7 +138,7 @@ def _unknown(name: object, algorithm: Algorithm) -> str:
     return "unknown field"
 
 
-def _fill(full: Spec, asked: Mapping[str, Any], name: str, parameter: Parameter, form: Form) -> None:
+def _fill(full: Spec, asked: Mapping[str, object], name: str, parameter: Parameter, form: Form) -> None:
     value = asked.get(name)
     if not parameter.forms(form) or (parameter.when is not None and not parameter.when.holds(full)):
         if value is not None:

@@ -51,7 +51,7 @@ class Transform:
         if self.normalize == "auto":
             self.scaling, self.idf = Scaling(self.idf, self.bias), False
         self.blocks = Blocks() if self.normalize == "blocks" else None
-        self._before: Any = None
+        self._before: object = None
         self._columns: tuple[Any, int, Ints] = ((), 0, np.empty(0, dtype=np.intp))
 
     def table(self) -> Table:

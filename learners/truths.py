@@ -33,7 +33,11 @@ class Truth:
 
 
 def read(
-    truth: Any, accepted: Sequence[str], task: str, members: Sequence[str] | None = None, items: bool = False
+    truth: object,
+    accepted: Sequence[str],
+    task: str,
+    members: Sequence[str] | None = None,
+    items: bool = False,
 ) -> Truth:
     """The truth, checked. `members` are the only names allowed: the ids of the list (`items`), or all the labels."""
     if not isinstance(truth, dict | Mapping):
@@ -62,32 +66,32 @@ def read(
     return parsed
 
 
-def _name(value: Any, *place: str | int) -> str:
+def _name(value: object, *place: str | int) -> str:
     if not isinstance(value, str) or not value:
         raise TruthError("must be text that is not empty", pointer(*place))
     return value
 
 
-def _names(value: Any, field: str) -> list[str]:
+def _names(value: object, field: str) -> list[str]:
     if not isinstance(value, list | tuple | set | frozenset):
         raise TruthError("must be a list of names", pointer(field))
     ordered = sorted(value) if isinstance(value, set | frozenset) else value
     return [_name(entry, field, i) for i, entry in enumerate(ordered)]
 
 
-def _label(value: Any) -> Truth:
+def _label(value: object) -> Truth:
     return Truth({_name(value, "label"): 1.0})
 
 
-def _labels(value: Any) -> Truth:
+def _labels(value: object) -> Truth:
     return Truth(dict.fromkeys(_names(value, "labels"), 1.0))
 
 
-def _clicks(value: Any) -> Truth:
+def _clicks(value: object) -> Truth:
     return Truth({}, tuple(dict.fromkeys(_names(value, "clicks"))))
 
 
-def _relevance(value: Any) -> Truth:
+def _relevance(value: object) -> Truth:
     if not isinstance(value, Mapping):
         raise TruthError("must be an object of name: grade", pointer("relevance"))
     numbers = list(value.values())
@@ -109,7 +113,7 @@ def _relevance(value: Any) -> Truth:
     return Truth(grades)
 
 
-def _reward(value: Any) -> Truth:
+def _reward(value: object) -> Truth:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
         raise TruthError("must be a finite number", pointer("reward"))
     return Truth({}, reward=float(value))

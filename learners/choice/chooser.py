@@ -82,7 +82,7 @@ class ChoiceLearner(Learner):
 
     def predict(
         self,
-        instance: Any,
+        instance: object,
         *,
         top: int | None = None,
         explain: bool = False,
@@ -156,7 +156,12 @@ class ChoiceLearner(Learner):
     # ---- learning
 
     def check(
-        self, instance: Any, truth: Any, *, weight: float = 1.0, served: Mapping[str, Any] | None = None
+        self,
+        instance: object,
+        truth: object,
+        *,
+        weight: float = 1.0,
+        served: Mapping[str, object] | None = None,
     ) -> None:
         """Refuse what `learn` would refuse."""
         parsed, _ = reading.event(self.spec, instance, truth)
@@ -174,7 +179,7 @@ class ChoiceLearner(Learner):
         return list(parsed.ids).index(served["id"])
 
     def learn(
-        self, instance: Any, truth: Any, *, served: Mapping[str, Any] | None = None, weight: float = 1.0
+        self, instance: object, truth: object, *, served: Mapping[str, Any] | None = None, weight: float = 1.0
     ) -> Outcome:
         """The reward of the item that was served: `served` holds its `id` and its `probability`."""
         parsed, answer = reading.event(self.spec, instance, truth)
@@ -244,7 +249,7 @@ class ChoiceLearner(Learner):
 
     # ---- seeing
 
-    def _parse(self, instance: Any) -> ItemList:
+    def _parse(self, instance: object) -> ItemList:
         parsed = reading.instance(self.spec, instance)
         assert isinstance(parsed, ItemList)
         return parsed
