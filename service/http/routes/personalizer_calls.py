@@ -145,7 +145,7 @@ def _leaves(path: str, value: object) -> Iterator[tuple[str, float]]:
 # ---- reward and activate
 
 
-@post("/events/{event}/reward")
+@post("/events/{event:path}/reward")
 async def reward(request: Request) -> Response:
     """Say what the action earned: 204."""
     return await answer(request, "feedback", _reward)
@@ -161,7 +161,7 @@ async def _reward(request: Request, name: str) -> Response:
     return await _ignored(host.feedback(name, event, None))
 
 
-@post("/events/{event}/activate")
+@post("/events/{event:path}/activate")
 async def activate(request: Request) -> Response:
     """Say that a deferred choice was shown after all: 204."""
     return await answer(request, "feedback", _activate)

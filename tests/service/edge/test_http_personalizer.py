@@ -1,6 +1,7 @@
 """Azure Personalizer's calls: both published SDKs run unchanged, and what was ignored there is ignored here."""
 
 import time
+from urllib.parse import quote
 
 import pytest
 
@@ -53,6 +54,17 @@ def test_rank_reward_and_what_is_ignored(food):
     assert [one.status_code for one in sent] == [204, 204, 204]
     assert food.post("/personalizer/v1.0/events/unknown/reward", json={"value": 1}).status_code == 204
     assert version(food) == 1
+
+
+def test_an_event_id_may_hold_slashes_and_blanks(food):
+    for number, at in enumerate(("/personalizer/v1.0", "/at/food/personalizer/v1.0")):
+        event = f"shop/{number} ä/reward"
+        body = {**BODY, "eventId": event, "deferActivation": True}
+        assert food.post(f"{at}/rank", json=body).status_code == 201
+        assert food.post(f"{at}/events/{quote(event, safe='')}/activate").status_code == 204
+        sent = food.post(f"{at}/events/{quote(event, safe='')}/reward", json={"value": 1})
+        assert sent.status_code == 204
+        assert version(food) == number + 1
 
 
 def test_a_deferred_choice_counts_only_once_it_is_activated(food):
