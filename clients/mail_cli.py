@@ -95,7 +95,9 @@ def train(
                     _train(client, record, messages)
             else:
                 listed = [
-                    one for one in _counted(find(source)) if is_choice(one.folder, exclude or (), archive)
+                    one
+                    for one in _counted(find(source, note))
+                    if is_choice(one.folder, exclude or (), archive)
                 ]
                 _train(client, record, listed)
 

@@ -27,6 +27,7 @@ _MAILDIR = ("cur", "new")
 _START = re.compile(rb"(?:\A|\n\r?\n)(From [^\r\n]+\r?\n)(?=[!-9;-~]+:)")
 _HEADERS = {"from", "date", "subject", "message-id", "received"}
 _OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
+Report = Callable[[str], None]
 
 
 class SourceError(Exception):
@@ -48,47 +49,60 @@ def in_order(messages: Iterable[MessageRef]) -> list[MessageRef]:
     return sorted(messages, key=lambda one: (one.date, one.key, one.folder))
 
 
-def find(path: str | Path) -> Iterator[MessageRef]:
-    """The messages below `path`, whatever kind of mailbox it is."""
+def find(path: str | Path, report: Report = lambda line: None) -> Iterator[MessageRef]:
+    """The messages below `path`, whatever kind of mailbox it is; what cannot be read costs a line and is left out."""
     root = Path(path)
     if root.is_file():
         yield from _mbox(root, label_of([root.name.removesuffix(".mbox")]))
     elif not root.is_dir():
         raise SourceError(f"{root} is neither a directory nor a file")
     elif _is_maildir(root) or any(map(_is_maildir, _directories(root))):
-        yield from _maildirs(root)
+        yield from _maildirs(root, report)
     else:
-        yield from _tree(root)
+        yield from _tree(root, report)
+
+
+def _left_out(report: Report, error: OSError) -> None:
+    report(f"{error.filename}: {error.strerror}; left out")
 
 
 def _is_maildir(path: Path) -> bool:
-    return all((path / part).is_dir() for part in _MAILDIR)
+    # `Path.is_dir` raises where a directory above may not be read.
+    return all(os.path.isdir(path / part) for part in _MAILDIR)
 
 
 def _directories(root: Path) -> list[Path]:
     return sorted(entry for entry in root.iterdir() if entry.is_dir())
 
 
-def _maildirs(root: Path) -> Iterator[MessageRef]:
+def _maildirs(root: Path, report: Report) -> Iterator[MessageRef]:
     """Maildir++ (`.Work.Travel` beside `cur`) and Maildirs in plain directories (LAYOUT=fs)."""
-    for place, directories, _ in os.walk(root):
+    for place, directories, _ in os.walk(root, onerror=partial(_left_out, report)):
         directories.sort()
         here = Path(place)
         if not _is_maildir(here):
             continue
         directories[:] = [name for name in directories if name not in (*_MAILDIR, "tmp")]
-        path = here.relative_to(root).parts
-        names = path[0][1:].split(".") if len(path) == 1 and path[0].startswith(".") else path
+        below = here.relative_to(root).parts
+        names = below[0][1:].split(".") if len(below) == 1 and below[0].startswith(".") else below
         folder = label_of(map(modified_utf7, names))
         for part in _MAILDIR:
-            for entry in os.scandir(here / part):
-                if entry.is_file() and not entry.name.startswith("."):
-                    yield in_file(entry.path, folder)
+            try:
+                with os.scandir(here / part) as entries:
+                    paths = [one.path for one in entries if one.is_file() and not one.name.startswith(".")]
+            except OSError as error:
+                _left_out(report, error)
+                continue
+            for path in paths:
+                try:
+                    yield in_file(path, folder)
+                except OSError as error:
+                    _left_out(report, error)
 
 
-def _tree(root: Path) -> Iterator[MessageRef]:
+def _tree(root: Path, report: Report) -> Iterator[MessageRef]:
     """One message a file, or one mbox a file; the directory is the folder, `Work.sbd` that of what is below Work."""
-    for place, directories, files in os.walk(root):
+    for place, directories, files in os.walk(root, onerror=partial(_left_out, report)):
         directories.sort()
         parents = [name.removesuffix(".sbd") for name in Path(place).relative_to(root).parts]
         folder = label_of(parents)
@@ -96,7 +110,11 @@ def _tree(root: Path) -> Iterator[MessageRef]:
             path = os.path.join(place, name)
             if name.startswith(".") or not os.path.isfile(path):
                 continue
-            head = _head(path)
+            try:
+                head = _head(path)
+            except OSError as error:
+                _left_out(report, error)
+                continue
             if head.startswith(b"From "):
                 yield from _mbox(Path(path), label_of([*parents, name.removesuffix(".mbox")]))
             elif not _HEADERS.isdisjoint(headers := read_headers(head)):
@@ -118,11 +136,14 @@ def in_file(path: str, folder: str) -> MessageRef:
 
 
 def _read(path: str, start: int = 0, size: int = MAX_BYTES) -> bytes:
-    with open(path, "rb", buffering=0) as file:
-        if start:
-            file.seek(start)
-        raw = file.read(min(size, MAX_BYTES))
-        return raw if raw is not None else b""
+    """The message; empty if it is no longer there: mail programs move files while we read, and the next run finds it."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            if start:
+                file.seek(start)
+            return file.read(min(size, MAX_BYTES)) or b""
+    except OSError:
+        return b""
 
 
 def _mbox(path: Path, folder: str) -> Iterator[MessageRef]:

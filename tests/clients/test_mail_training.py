@@ -2,9 +2,13 @@
 
 import itertools
 import mailbox
+import os
 import random
 import sqlite3
+import tempfile
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -130,6 +134,51 @@ def test_every_source_gives_the_same_messages_in_the_same_order(source):
     assert all(
         TOPICS[folder].split()[0].encode() in bodies[f"{number}@example.org"] for number, folder in MESSAGES
     )
+
+
+@pytest.fixture
+def open_place():
+    """A directory that every user may enter: pytest's own are closed."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@contextmanager
+def as_ordinary_user():
+    """Not as root, who may read everything."""
+    os.seteuid(os.getuid() or 65534)
+    try:
+        yield
+    finally:
+        os.seteuid(os.getuid())
+
+
+@pytest.mark.parametrize("make", [nested_maildirs, directories])
+def test_what_cannot_be_read_costs_a_line_and_the_rest_is_learned(make, open_place):
+    make(open_place)
+    everything = {one.key for one in find(open_place)}
+    files = sorted(path for path in open_place.rglob("*") if path.is_file())
+    closed = files[-1].parent
+    lost = 1 + len(list(closed.iterdir()))
+    files[0].chmod(0)
+    closed.chmod(0)
+    lines = []
+    with as_ordinary_user():
+        rest = {one.key for one in find(open_place, lines.append)}
+    closed.chmod(0o755)
+    assert rest < everything
+    assert len(rest) == len(everything) - lost
+    assert len(lines) == 2
+    assert all("Permission denied; left out" in line for line in lines)
+
+
+def test_a_message_that_is_moved_away_meanwhile_is_passed_over(tmp_path, client):
+    directories(tmp_path / "mail")
+    messages = list(find(tmp_path / "mail"))
+    next(path for path in (tmp_path / "mail").rglob("*") if path.is_file()).unlink()
+    with MailState(tmp_path / "state.db") as state:
+        assert len(train(client, state, messages).mistakes) == len(messages) - 1
 
 
 def test_one_mbox_is_one_folder(tmp_path):
