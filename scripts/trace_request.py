@@ -104,6 +104,7 @@ async def trace(folder: str) -> dict[str, list[str]]:
             reply = await call(app, f"{learner}/predict", {"features": FEATURES})
             truth = {"prediction_id": reply["prediction_id"], "label": LABELS[number % 2]}
             await call(app, f"{learner}/feedback", truth)
+        await app.state.host.sweeper.close()  # what happens by itself is no part of a call
         with Tracer() as predict:
             reply = await call(app, f"{learner}/predict", {"features": FEATURES})
         with Tracer() as feedback:
