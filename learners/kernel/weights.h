@@ -219,10 +219,24 @@ static inline float as_single(double number) {
 STEP(step_double, double, AS_DOUBLE)
 STEP(step_single, float, as_single)
 
+/* All columns at a time, where many change: where g is 0 a weight stays what it is, for no weight is ever -0. */
+WIDE static void step_wide(const Weights *weights, Py_ssize_t count, const int64_t *rows, const double *values,
+                           const double *restrict g, double eta) {
+    for (Py_ssize_t i = 0; i < count; i++) {
+        double *restrict row = (double *)weights->block->data + rows[i] * weights->width, value = values[i];
+        for (Py_ssize_t k = 0; k < weights->labels; k++) row[k] -= (eta * g[k]) * value;
+    }
+}
+
 static void step_along(Weights *weights, Py_ssize_t count, const int64_t *rows, const double *values, const double *g,
                        double eta) {
     if (weights->single) step_single(weights, count, rows, values, g, eta);
-    else step_double(weights, count, rows, values, g, eta);
+    else {
+        Py_ssize_t changed = 0;
+        for (Py_ssize_t k = 0; k < weights->labels; k++) changed += g[k] != 0.0;
+        if (4 * changed > weights->labels) step_wide(weights, count, rows, values, g, eta);
+        else step_double(weights, count, rows, values, g, eta);
+    }
 }
 
 /* W <- W - eta x g', in the rows of x and the columns in which g is not 0. */

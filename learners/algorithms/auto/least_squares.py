@@ -18,7 +18,7 @@ import numpy as np
 
 from ...growth import columns_for
 from ...instances import Floats
-from ...kernel import add_outer, cos_turns, row_total, times
+from ...kernel import cos_turns, row_total, times
 from ...kernel.elementary import TURN
 from ...weights.base import Arrays, Counters
 from .draws import normals, uniforms
@@ -123,22 +123,22 @@ class LeastSquares(Expert):
         return self._fit(self._phi(inputs)) - self.shift
 
     def _fit(self, phi: Floats) -> Floats:
-        fit: Floats = times(phi, self.R)[: self.labels]
-        return fit
+        return _product(phi, self.R)[: self.labels]
 
     def learn(self, inputs: Inputs, scored: Inputs, s: Floats, target: Target) -> None:
         if not self.present:
             return
         phi = self._phi(inputs)
-        q = times(phi, self.P)  # P is symmetric
+        q = _product(phi, self.P)  # P is symmetric
         c = 1.0 / target.weight + max(times(phi, q), 0.0)
         miss = target.Y - self._fit(phi)
         R = self.R.copy()
         R[:, : self.labels] += np.multiply.outer(q / c, miss)
-        # On a copy, in memory that is kept for it: the old P is the way back until the event is over.
+        # In memory that is kept for it: the old P is the way back until the event is over.
         P = self._spare if self._spare.shape == self.P.shape else np.empty_like(self.P)
-        np.copyto(P, self.P)
-        add_outer(P, -1.0 / c, q[:, None])
+        np.multiply.outer(q, q, out=P)
+        P *= -1.0 / c
+        P += self.P
         self.R, self.P, self._spare = R, P, self.P
         z = inputs.scaled.z
         self.size += (times(z, z) - self.size) * max(0.01, 1.0 / (self.events + 2.0))
@@ -184,3 +184,10 @@ class LeastSquares(Expert):
         width = 1 + WAVES + features
         width += len(HATS) * min(features, max(0, (MOST - 1 - WAVES) // (1 + len(HATS))))
         return 8 * (width * (width + columns_for(columns)) + WAVES * features)
+
+
+def _product(phi: Floats, matrix: Floats) -> Floats:
+    """phi' M: rows where phi is 0, most hats, add nothing."""
+    active = phi.nonzero()[0]
+    product: Floats = times(phi.take(active), matrix.take(active, axis=0))
+    return product
