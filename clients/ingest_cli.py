@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
+from contextlib import closing
 from typing import Annotated, Any
 
 import typer
 
-from .connection import Key, Server, Store, service
-from .exceptions import ClientError
+from .client import Client
+from .connection import with_client
 from .ingest.pump import BATCH, Pump
 
 app = typer.Typer(add_completion=False)
@@ -24,7 +25,9 @@ SOURCES = {
 
 
 @app.command()
+@with_client("ingest", ValueError)
 def ingest(
+    client: Client,
     url: Annotated[
         str,
         typer.Argument(
@@ -39,9 +42,6 @@ def ingest(
     option: Annotated[
         list[str] | None, typer.Option(help="a setting of the Kafka client, `name=value`: TLS, SASL, ...")
     ] = None,
-    server: Server = None,
-    store: Store = None,
-    key: Key = None,
 ) -> None:
     """Learn from events where they are: each message once, in the order of its partition, refused ones kept aside."""
     stopped = False
@@ -52,38 +52,40 @@ def ingest(
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    kind = source_of(url)
+    client.learner(learner)
     try:
-        source = open_source(url, group, option or [])
-        try:
-            with service(server, store, key) as client:
-                client.learner(learner)
-                print(f"reading {url} into {learner}", flush=True)
-                pump = Pump(client, learner, source, publish, batch)
-                counts = pump.run(lambda: stopped, drain=drain)
-        finally:
-            source.close()
-    except (ClientError, OSError, ValueError) as error:
-        print(f"feedrank ingest: {error}", file=sys.stderr)
-        raise typer.Exit(1) from error
+        with closing(opened(kind, url, group, option or [])) as source:
+            print(f"reading {url} into {learner}", flush=True)
+            pump = Pump(
+                client, learner, source, publish, batch, note=lambda text: print(text, file=sys.stderr)
+            )
+            counts = pump.run(lambda: stopped, drain=drain)
+    except kind.errors as error:
+        raise ValueError(f"the broker of {url} failed: {error or type(error).__name__}") from error
     print(
         f"{counts.learned} learned, {counts.predicted} predicted, {counts.duplicates} known already, "
-        f"{counts.refused} refused"
+        f"{counts.refused} refused" + (f" and kept in {source.dead}" if counts.refused else "")
     )
 
 
-def open_source(url: str, group: str, options: list[str]) -> Any:
-    """The source of a URL; ValueError with what to do if there is none."""
+def source_of(url: str) -> Any:
+    """The kind of source that a URL names; ValueError with what to do if there is none."""
     scheme = url.partition("://")[0]
     if scheme not in SOURCES:
         raise ValueError(f"{url!r} must start with {', '.join(f'{name}://' for name in SOURCES)}")
     module, name, extra = SOURCES[scheme]
     try:
-        kind = getattr(importlib.import_module(f"feedrank.clients.ingest.{module}"), name)
+        return getattr(importlib.import_module(f"feedrank.clients.ingest.{module}"), name)
     except ModuleNotFoundError as error:
         raise ValueError(f"{scheme} needs {error.name}; run: pip install 'feedrank[{extra}]'") from None
-    if scheme != "kafka":
-        if options:
-            raise ValueError("--option goes with kafka://")
+
+
+def opened(kind: Any, url: str, group: str, options: list[str]) -> Any:
+    """A source; settings are Kafka's."""
+    if not options:
         return kind(url, group)
+    if not url.startswith("kafka://"):
+        raise ValueError("--option goes with kafka://")
     pairs = [option.partition("=") for option in options]
     return kind(url, group, {name: value for name, _, value in pairs})

@@ -7,6 +7,7 @@ carries a mock cluster to test with.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -15,6 +16,8 @@ from ..payloads import Payload
 from .pump import BrokerMessage
 
 WAIT = 1.0  # seconds for a batch
+FIRST = 15.0  # seconds for the first answer of a broker
+CRITICAL = 2  # of syslog's levels
 # How the settings begin that a producer does not know: it would warn of each.
 READING = (
     "auto.offset.",
@@ -31,17 +34,22 @@ READING = (
 class KafkaSource:
     """One member of a consumer group; what is refused goes to `TOPIC.dead`, with the reason as a header."""
 
+    errors: ClassVar[tuple[type[Exception], ...]] = (KafkaException,)
+
     def __init__(self, url: str, group: str, options: Payload | None = None) -> None:
         parts = urlsplit(url)
         self.topic = parts.path.strip("/")
         if not parts.netloc or not self.topic:
             raise ValueError("must be kafka://HOST:PORT/TOPIC")
-        common = {"bootstrap.servers": parts.netloc, **(options or {})}
+        self.dead = f"{self.topic}.dead"
+        # librdkafka would print a line for every attempt to connect, many a second.
+        common = {"bootstrap.servers": parts.netloc, "log_level": CRITICAL, **(options or {})}
         self._consumer = Consumer(
             common | {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "earliest"}
         )
         writing = {name: value for name, value in common.items() if not name.startswith(READING)}
         self._producer = Producer(writing | {"enable.idempotence": True})
+        self._consumer.list_topics(timeout=FIRST)  # raises where no broker answers
         self._consumer.subscribe([self.topic])
 
     def fetch(self, most: int) -> Sequence[BrokerMessage]:
@@ -70,7 +78,7 @@ class KafkaSource:
     def dead_letter(self, message: BrokerMessage, reason: str) -> None:
         """To `TOPIC.dead`."""
         self._producer.produce(
-            f"{self.topic}.dead",
+            self.dead,
             message.body,
             headers={"reason": reason.encode(), "message": message.id.encode()},
         )

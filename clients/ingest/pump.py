@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from ..client import Client
 from ..exceptions import ClientError, Refused
@@ -19,6 +19,7 @@ from ..payloads import JSON
 from ..replies import Outcome, Prediction
 
 BATCH = 500
+SHOWN = 5  # refusals that are said at once; all are kept with their reason
 PERMANENT = frozenset({404, 409, 410, 413, 422})  # sent again, it would be refused again
 
 
@@ -32,7 +33,13 @@ class BrokerMessage:
 
 
 class BrokerSource(Protocol):
-    """A broker's topic, read by one member of a group."""
+    """A broker's topic, read by one member of a group.
+
+    `dead` names where refused messages go, `errors` is what its library raises when the broker fails.
+    """
+
+    dead: str
+    errors: ClassVar[tuple[type[Exception], ...]]
 
     def fetch(self, most: int) -> Sequence[BrokerMessage]:
         """The next messages, at most so many; none if there are none within about a second."""
@@ -70,10 +77,11 @@ class Pump:
         publish: str | None = None,
         batch: int = BATCH,
         sleep: Callable[[float], None] = time.sleep,
+        note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.counts = IngestCounts()
         self._client, self._learner, self._source = client, learner, source
-        self._publish, self._batch, self._sleep = publish, batch, sleep
+        self._publish, self._batch, self._sleep, self._note = publish, batch, sleep, note
 
     def run(self, until: Callable[[], bool] = lambda: False, *, drain: bool = False) -> IngestCounts:
         """Go on until stopped, or with `drain` until nothing is left."""
@@ -139,10 +147,14 @@ class Pump:
     def _refuse(self, message: BrokerMessage, reason: str) -> None:
         self.counts.refused += 1
         self._source.dead_letter(message, reason)
+        if self.counts.refused <= SHOWN:
+            self._note(f"{message.id} is refused and kept in {self._source.dead}: {reason}")
 
 
 def line_of(message: BrokerMessage) -> JSON:
     """The stream's line of a message: a feedback body, or `{"predict": ...}` or `{"feedback": ...}`; else ValueError."""
+    if not message.body:
+        raise ValueError("has no content; in a Redis stream the event is JSON in the field `event`")
     try:
         body = json.loads(message.body)
     except ValueError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
 import redis
@@ -19,12 +19,15 @@ IDLE = 60_000  # milliseconds after which another member's messages are taken ov
 class RedisSource:
     """One member of a consumer group; what is refused goes to the stream `STREAM.dead`."""
 
+    errors: ClassVar[tuple[type[Exception], ...]] = (redis.RedisError,)
+
     def __init__(self, url: str, group: str, idle: int = IDLE) -> None:
         parts = urlsplit(url)
         place, _, self.stream = parts.path.strip("/").rpartition("/")
         if not parts.netloc or not place.isdigit() or not self.stream:
             raise ValueError("must be redis://HOST:PORT/DB/STREAM")
         self._redis = redis.Redis.from_url(urlunsplit(parts._replace(path=f"/{place}")))
+        self.dead = f"{self.stream}.dead"
         self._idle = idle
         self._group, self._member = group, f"{socket.gethostname()}-{os.getpid()}"
         try:
@@ -53,9 +56,7 @@ class RedisSource:
 
     def dead_letter(self, message: BrokerMessage, reason: str) -> None:
         """To `STREAM.dead`."""
-        self._redis.xadd(
-            f"{self.stream}.dead", {"event": message.body, "message": message.id, "reason": reason}
-        )
+        self._redis.xadd(self.dead, {"event": message.body, "message": message.id, "reason": reason})
 
     def publish(self, topic: str, body: bytes) -> None:
         """To another stream of the same database."""

@@ -16,6 +16,7 @@ from redis_server import RedisServer
 from typer.testing import CliRunner
 
 from feedrank.clients import Client
+from feedrank.clients.connection import service
 from feedrank.clients.ingest.pump import BrokerMessage, Pump
 from feedrank.clients.ingest_cli import app
 from feedrank.embedded import Embedded
@@ -257,9 +258,33 @@ def test_a_jetstream_is_learned_once_and_refused_messages_are_kept(nats_address,
         source.close()
 
 
-def test_an_address_that_is_none_is_one_line():
-    result = CliRunner().invoke(app, ["amqp://x/y", "--learner", "l"])
+def test_an_address_that_is_none_is_one_line(tmp_path):
+    result = CliRunner().invoke(app, ["amqp://x/y", "--learner", "l", "--store", f"sqlite:{tmp_path}/s.db"])
     assert result.exit_code == 1
     assert (
         result.output.strip() == "feedrank ingest: 'amqp://x/y' must start with kafka://, redis://, nats://"
     )
+
+
+@pytest.mark.parametrize(
+    "place", ["kafka://127.0.0.1:1/t", "redis://127.0.0.1:1/0/t", "nats://127.0.0.1:1/t"]
+)
+def test_a_broker_that_is_not_there_is_one_line(tmp_path, place):
+    pytest.importorskip(f"feedrank.clients.ingest.{place.partition(':')[0]}_source")
+    store = f"sqlite:{tmp_path}/s.db"
+    with service(None, store, None) as client:
+        client.create("l", {"task": "multiclass"})
+    command = [sys.executable, "-m", "feedrank.cli", "ingest", place, "--learner", "l", "--store", store]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"feedrank ingest: the broker of {place} failed: ")
+
+
+def test_the_first_refusals_are_said_at_once(client):
+    said = []
+    Pump(client, "l", Broker([b"", b"{", *events(3), *[b"[]"] * 9]), note=said.append).run(drain=True)
+    assert len(said) == 5
+    assert "t:0:0 is refused and kept in" in said[0]
+    assert "the field `event`" in said[0]
+    assert "is not JSON" in said[1]
