@@ -19,7 +19,7 @@ from .lessons import NOTHING, Lesson, Look, list_lesson
 from .model import Model, WholeRound
 from .names import Names
 from .registry import Spec
-from .results import Outcome, Prediction, Progress
+from .results import Outcome, Prediction, Progress, Served
 from .transforms import ALL_KNOWN, Transform, UnknownFeatures
 from .truths import Truth
 from .weights.base import X
@@ -134,24 +134,14 @@ class Learner:
     # ---- learning
 
     def check(
-        self,
-        instance: object,
-        truth: object,
-        *,
-        weight: float = 1.0,
-        served: Mapping[str, object] | None = None,
+        self, instance: object, truth: object, *, weight: float = 1.0, served: Served | None = None
     ) -> None:
         """Refuse what `learn` would refuse. Depends on the spec and the input alone, so that all replicas agree."""
         reading.event(self.spec, instance, truth)
         reading.weight(weight)
 
     def learn(
-        self,
-        instance: object,
-        truth: object,
-        *,
-        served: Mapping[str, object] | None = None,
-        weight: float = 1.0,
+        self, instance: object, truth: object, *, served: Served | None = None, weight: float = 1.0
     ) -> Outcome:
         """One round: judge the weights as they are, then update.
 
@@ -175,12 +165,7 @@ class Learner:
             raise
 
     def _short_round(
-        self,
-        fused: WholeRound,
-        instance: object,
-        truth: object,
-        served: Mapping[str, object] | None,
-        weight: float,
+        self, fused: WholeRound, instance: object, truth: object, served: Served | None, weight: float
     ) -> Outcome | None:
         """One round in the kernel, on labels that have joined; None leaves it to the pieces. They give the same bits."""
         if type(truth) is not dict or len(truth) != 1:
@@ -203,11 +188,7 @@ class Learner:
         return outcome
 
     def _round(
-        self,
-        parsed: FeatureVector | ItemList,
-        truth: Truth,
-        served: Mapping[str, object] | None,
-        weight: float,
+        self, parsed: FeatureVector | ItemList, truth: Truth, served: Served | None, weight: float
     ) -> Outcome:
         """One round, in the order of the mathematics. The step is the last thing that can fail."""
         if isinstance(parsed, ItemList):
@@ -240,9 +221,7 @@ class Learner:
         self.model.rewind(model)
         self._name_costs()
 
-    def _label_lesson(
-        self, parsed: FeatureVector, truth: Truth, served: Mapping[str, object] | None
-    ) -> "Lesson":
+    def _label_lesson(self, parsed: FeatureVector, truth: Truth, served: Served | None) -> "Lesson":
         """A round on the labels: those that the truth names join before it is judged."""
         self._join(truth.grades)
         if not len(self.labels) and not self.model.learns_unlabelled:
@@ -250,7 +229,7 @@ class Learner:
         seen = None if served is None else self._seen(served)
         return Lesson(self._look(parsed), self.form.decision.encode(truth, self.labels.index), seen)
 
-    def _seen(self, served: Mapping[str, object]) -> Any:
+    def _seen(self, served: Served) -> Any:
         """The decision that the user saw; None if it abstained and the loss has no REJECT."""
         return self.form.decision.sigma(served, self.labels.index, self.spec.get("loss") == "reject")
 

@@ -1,6 +1,5 @@
 """What one event teaches: what was scored, the truth as an array, and of a list, with clicks, only the items that count."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ import numpy as np
 from . import clicks
 from .instances import Floats, ItemList, Matrix
 from .model import Decision
+from .results import Served
 from .transforms import UnknownFeatures
 from .truths import Truth
 from .weights.base import X
@@ -40,7 +40,7 @@ class Lesson:
 
 
 def list_lesson(
-    learner: "Learner", look: Look, parsed: ItemList, truth: Truth, served: Mapping[str, object] | None
+    learner: "Learner", look: Look, parsed: ItemList, truth: Truth, served: Served | None
 ) -> Lesson:
     """A round on a list: with clicks, only the items that count."""
     if truth.listed is not None and served is None:

@@ -1,9 +1,12 @@
 """What comes back from a learner: predictions and outcomes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from .forms import Form
+
+Served = Mapping[str, object]  # a decision that a user saw, as `Prediction.served` gives it
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ Names of contexts, item features and ids are kept in one list with a mark in fro
 may belong to the query and to an item.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -24,7 +24,7 @@ from ..kernel.welford import CLIP, FLAT
 from ..learner import Learner
 from ..names import Names
 from ..registry import Spec
-from ..results import Outcome, Prediction, Progress
+from ..results import Outcome, Prediction, Progress, Served
 from ..scaling import ScaledVector, Scaling
 from ..transforms import Transform
 from .exploration import draw
@@ -156,19 +156,14 @@ class ChoiceLearner(Learner):
     # ---- learning
 
     def check(
-        self,
-        instance: object,
-        truth: object,
-        *,
-        weight: float = 1.0,
-        served: Mapping[str, object] | None = None,
+        self, instance: object, truth: object, *, weight: float = 1.0, served: Served | None = None
     ) -> None:
         """Refuse what `learn` would refuse."""
         parsed, _ = reading.event(self.spec, instance, truth)
         reading.weight(weight)
         self._item(parsed, served)
 
-    def _item(self, parsed: FeatureVector | ItemList, served: Mapping[str, Any] | None) -> int:
+    def _item(self, parsed: FeatureVector | ItemList, served: Served | None) -> int:
         """The index of the item that was served."""
         assert isinstance(parsed, ItemList)
         if served is None:
@@ -179,7 +174,7 @@ class ChoiceLearner(Learner):
         return list(parsed.ids).index(served["id"])
 
     def learn(
-        self, instance: object, truth: object, *, served: Mapping[str, Any] | None = None, weight: float = 1.0
+        self, instance: object, truth: object, *, served: Served | None = None, weight: float = 1.0
     ) -> Outcome:
         """The reward of the item that was served: `served` holds its `id` and its `probability`."""
         parsed, answer = reading.event(self.spec, instance, truth)

@@ -1,4 +1,4 @@
-"""A liveness probe never turns one event into a crash loop: it is answered while the heaviest work runs, and after a kill."""
+"""A liveness probe is answered while the heaviest work runs, and after a kill: no event becomes a crash loop."""
 
 import threading
 import time
