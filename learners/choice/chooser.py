@@ -163,7 +163,7 @@ class ChoiceLearner(Learner):
         reading.weight(weight)
         self._item(parsed, served)
 
-    def _item(self, parsed: FeatureVector | ItemList, served: Served | None) -> int:
+    def _item(self, parsed: FeatureVector | ItemList, served: Mapping[str, Any] | None) -> int:
         """The index of the item that was served."""
         assert isinstance(parsed, ItemList)
         if served is None:
@@ -174,7 +174,7 @@ class ChoiceLearner(Learner):
         return list(parsed.ids).index(served["id"])
 
     def learn(
-        self, instance: object, truth: object, *, served: Served | None = None, weight: float = 1.0
+        self, instance: object, truth: object, *, served: Mapping[str, Any] | None = None, weight: float = 1.0
     ) -> Outcome:
         """The reward of the item that was served: `served` holds its `id` and its `probability`."""
         parsed, answer = reading.event(self.spec, instance, truth)
