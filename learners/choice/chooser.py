@@ -7,7 +7,7 @@ Names of contexts, item features and ids are kept in one list with a mark in fro
 may belong to the query and to an item.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
