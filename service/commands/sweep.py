@@ -66,7 +66,7 @@ def _specs(
 ) -> list[JSON]:
     """The learner's own spec first, then all that were asked for."""
     own = lessons.spec
-    start = own | orjson.loads(base) if orjson.loads(base) else own
+    start = trials.changed(own, orjson.loads(base))
     chosen = [own] + ([start] if start != own else [])
     if grid is not None:
         values = orjson.loads(grid)

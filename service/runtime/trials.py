@@ -121,7 +121,14 @@ def half_width(losses: Sequence[float]) -> float | None:
 def grid(base: View, values: Mapping[str, Sequence[Any]]) -> Iterator[JSON]:
     """`base` with every combination of the values."""
     for chosen in product(*values.values()):
-        yield {**base, **dict(zip(values, chosen, strict=True))}
+        yield changed(base, dict(zip(values, chosen, strict=True)))
+
+
+def changed(base: View, values: View) -> JSON:
+    """`base` with these values; another algorithm starts from its own defaults, and has its task and labels only."""
+    if values.get("algorithm", base.get("algorithm")) != base.get("algorithm"):
+        base = {name: base[name] for name in ("task", "labels") if base.get(name)}
+    return {**base, **values}
 
 
 def sampled(base: View, count: int, seed: int) -> Iterator[JSON]:

@@ -93,6 +93,16 @@ def test_a_sweep_that_was_stopped_goes_on_where_it_was(tmp_path):
     assert pool.ran == 4
 
 
+def test_another_algorithm_starts_from_its_own_defaults():
+    own = learners.build({"task": "multiclass", "labels": ["a", "b"]}).spec
+    specs = list(
+        trials.grid(own, {"algorithm": ["predtron", "dual-ascent", own["algorithm"]], "bias": [False]})
+    )
+    assert specs[0] == {"task": "multiclass", "labels": ["a", "b"], "algorithm": "predtron", "bias": False}
+    assert specs[2] == {**own, "bias": False}
+    assert all(learners.build(spec) for spec in specs)
+
+
 def test_random_settings_can_be_built_and_are_the_same_for_a_seed():
     specs = list(trials.sampled(SPEC, 12, seed=4))
     assert specs == list(trials.sampled(SPEC, 12, seed=4))
