@@ -201,7 +201,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("predict", "stream", "feedback", "start"))
     parser.add_argument("--quick", action="store_true", help="short runs, to see that it works")
     options = parser.parse_args()
-    seconds, turns, rounds = (1.5, 3, 2_000) if options.quick else (3.0, 5, 100_000)
+    seconds, turns, rounds = (1.5, 3, 10_000) if options.quick else (3.0, 5, 100_000)
     report = Report("The service, as ratios", options.out)
     chance = random.Random(7)
     with tempfile.TemporaryDirectory() as name:

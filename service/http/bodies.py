@@ -64,9 +64,8 @@ async def save_body(scope: Scope, receive: Receive, limit: int, out: BinaryIO) -
 
 
 def check_length(scope: Scope, limit: int) -> None:
-    for name, value in scope["headers"]:
-        if name == b"content-length" and int(value) > limit:
-            raise too_large(limit)
+    if int(scope["feedrank.headers"].get(b"content-length", 0)) > limit:
+        raise too_large(limit)
 
 
 async def chunks(message: Message, receive: Receive, limit: int) -> AsyncIterator[bytes]:

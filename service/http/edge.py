@@ -118,6 +118,7 @@ class Edge:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, headers: dict[bytes, bytes]) -> None:
         """Check where it comes from and the key, and pass it on."""
+        scope["feedrank.headers"] = headers
         self._door.check(headers)
         if self.keyring is not None and scope["path"].startswith("/v1/"):
             sent = headers.get(b"authorization", b"")

@@ -61,8 +61,8 @@ async def predict(request: Request, name: Name, body: Annotated[JSON, Documented
 )
 async def feedback(request: Request, name: Name, body: Annotated[JSON, Documented(FeedbackBody)]) -> Response:
     """Learn from one event, or from all of a batch or none; once, however often it is sent."""
-    key = request.headers.get("idempotency-key")
-    replied = request.app.state.host.feedback(name, body, key)
+    key: bytes | None = request.scope["feedrank.headers"].get(b"idempotency-key")
+    replied = request.app.state.host.feedback(name, body, None if key is None else key.decode("latin-1"))
     del body
     return reply(await replied)
 

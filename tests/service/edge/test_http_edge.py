@@ -46,11 +46,11 @@ def test_the_rest_of_a_large_body_is_not_read():
             return {"type": "http.request", "body": b"x" * 10, "more_body": True}
 
         with pytest.raises(TooLarge):
-            await read_body({"headers": headers}, receive, 25)
+            await read_body({"feedrank.headers": headers}, receive, 25)
         return len(taken)
 
-    assert asyncio.run(read([(b"content-length", b"26")])) == 0
-    assert asyncio.run(read([])) == 3
+    assert asyncio.run(read({b"content-length": b"26"})) == 0
+    assert asyncio.run(read({})) == 3
 
 
 @pytest.mark.parametrize(
