@@ -87,9 +87,10 @@ def read(text: object, specs: Sequence[View], method: str, place: str = "/measur
         raise Unprocessable.at(place, "a reward cannot be shared out among the arms of a drafted list")
     if name == "loss" and cutoff is None:
         return _own_loss(specs, place)
-    of_lists = {CLICKS, RANK} if forms.of(task).ranks else set()
+    form = forms.of(task)
+    of_lists = {CLICKS, RANK} if form.ranks else set()
     losses = dict.fromkeys(registry.losses(task) + registry.loss_names(task))
-    if task == "label-ranking":
+    if form.ranks and not form.items:
         losses[MISTAKE] = None
     if name not in (of_lists | {REWARD, *losses}):
         offered = ", ".join(["loss", *losses, REWARD, *sorted(of_lists)])
@@ -101,14 +102,14 @@ def read(text: object, specs: Sequence[View], method: str, place: str = "/measur
 
 def defaults(specs: Sequence[View], method: str) -> dict[str, Measure]:
     """The measure for each kind of feedback that a definition without one may get."""
-    task = specs[0]["task"]
+    form = forms.of(specs[0]["task"])
     if method == "interleave":
         clicks = read(CLICKS, specs, method)
         return {CLICKED: clicks, GRADED: clicks}
-    if task == "choice":
+    if form.chooses:
         reward = read(REWARD, specs, method)
         return {CLICKED: reward, GRADED: reward}
-    if task != "subset-ranking":
+    if not (form.ranks and form.items):
         loss = read("loss", specs, method)
         return {CLICKED: loss, GRADED: loss}
     own = {_loss_of(spec) for spec in specs}
@@ -147,10 +148,11 @@ def _own_loss(specs: Sequence[View], place: str) -> Measure:
 
 def _loss_of(spec: View) -> tuple[str, int | None]:
     """The name and cutoff of what a learner loses."""
+    form = forms.of(spec["task"])
     if spec["algorithm"] == "dual-ascent":
-        return ("zero-one" if spec["task"] in ("multiclass", "binary") else MISTAKE), None
+        return (MISTAKE if form.ranks else form.loss), None
     name = spec.get("loss") or spec.get("measure")
-    return name or forms.of(spec["task"]).loss, spec.get("cutoff")
+    return name or form.loss, spec.get("cutoff")
 
 
 def _loss(name: str, cutoff: int | None, specs: Sequence[View], place: str) -> LossMeasure:
@@ -165,7 +167,7 @@ def _loss(name: str, cutoff: int | None, specs: Sequence[View], place: str) -> L
         if not stated:
             raise Unprocessable.at(place, "no arm says what the blocks are")
         return LossMeasure(task, name, blocks=stated[0])
-    labels = specs[0]["labels"] if task == "ordinal" else ()
+    labels = specs[0]["labels"] if forms.of(task).closed else ()
     return LossMeasure(task, name, cutoff, labels, stated[0] if stated else {})
 
 

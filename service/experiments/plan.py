@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 
+from feedrank.learners import forms
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON, Body, View
 
@@ -21,7 +22,6 @@ _FIELDS = {
     "count", "wait", "default", "handover", "behaviour",
 }  # fmt: skip
 _KINDS = (measures.CLICKED, measures.GRADED)
-_RANKINGS = ("subset-ranking", "label-ranking")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +123,15 @@ def read(name: str, definition: Body, specs: Sequence[View]) -> Plan:
     """The full plan; `specs` are those of the arms and then of the shadow arms."""
     arms, shadow = names(definition)
     task = specs[0]["task"]
+    form = forms.of(task)
     for index, spec in enumerate(specs):
         place = f"/arms/{index}" if index < len(arms) else f"/shadow/{index - len(arms)}"
         if spec["task"] != task:
             raise Unprocessable.at(place, f"does {spec['task']}, the first arm does {task}")
-        if task in ("binary", "ordinal") and spec["labels"] != specs[0]["labels"]:
+        if form.closed and spec["labels"] != specs[0]["labels"]:
             raise Unprocessable.at(place, "has other labels than the first arm")
     method = _choice(definition, "method", "split", "interleave")
-    if method == "interleave" and task not in _RANKINGS:
+    if method == "interleave" and not form.ranks:
         raise Unprocessable.at("/method", f"only rankings can be interleaved, and the arms do {task}")
     learn = _learn(definition, arms)
     if method == "interleave" and learn == "served":
@@ -165,7 +166,7 @@ def read(name: str, definition: Body, specs: Sequence[View]) -> Plan:
         wait=wait,
         default=default,
         handover=_handover(definition, method, len(arms)),
-        behaviour=_flag(definition, "behaviour") and task == "subset-ranking",
+        behaviour=_flag(definition, "behaviour") and form.ranks and form.items,
         assignment=Assignment(seed, tuple(weights), share),
     )
 

@@ -107,7 +107,7 @@ class Serving:
         counted = live.figures.status == RUNNING and plan.assignment.takes_part(seat)
         top, offset = records.top_of(request), records.offset_of(request)
         asked = {name: value for name, value in request.items() if name not in _OWN} | {"remember": False}
-        if not plan.split or live.specs[0]["task"] == "multilabel":
+        if not plan.split or forms.of(live.specs[0]["task"]).decision is forms.LABELS:
             # A draft needs whole lists, and the measures of sets how many labels there are.
             asked.pop("top", None)
         if offset:
