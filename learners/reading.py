@@ -68,21 +68,33 @@ def weight(value: object) -> float:
 
 
 def cost(
-    learner: Learner, parsed: FeatureVector | ItemList, labels: Iterable[str] = (), clicks: int = 0
+    learner: Learner,
+    parsed: FeatureVector | ItemList,
+    labels: Iterable[str] = (),
+    clicks: int = 0,
+    grades: int = 0,
 ) -> Cost:
-    """One event on this instance whose truth names these labels or has so many clicks; a prediction costs no more."""
+    """One event on this instance whose truth names these labels, has so many clicks, or so many different grades.
+
+    A prediction costs no more than an event of one grade.
+    """
     if isinstance(parsed, ItemList):
-        return cost_of_size(learner, len(parsed.ids), len(parsed.names), labels, clicks)
-    return cost_of_size(learner, 0, len(parsed), labels, clicks)
+        return cost_of_size(learner, len(parsed.ids), len(parsed.names), labels, clicks, grades)
+    return cost_of_size(learner, 0, len(parsed), labels, clicks, grades)
 
 
 def cost_of_size(
-    learner: Learner, items: int, features: int, labels: Iterable[str] = (), clicks: int = 0
+    learner: Learner,
+    items: int,
+    features: int,
+    labels: Iterable[str] = (),
+    clicks: int = 0,
+    grades: int = 0,
 ) -> Cost:
     """The same of an instance that is not read yet."""
     joined = learner.labels.index
     fresh = 0 if learner.form.items else sum([name not in joined for name in labels])
-    size = (len(joined) + fresh, items, features, len(learner.features), learner.model.examples)
+    size = (len(joined) + fresh, items, features, len(learner.features), learner.model.examples, grades)
     cost = learner.costs.get(size)
     if cost is None:
         if len(learner.costs) >= KEPT:

@@ -97,13 +97,17 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large an event, and the learner behind it, are; `examples` are those that a kernel has stored."""
+    """How large an event, and the learner behind it, are; `examples` are those that a kernel has stored.
+
+    `grades` is how many different grades the truth gives, or 0 where nobody knows.
+    """
 
     labels: int
     items: int
     features: int
     known_features: int = 0
     examples: int = 0
+    grades: int = 0
 
 
 def first_order_cost(spec: Spec, size: Size) -> Cost:

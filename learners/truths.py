@@ -160,6 +160,12 @@ def clicks(truth: Mapping[str, Any]) -> int:
     return len(truth.get("clicks", ()))
 
 
+def grade_count(truth: Mapping[str, Any]) -> int:
+    """How many different grades a truth gives, with the 0 of what it does not name."""
+    graded = truth.get("relevance")
+    return 2 if graded is None else len({0.0, *graded.values()})
+
+
 def relevant(truth: Mapping[str, Any]) -> list[str]:
     """The names that a truth calls right, each once: the label, the labels, what is graded above 0, what was clicked."""
     graded = truth.get("relevance")

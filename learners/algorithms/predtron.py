@@ -98,6 +98,9 @@ class Theory(Surrogate):
         return rate_15(R, task.judge(t, round.y) if isinstance(task, NDCG | AP) else c_L, alpha) * g
 
 
+FEW = 8  # different grades up to which an assignment was measured to take a time in m^2
+
+
 def weights_of(spec: Spec) -> Weights:
     """The weights that `norm` and `kernel` ask for."""
     if spec.get("kernel", "linear") != "linear":
@@ -128,8 +131,9 @@ def cost(spec: Spec, size: Size) -> Cost:
         seconds, memory = seconds + 2e-7 * cells, memory + 40 * cells
     if forms.of(spec["task"]).ranks and spec["variant"] == "standard":
         # NDCG of several grades is an assignment of m items to m places; two classes are a merge of two lists.
-        if spec["loss"] == "ndcg":
-            seconds, memory = seconds + 5e-11 * m**3, memory + 9 * m * m
+        if spec["loss"] == "ndcg" and not 0 < size.grades <= 2:
+            search = 9.5e-8 * m * m if 0 < size.grades <= FEW else max(9.5e-8 * m * m, 5e-11 * m**3)
+            seconds, memory = seconds + search, memory + 9 * m * m
         elif spec["loss"] == "ap" and spec["position"] == "linear":
             seconds, memory = seconds + 1e-5 * m, memory + 10 * min(m * m, 2**20) + 2000 * m
         else:

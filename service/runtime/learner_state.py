@@ -114,12 +114,14 @@ class LearnerState:
 
     def cost(self, event: Event) -> reading.Cost:
         """The estimate of the core, of an event that was read just now or one out of the log."""
-        labels, clicks = (truths.named(event.truth), truths.clicks(event.truth)) if event.truth else ((), 0)
+        truth = event.truth or {}
+        labels, clicks, grades = truths.named(truth), truths.clicks(truth), truths.grade_count(truth)
         if event.parsed is not None:
-            return reading.cost(self.learner, event.parsed, labels, clicks)
+            return reading.cost(self.learner, event.parsed, labels, clicks, grades)
         items = (event.instance or {}).get("items", ())
         count = len(items["ids"]) if isinstance(items, Mapping) else len(items)
-        return reading.cost_of_size(self.learner, count, -(-event.size // max(1, count)), labels, clicks)
+        each = -(-event.size // max(1, count))
+        return reading.cost_of_size(self.learner, count, each, labels, clicks, grades)
 
     def seconds(self, event: Event) -> float:
         """See `FoldState`."""

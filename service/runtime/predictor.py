@@ -155,7 +155,7 @@ class Predictor:
                 core = learner.state.learner
                 return core.version, core.predict(parsed, **options)
 
-            cost = reading.cost(learner.state.learner, parsed)
+            cost = reading.cost(learner.state.learner, parsed, grades=1)
             affordable(cost, self._settings)
             version, prediction = await learner.worker.run("predict", size_of(parsed), decide, cost.seconds)
             self._counts.predictions += 1

@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from feedrank.learners import build, reading
+from feedrank.learners import build, reading, truths
 from feedrank.service.contract.faults import NotFound, Unprocessable
+from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime.memory import Worker
 
 PAIRS = {"task": "label-ranking", "algorithm": "quadratic-surrogate", "loss": "pairwise-disagreement"}
@@ -41,6 +42,21 @@ def test_every_click_counts_where_each_is_a_judgement_of_its_own():
     learner = build(LISTS | {"loss": "ap", "examination": [1, 0.5]})
     parsed = reading.instance(learner.spec, listed(1_000))
     assert reading.cost(learner, parsed, clicks=1_000).seconds > 10 * reading.cost(learner, parsed).seconds
+
+
+def test_few_grades_of_the_longest_list_are_within_the_limits_and_many_are_not():
+    learner = build(LISTS | {"loss": "ndcg"})
+    parsed, limits = reading.instance(learner.spec, listed(10_000)), Settings()
+
+    def fits(**of):
+        cost = reading.cost(learner, parsed, **of)
+        return cost.seconds <= limits.max_event_seconds and cost.bytes <= limits.max_event_bytes
+
+    assert fits(grades=1)
+    assert fits(grades=truths.grade_count({"relevance": {str(i): i % 5 for i in range(10_000)}}))
+    assert not fits(grades=truths.grade_count({"relevance": {str(i): i / 7 for i in range(10_000)}}))
+    assert not fits()  # nobody knows how many
+    assert truths.grade_count({"clicks": ["1"]}) == truths.grade_count({"relevance": {"1": 1}}) == 2
 
 
 def test_a_prediction_above_a_limit_is_refused(with_host):

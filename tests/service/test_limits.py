@@ -49,7 +49,8 @@ def event_of(spec, size):
 def is_accepted(spec, event):
     """Whether the estimate of a fresh learner is below the limits."""
     learner = build(spec)
-    cost = reading.cost(learner, reading.instance(learner.spec, event[0]), truths.named(event[1]))
+    parsed, grades = reading.instance(learner.spec, event[0]), truths.grade_count(event[1])
+    cost = reading.cost(learner, parsed, truths.named(event[1]), grades=grades)
     return cost.seconds <= LIMITS["max_event_seconds"] and cost.bytes <= LIMITS["max_event_bytes"]
 
 
