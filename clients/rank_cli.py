@@ -51,15 +51,15 @@ def train(
 ) -> None:
     """Learn in one online pass: every list is ranked first, measured, then learned."""
     try:
-        asked = json.loads(spec)
+        parameters = json.loads(spec)
     except ValueError as error:
         raise typer.BadParameter(f"--spec is not JSON: {error}") from error
-    if not isinstance(asked, dict):
+    if not isinstance(parameters, dict):
         raise typer.BadParameter("--spec must be an object")
     try:
         client.learner(learner)
     except NotFound:
-        client.create(learner, {"task": "subset-ranking", **asked})
+        client.create(learner, {"task": "subset-ranking", **parameters})
     _run(client, learner, files, Means(cutoff, max_grade), learn=True, form=form)
 
 

@@ -90,26 +90,26 @@ COMMON: dict[str, Parameter] = {
 }
 
 
-def read(given: object) -> Spec:
+def read(spec: object) -> Spec:
     """The full spec: every parameter that has a meaning, with its default where it was left out."""
-    if not isinstance(given, Mapping):
+    if not isinstance(spec, Mapping):
         raise SpecError("a spec must be an object")
-    form = forms.of(_one_of(given, "task", forms.names()))
-    asked = dict(given)
-    if "algorithm" not in asked:
-        asked = registry.preset(form.name) | asked
+    form = forms.of(_one_of(spec, "task", forms.names()))
+    fields = dict(spec)
+    if "algorithm" not in fields:
+        fields = registry.preset(form.name) | fields
     names = tuple(entry.name for entry in registry.algorithms())
-    algorithm = registry.algorithm(_one_of(asked, "algorithm", names))
+    algorithm = registry.algorithm(_one_of(fields, "algorithm", names))
     if form.name not in algorithm.does():
         does = ", ".join(algorithm.does())
         raise SpecError(f"{algorithm.name} does not do {form.name}; it does {does}", "/algorithm")
     table = parameters(algorithm)
-    for name in asked:
+    for name in fields:
         if name not in table and name not in ("task", "algorithm"):
             raise SpecError(_unknown(name, algorithm), pointer(name))
     full: Spec = {"task": form.name, "algorithm": algorithm.name}
     for name, parameter in table.items():
-        _fill(full, asked, name, parameter, form)
+        _fill(full, fields, name, parameter, form)
     _check_labels(full, form, table)
     algorithm.agree(full)
     if full.get("precision") == "float32" and not algorithm.linear(full):
@@ -122,10 +122,10 @@ def parameters(algorithm: Algorithm) -> dict[str, Parameter]:
     return COMMON | dict(algorithm.parameters)
 
 
-def _one_of(given: Mapping[str, object], field: str, options: tuple[str, ...]) -> str:
-    if field not in given:
+def _one_of(spec: Mapping[str, object], field: str, options: tuple[str, ...]) -> str:
+    if field not in spec:
         raise SpecError(f"missing field: one of {', '.join(options)}", pointer(field))
-    value = given[field]
+    value = spec[field]
     if not isinstance(value, str) or value not in options:
         raise SpecError(f"must be one of {', '.join(options)}", pointer(field))
     return value
@@ -138,8 +138,8 @@ def _unknown(name: object, algorithm: Algorithm) -> str:
     return "unknown field"
 
 
-def _fill(full: Spec, asked: Mapping[str, object], name: str, parameter: Parameter, form: Form) -> None:
-    value = asked.get(name)
+def _fill(full: Spec, fields: Mapping[str, object], name: str, parameter: Parameter, form: Form) -> None:
+    value = fields.get(name)
     if not parameter.forms(form) or (parameter.when is not None and not parameter.when.holds(full)):
         if value is not None:
             raise SpecError(parameter.refusal(), pointer(name))

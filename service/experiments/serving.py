@@ -79,8 +79,8 @@ class Serving:
         # An id costs as much as a small prediction: it is made only where it is shown, or decides.
         needed = remember or not live.plan.split or request.get("unit") is None
         id = own or (new_prediction_id(live.log, now) if needed else "")
-        asked = {name: value for name, value in request.items() if name != "prediction_id"}
-        reply, record = await self.decide(live, asked, id)
+        question = {name: value for name, value in request.items() if name != "prediction_id"}
+        reply, record = await self.decide(live, question, id)
         reply["experiment"] = live.name
         if not remember:
             return reply, None, Record(b"")
@@ -106,39 +106,39 @@ class Serving:
         seat = id if unit is None else unit
         counted = live.figures.status == RUNNING and plan.assignment.takes_part(seat)
         top, offset = records.top_of(request), records.offset_of(request)
-        asked = {name: value for name, value in request.items() if name not in _OWN} | {"remember": False}
+        question = {name: value for name, value in request.items() if name not in _OWN} | {"remember": False}
         if not plan.split or forms.of(live.specs[0]["task"]).decision is forms.LABELS:
             # A draft needs whole lists, and the measures of sets how many labels there are.
-            asked.pop("top", None)
+            question.pop("top", None)
         if offset:
-            asked.pop("top", None)
+            question.pop("top", None)
         record: JSON = {"counted": counted}
         if unit is not None:
             record["unit"] = hashed(plan.seed, "unit", unit)
-        arm, coins = self._hand_over(live, asked, seat, record)
-        self._extend(live, asked, request, record)
-        record["instance"] = {name: asked[name] for name in INSTANCE if name in asked}
+        arm, coins = self._hand_over(live, question, seat, record)
+        self._extend(live, question, request, record)
+        record["instance"] = {name: question[name] for name in INSTANCE if name in question}
         before = records.before_of(request)
         if before is not None:
             record["before"] = before
         if plan.split or not record["counted"]:
             record["arm"] = plan.assignment.arm(seat) if plan.split and counted else arm
-            reply = await self._host.predict(plan.arms[record["arm"]], asked)
+            reply = await self._host.predict(plan.arms[record["arm"]], question)
             record["known"] = len(reply["ranking"])
             reply["ranking"] = _page(reply["ranking"], offset, top)
             record["served"] = records.served_in(live, reply)
         else:
-            replies = await asyncio.gather(*(self._host.predict(name, asked) for name in plan.arms))
+            replies = await asyncio.gather(*(self._host.predict(name, question) for name in plan.arms))
             reply = self._draft(live, replies, coins or id, (offset, top), record)
         if plan.handover and "items" in record["instance"]:
             record["instance"] = records.page_of(record["instance"], record["served"]["ranking"])
         if plan.shadow:
-            quiet = await asyncio.gather(*(self._quietly(name, asked) for name in plan.shadow))
+            quiet = await asyncio.gather(*(self._quietly(name, question) for name in plan.shadow))
             record["shadow"] = [None if one is None else records.served_in(live, one) for one in quiet]
         return reply, record
 
     def _hand_over(
-        self, live: LoadedExperiment, asked: JSON, seat: str, record: JSON
+        self, live: LoadedExperiment, question: JSON, seat: str, record: JSON
     ) -> tuple[int, str | None]:
         """The arm of a page that is not drafted; and, where evidence decides, the text of its coins.
 
@@ -147,7 +147,7 @@ class Serving:
         handover = live.figures.handover
         if handover is None or not record["counted"]:
             return live.incumbent, None
-        items = asked.get("items", ())
+        items = question.get("items", ())
         ids = items.get("ids", ()) if isinstance(items, Mapping) else items
         names = [each.get("id") if isinstance(each, Mapping) else each for each in ids or ()]
         coins = f"{seat}\n{encode(names).hex()}"
@@ -157,7 +157,7 @@ class Serving:
             record["beyond_cap"] = True
         return int(mode == SECOND), coins
 
-    def _extend(self, live: LoadedExperiment, asked: JSON, request: Body, record: JSON) -> None:
+    def _extend(self, live: LoadedExperiment, question: JSON, request: Body, record: JSON) -> None:
         """Add to the items what users did with them before."""
         query = request.get("query")
         if query is not None and (not isinstance(query, str) or len(query) > LONGEST_QUERY):
@@ -165,8 +165,8 @@ class Serving:
         if query is not None:
             record["query"] = query_hash(live.plan.seed, query)
         behaviour = live.figures.behaviour
-        if behaviour is not None and "items" in asked:
-            asked["items"] = behaviour.extended(asked["items"], record.get("query"), record.get("unit"))
+        if behaviour is not None and "items" in question:
+            question["items"] = behaviour.extended(question["items"], record.get("query"), record.get("unit"))
 
     def _draft(
         self,
@@ -211,10 +211,10 @@ class Serving:
             "abstained": False,
         }
 
-    async def _quietly(self, name: str, asked: JSON) -> JSON | None:
+    async def _quietly(self, name: str, question: JSON) -> JSON | None:
         """A shadow arm's prediction; whatever is wrong with the arm, users must not feel it."""
         try:
-            return await self._host.predict(name, asked)
+            return await self._host.predict(name, question)
         except ServiceError:
             return None
 

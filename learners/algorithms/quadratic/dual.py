@@ -128,8 +128,8 @@ class Dual:
         if cross.shape[1] <= len(columns):
             alpha = self.resolvent.solve(rho, cross)[: len(self.support)]
             return (psi.T @ alpha)[columns].T  # type: ignore[no-any-return]
-        asked = self.resolvent.pad(_dense(psi[:, columns]))
-        return times(cross.T, self.resolvent.solve(rho, asked))  # type: ignore[no-any-return]
+        right = self.resolvent.pad(_dense(psi[:, columns]))
+        return times(cross.T, self.resolvent.solve(rho, right))  # type: ignore[no-any-return]
 
     def alpha(self, x: X, rho: float) -> Floats:
         """alpha(x) of Eq. (8), one column for each row of x."""
@@ -147,7 +147,7 @@ class Dual:
 
     def weights(self, T: Floats, rho: float) -> Floats:
         """W (features, functionals) such that T g(x) = x' W, for the linear kernel and T (functionals, targets)."""
-        asked = self.resolvent.pad(_dense(self.psi.matrix(T.shape[1]) @ T.T))
-        solved = self.resolvent.solve(rho, asked)[: len(self.support)]
+        right = self.resolvent.pad(_dense(self.psi.matrix(T.shape[1]) @ T.T))
+        solved = self.resolvent.solve(rho, right)[: len(self.support)]
         scaled = self.support.scales[:, None] * solved
         return self.support.rows.matrix(self.support.features).T @ scaled  # type: ignore[no-any-return]

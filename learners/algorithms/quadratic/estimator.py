@@ -45,9 +45,9 @@ class Quadratic(Model):
         self.family.group(blocks)
 
     def offers(self, loss: str | None) -> None:
-        self._asked(loss)
+        self._decoder(loss)
 
-    def _asked(self, loss: str | None) -> str:
+    def _decoder(self, loss: str | None) -> str:
         if loss is None:
             return self.own
         if loss not in self.family.served:
@@ -55,8 +55,8 @@ class Quadratic(Model):
         return loss
 
     def decide(self, x: X, loss: str | None = None) -> Decoded:
-        asked = self._asked(loss)
-        solution = self.family.decode(asked, self.regression.predict(x, self.family.columns(asked)))
+        decoder = self._decoder(loss)
+        solution = self.family.decode(decoder, self.regression.predict(x, self.family.columns(decoder)))
         return Decoded(solution.sigma, solution.scores, objective=solution.objective, margin=solution.margin)
 
     def margin(self, x: X, decision: Decision, loss: str | None = None) -> float | None:
@@ -85,9 +85,9 @@ class Quadratic(Model):
         """What each active feature adds to each score; None for a kernel, whose scores are no sum over features."""
         if not self.regression.linear:
             return None
-        asked = self._asked(loss)
-        columns = self.family.columns(asked)
-        T = self.family.functionals(asked, self.regression.predict(x, columns))
+        decoder = self._decoder(loss)
+        columns = self.family.columns(decoder)
+        T = self.family.functionals(decoder, self.regression.predict(x, columns))
         known = columns < self.regression.targets
         full = np.zeros((len(T), self.regression.targets))
         full[:, columns[known]] = T[:, known]

@@ -105,13 +105,13 @@ async def _rank(request: Request, name: str) -> Response:
     if not isinstance(event, str):
         raise Unprocessable.at("/eventId", "must be text")
     deferred = bool(body.get("deferActivation"))
-    asked = {
+    instance = {
         "items": [{"id": action.get("id"), "features": flat(action.get("features"))} for action in actions],
         "features": flat(body.get("contextFeatures")),
         "exclude": body.get("excludedActions") or [],
         "prediction_id": DEFERRED + event if deferred else event,
     }
-    chosen = await request.app.state.host.predict(name, asked)
+    chosen = await request.app.state.host.predict(name, instance)
     first = chosen["choice"]
     entries = sorted(chosen["ranking"], key=lambda entry: (entry["id"] != first, -entry["probability"]))
     ranking = [{"id": entry["id"], "probability": entry["probability"]} for entry in entries]
