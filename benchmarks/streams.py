@@ -163,19 +163,18 @@ LABELS: dict[str, Callable[[Stream], Stream]] = {
 }
 
 
-def units(report: Report, streams: Sequence[Stream], rounds: int) -> None:
-    """The preset on changed features: its loss over that on the plain stream."""
+def units(report: Report, streams: Sequence[Stream], rounds: int, orders: int) -> None:
+    """The preset on changed features: its loss over that on the plain stream, both the mean over the orders."""
     rows = []
     for whole in streams:
-        stream = whole.order(0).first(rounds)
-        plain = play(stream, players.ours(stream, {})[0], stream.name)[0]
-        row: list[object] = [stream.name, plain]
-        for name, change in UNITS.items():
-            changed = change(stream)
-            row.append(play(changed, players.ours(changed, {})[0], f"{stream.name}, {name}")[0] / plain)
+        chosen = [whole.order(k).first(rounds) for k in range(orders if whole.shuffled else 1)]
+        plain = float(np.mean([ours(stream, 1, {})[0] for stream in chosen]))
+        row: list[object] = [whole.name, plain]
+        for change in UNITS.values():
+            row.append(float(np.mean([ours(change(stream), 1, {})[0] for stream in chosen])) / plain)
         rows.append(row)
         print(*row, flush=True)
-    report.text(f"## Units: first {rounds} rounds, loss over the plain one\n")
+    report.text(f"## Units: first {rounds} rounds of each order, loss over the plain one\n")
     report.table(["stream", "plain", *UNITS], rows)
 
 
@@ -275,7 +274,7 @@ def main() -> None:
             picture(options.picture, ratios)
     plain = [stream for stream in streams if stream.group == "streams"]
     if "units" in parts:
-        units(report, plain, options.rounds)
+        units(report, plain, options.rounds, options.orders)
     if "labels" in parts:
         labels(report, plain, options.rounds, cache)
     if "peers" in parts:
