@@ -86,13 +86,14 @@ def test_an_expert_leaves_for_good_when_features_are_too_many():
     losses(learner, mail(1, 5))
 
 
-def test_adagrad_leaves_the_pool_when_labels_are_too_many_but_not_a_learner_of_its_own():
+def test_experts_leave_the_pool_when_labels_are_too_many_but_not_a_learner_of_its_own():
     pool, alone = build({"task": "multiclass"}), build({"task": "multiclass", "algorithm": "adagrad"})
     for learner in (pool, alone):
         for i in range(33):
             learner.learn({"features": [f"w{i}"]}, {"label": f"l{i}"})
     for state in (pool, load(dump(pool))):
-        assert (state.describe()["experts"][3]["weight"], pool.model.experts[3].present) == (0.0, False)
+        for i in (3, 4):  # AdaGrad and the recent errors
+            assert (state.describe()["experts"][i]["weight"], state.model.experts[i].present) == (0.0, False)
     assert load(dump(alone)).predict({"features": ["w7"]}).label == "l7"
 
 

@@ -44,7 +44,7 @@ _EXPERTS: dict[str, Callable[[bool, int], Expert]] = {
     "adagrad": lambda bits, bias: AdaGrad(bits),
     "recent-errors": lambda bits, bias: RecentErrors(),
 }
-# Above it AdaGrad leaves a pool that has dual ascent.
+# Above it AdaGrad and the recent errors leave a pool that has dual ascent.
 MOST_COLUMNS = 32
 # a at the start.
 _TRUST = {"dual-ascent": 0.5, "least-squares": 0.5, "naive-bayes": 0.3, "adagrad": 0.1, "recent-errors": 0.0}
@@ -84,7 +84,7 @@ def _build(spec: Spec, names: list[str]) -> Model:
     bits = kind in ("set", "grade")
     experts = [_EXPERTS[name](bits, int(spec["bias"])) for name in names]
     for expert in experts:
-        if isinstance(expert, AdaGrad) and "dual-ascent" in names:
+        if isinstance(expert, (AdaGrad, RecentErrors)) and "dual-ascent" in names:
             expert.most = MOST_COLUMNS
     start = np.array([_TRUST[name] for name in names]) if len(names) > 1 else np.ones(1)
     labels = 2 if spec["task"] == "binary" else 0

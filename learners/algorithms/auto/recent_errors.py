@@ -4,7 +4,8 @@
 
 p are the pool's probabilities, w is the weight of the event: a mean of about the last ten errors. Where the order of events
 says nothing these errors are noise, and the pool gives them no weight; where it does, they are the part of the next label
-that no feature explains. Alone in a pool it follows the labels of late.
+that no feature explains. Alone in a pool it follows the labels of late. Above `most` columns, where ten events say little
+about any of them, it leaves for good.
 """
 
 from typing import Any
@@ -25,25 +26,31 @@ class RecentErrors(Expert):
     scale = 2.0
 
     def __init__(self) -> None:
+        self.most: int | None = None
         self.errors: Floats = np.zeros(0)  # replaced, but by the kernel's whole round
 
     def grow(self, features: int, columns: int) -> None:
         if columns > len(self.errors):
             self.errors = np.concatenate((self.errors, np.zeros(columns - len(self.errors))))
+        if self.present and self.most is not None and columns > self.most:
+            self.present = False
+            self.reset()
 
     def mark(self) -> Any:
-        return self.errors
+        return self.errors, self.present
 
     def rewind(self, mark: Any) -> None:
-        self.errors = mark
+        self.errors, self.present = mark
 
     def fused(self) -> tuple[Any, ...]:
-        return 4, True, self.scale, MEMORY, self.errors
+        return 4, self.present, self.scale, MEMORY, self.errors
 
     def scores(self, inputs: Inputs) -> Floats:
         return self.errors
 
     def learn(self, inputs: Inputs, scored: Inputs, s: Floats, target: Target) -> None:
+        if not self.present:
+            return
         step = target.weight / (target.weight + MEMORY)
         self.errors = self.errors + step * (target.errors - self.errors)
 
@@ -57,10 +64,13 @@ class RecentErrors(Expert):
     def arrays(self) -> Arrays:
         return {"errors": self.errors}
 
+    def counters(self) -> Counters:
+        return {"present": self.present}
+
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         if arrays["errors"].shape != self.errors.shape:
             raise ValueError("another number of labels")
-        self.errors = arrays["errors"]
+        self.errors, self.present = arrays["errors"], counters["present"]
 
     def nbytes_for(self, features: int, columns: int) -> int:
         return 8 * columns
