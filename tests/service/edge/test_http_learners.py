@@ -1,6 +1,13 @@
 """Learners over HTTP: every call of the contract and every status it names."""
 
+import errno
+import io
+
 import pytest
+
+from feedrank.service.http import bodies
+from feedrank.service.http.routes import learner_calls
+from feedrank.service.runtime import host
 
 SPEC = {"task": "multiclass", "algorithm": "predtron", "labels": ["inbox", "travel"]}
 WORDS = {"features": {"flight": 1, "boarding": 2}}
@@ -114,6 +121,28 @@ def test_snapshot_goes_out_and_in(mail, refused):
         for name in ("mail", "copy")
     )
     assert one["ranking"] == two["ranking"]
+
+
+class FullDisk(io.BytesIO):
+    def write(self, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    writelines = write
+
+
+def test_a_snapshot_without_room_on_its_way_is_503_and_leaves_nothing(mail, refused, monkeypatch):
+    mail.post("/v1/learners/mail/feedback", json={"features": ["a"], "label": "x"})
+    data = mail.get("/v1/learners/mail/snapshot").content
+    for module in (bodies, learner_calls, host):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "spool", FullDisk)
+            if module is learner_calls:
+                refused(mail.get("/v1/learners/mail/snapshot"), 503, "store-unavailable")
+            else:
+                refused(mail.put("/v1/learners/copy/snapshot", content=data), 503, "store-unavailable")
+        refused(mail.get("/v1/learners/copy"), 404, "not-found")
+    assert mail.put("/v1/learners/copy/snapshot", content=data).status_code == 201
+    assert mail.get("/v1/learners/copy/snapshot").content == data
 
 
 def test_history_and_events(mail):
