@@ -19,7 +19,7 @@ import numpy as np
 from ..instances import Floats, Ints
 from ..losses.rankings import ap_loss, ndcg_loss
 
-Round = tuple[Floats, Floats]
+GradedList = tuple[Floats, Floats]
 
 
 def ndcg_v_max(highest: int, places: int) -> float:
@@ -75,7 +75,7 @@ def lower_bound(R: float, gamma: float, dimension: int, measure: str = "ndcg") -
 class Fooled:
     """What the adversary did: the rounds, the learner's loss on them, and a ranker with margin gamma on all of them."""
 
-    rounds: list[Round]
+    rounds: list[GradedList]
     loss: float
     ranker: Floats
 
@@ -98,7 +98,7 @@ def adversary(
     loss_of = ap_loss if measure == "ap" else ndcg_loss
     ranker = np.zeros(dimension)
     ranker[0] = -gamma / (2.0 * R)
-    rounds: list[Round] = []
+    rounds: list[GradedList] = []
     loss = 0.0
     for i in range(1, adversary_rounds(R, gamma, dimension) + 1):
         X, y = np.zeros((items, dimension)), np.zeros(items)
@@ -116,7 +116,7 @@ def adversary(
 
 def separable(
     seed: int, rounds: int, items: int = 20, dimension: int = 20, levels: int = 5, gamma: float = 0.2
-) -> Iterator[Round]:
+) -> Iterator[GradedList]:
     """The simulation of Section 8: lists that one unit-norm ranker w* orders with margin gamma.
 
     Each level has a Gaussian of its own; along w* an item is moved into its level's band, of width gamma, with a gap of

@@ -29,7 +29,7 @@ ROWS = 20
 
 replay = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 verify = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-Place = Annotated[str | None, typer.Option("--store", help="sqlite:PATH or redis://HOST:PORT/DB")]
+StoreUrl = Annotated[str | None, typer.Option("--store", help="sqlite:PATH or redis://HOST:PORT/DB")]
 
 
 @replay.command()
@@ -37,7 +37,7 @@ def _replay(
     learner: Annotated[str, typer.Argument(help="its name, or an alias")],
     spec: Annotated[Path | None, typer.Option(help="a JSON file: learn by this spec beside its own")] = None,
     until: Annotated[int | None, typer.Option(help="stop after this version", min=1)] = None,
-    store: Place = None,
+    store: StoreUrl = None,
 ) -> None:
     """Rebuild a learner from its log, as it was or as another algorithm would have learned it."""
 
@@ -52,7 +52,7 @@ def _replay(
 @verify.command()
 def _verify(
     learners: Annotated[list[str] | None, typer.Argument(help="names; all learners if none is given")] = None,
-    store: Place = None,
+    store: StoreUrl = None,
 ) -> None:
     """Check that every log can be read, and that every snapshot is what its log folds to."""
 

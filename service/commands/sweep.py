@@ -22,7 +22,7 @@ from feedrank.service.runtime import trials
 from feedrank.service.runtime.trials import Lessons, Trial
 from feedrank.service.store import Store
 
-from .rebuild import Place, bar, run
+from .rebuild import StoreUrl, bar, run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -42,7 +42,7 @@ def sweep(
         Path | None, typer.Option(help="file of results: a sweep that was stopped goes on")
     ] = None,
     form: Annotated[str, typer.Option("--format", help="`table` or `json`")] = "table",
-    store: Place = None,
+    store: StoreUrl = None,
 ) -> None:
     """Say what a learner's log would have cost under other specs, and name the best."""
 

@@ -68,7 +68,7 @@ class Definition(BaseModel):
     )
 
 
-class Asked(PredictOne):
+class ServeOne(PredictOne):
     """One instance, and the unit it is for."""
 
     model_config = examples({"unit": "visitor-17", "features": {"flight": 1, "boarding": 2}})
@@ -81,14 +81,14 @@ class Asked(PredictOne):
     )
 
 
-class AskedMany(Options):
+class ServeMany(Options):
     """Many instances, each with its unit."""
 
     model_config = ConfigDict(extra="forbid")
-    instances: list[Asked] = Field(min_length=1)
+    instances: list[ServeOne] = Field(min_length=1)
 
 
-class AskedBody(RootModel[Asked | AskedMany]):
+class ServeBody(RootModel[ServeOne | ServeMany]):
     """One instance, or a batch."""
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from .json_types import JSON
-
-Count = Annotated[int, Field(ge=0)]
+from .request_models import Count
 
 
 class Problem(BaseModel):

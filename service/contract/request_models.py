@@ -10,7 +10,7 @@ from .json_types import JSON
 from .spec_schema import spec_schema
 
 Text = Annotated[str, Field(min_length=1)]
-Identity = Annotated[str, Field(min_length=1, max_length=512)]
+EventId = Annotated[str, Field(min_length=1, max_length=512)]
 LearnerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
@@ -113,8 +113,8 @@ class FeedbackOne(Instance):
         {"features": {"flight": 1, "boarding": 2}, "label": "travel"},
         {"features": {"invoice": 1}, "label": "inbox", "feedback_id": "order-17"},
     )
-    prediction_id: Identity | None = None
-    feedback_id: Identity | None = None
+    prediction_id: EventId | None = None
+    feedback_id: EventId | None = None
     weight: Annotated[float, Field(gt=0, le=1000)] = Field(1, description="how many times the event counts")
     label: Text | None = None
     labels: list[Text] | None = None
@@ -160,7 +160,7 @@ class ClicksBody(BaseModel):
     """Items that were clicked, as they come; an empty list opens the window of a list that may get none."""
 
     model_config = examples({"prediction_id": "0192f3c7a1b2", "clicks": ["d2"]})
-    prediction_id: Identity
+    prediction_id: EventId
     clicks: list[Text]
 
 
@@ -168,8 +168,8 @@ class RetractBody(BaseModel):
     """Which event to retract: exactly one of the two."""
 
     model_config = examples({"feedback_id": "order-17"})
-    feedback_id: Identity | None = None
-    prediction_id: Identity | None = None
+    feedback_id: EventId | None = None
+    prediction_id: EventId | None = None
 
 
 class AliasBody(BaseModel):

@@ -16,7 +16,7 @@ from feedrank.learners.inference.confidence import lower_bounds
 
 from .levels import UnitLevels, level_share
 from .plan import Plan
-from .trace import Moment
+from .trace import PairMoment
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,14 @@ def bounds(
     ]
 
 
-def moments(plan: Plan, levels: UnitLevels) -> list[Moment]:
+def moments(plan: Plan, levels: UnitLevels) -> list[PairMoment]:
     """Each pair of arms now, at the level that tells most of it: what is kept for the chart."""
     sharpest = {pair: levels.sharpest(pair, i, j) for pair, i, j in levels.each_pair()}
     own = {
         each.pair: each
         for each in bounds(levels, pair_alpha(plan), plan.count == "units", set(sharpest.items()))
     }
-    kept: list[Moment] = []
+    kept: list[PairMoment] = []
     for pair, i, j in levels.each_pair():
         k = sharpest[pair]
         if pair not in own:

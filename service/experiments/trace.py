@@ -14,8 +14,8 @@ from feedrank.service.contract.json_types import JSON, View
 
 MOST = 128
 # Of each pair of arms: units, rounds a unit, difference, lower, upper.
-Moment = tuple[int, int, float, float, float]
-Point = tuple[int, list[Moment]]
+PairMoment = tuple[int, int, float, float, float]
+TracePoint = tuple[int, list[PairMoment]]
 
 
 @dataclass(slots=True)
@@ -23,9 +23,9 @@ class Trace:
     """Points of (events, the interval of each pair of arms)."""
 
     stride: int = 1
-    points: list[Point] = field(default_factory=list)
+    points: list[TracePoint] = field(default_factory=list)
 
-    def count(self, events: int, moments: Callable[[], list[Moment]]) -> None:
+    def count(self, events: int, moments: Callable[[], list[PairMoment]]) -> None:
         """One more event is in the figures; they are solved for only where a point is kept."""
         if events % self.stride:
             return
@@ -34,7 +34,7 @@ class Trace:
             self.stride *= 2
             self.points = [point for point in self.points if point[0] % self.stride == 0]
 
-    def up_to(self, events: int, moments: list[Moment]) -> list[Point]:
+    def up_to(self, events: int, moments: list[PairMoment]) -> list[TracePoint]:
         """The points, the last of them being now."""
         return [*self.points[:-1], (events, moments)] if self.points else []
 
@@ -47,7 +47,7 @@ class Trace:
         return cls(stride, [(at, [(n, k, d, lo, hi) for n, k, d, lo, hi in pairs]) for at, pairs in points])
 
 
-def moment(difference: View) -> Moment:
+def moment(difference: View) -> PairMoment:
     """A difference of the report, as a point keeps it."""
     return (
         difference["units"],
@@ -58,7 +58,7 @@ def moment(difference: View) -> Moment:
     )
 
 
-def as_json(point: Point) -> JSON:
+def as_json(point: TracePoint) -> JSON:
     """A point as GET shows it."""
     events, moments = point
     names = ("units", "rounds_per_unit", "difference", "lower", "upper")

@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from feedrank.service.contract.faults import ServiceError, Unauthorized, Unprocessable
 from feedrank.service.contract.json_types import JSON
+from feedrank.service.contract.messages import Line
 from feedrank.service.runtime.streams import Stream
 
 from .bodies import authorize, read_round, too_large
@@ -32,7 +33,6 @@ AHEAD = 2**20  # bytes read and not yet worked off
 AT_ONCE = 3  # chunks on their way
 LONG = 0.1  # seconds that a chunk may take before the next one is made smaller
 CALLS = ("predict", "feedback")
-Line = tuple[str, JSON]
 
 
 class Lines:
@@ -84,7 +84,7 @@ def read_line(line: bytes, key: Key | None) -> Line:
 
 
 @dataclass(slots=True)
-class Asked:
+class Chunk:
     """A chunk on its way since `at`: why lines of it were refused (None: they were not), and what befell the others."""
 
     at: float
@@ -101,7 +101,7 @@ class StreamReply(Response):
     def __init__(self, state: State, stream: Stream, key: Key | None) -> None:
         super().__init__(status_code=200)
         self._state, self._stream, self._key = state, stream, key
-        self._asked: deque[Asked] = deque()
+        self._chunks: deque[Chunk] = deque()
         self._answered = 0.0
         self._size = FIRST
         self._waiting: deque[bytes | ServiceError] = deque()
@@ -116,12 +116,12 @@ class StreamReply(Response):
         stopping = asyncio.create_task(self._state.stopping.wait())
         stopping.add_done_callback(lambda _: self._news.set())
         try:
-            while self._waiting or self._asked or not (self._over or stopping.done()):
+            while self._waiting or self._chunks or not (self._over or stopping.done()):
                 if stopping.done():
                     reading.cancel()  # What has arrived is answered, and no more is taken.
-                if self._waiting and len(self._asked) < AT_ONCE:
+                if self._waiting and len(self._chunks) < AT_ONCE:
                     await self._ask(self._take())
-                elif self._asked:
+                elif self._chunks:
                     body = await self._answer()
                     await send({"type": "http.response.body", "body": body, "more_body": True})
                     # Other requests get their turn between chunks.
@@ -168,7 +168,7 @@ class StreamReply(Response):
 
     async def _ask(self, arrived: Sequence[bytes | ServiceError]) -> None:
         """Hand a chunk to the host. Lines that cannot be read are answered here; the host answers the others."""
-        asked = Asked(perf_counter(), [], 0)
+        chunk = Chunk(perf_counter(), [], 0)
         revoked = self._key is not None and not self._state.keyring.holds(self._key)
         calls: list[Line] = []
         for line in arrived:
@@ -178,34 +178,34 @@ class StreamReply(Response):
                 if revoked:
                     raise Unauthorized
                 calls.append(read_line(line, self._key))
-                asked.refusals.append(None)
+                chunk.refusals.append(None)
             except ServiceError as error:
-                asked.refusals.append(error)
-        asked.calls = len(calls)
+                chunk.refusals.append(error)
+        chunk.calls = len(calls)
         try:
             async with self._limit(len(calls)):
                 await self._stream.put(calls)
         except Exception as error:
             # The stream outlives whatever befell this chunk; `describe` logs what nobody foresaw.
-            asked.failed = describe(error)
-        self._asked.append(asked)
+            chunk.failed = describe(error)
+        self._chunks.append(chunk)
 
     async def _answer(self) -> bytes:
         """The reply lines of the oldest chunk."""
-        asked = self._asked.popleft()
+        chunk = self._chunks.popleft()
         answers: Sequence[JSON | ServiceError]
-        if asked.failed is not None:
-            answers = [asked.failed] * asked.calls
+        if chunk.failed is not None:
+            answers = [chunk.failed] * chunk.calls
         else:
             try:
-                async with self._limit(asked.calls):
+                async with self._limit(chunk.calls):
                     answers = await self._stream.get()
             except Exception as error:
-                answers = [describe(error)] * asked.calls
+                answers = [describe(error)] * chunk.calls
         each = iter(answers)
-        lines = [next(each) if refusal is None else refusal for refusal in asked.refusals]
+        lines = [next(each) if refusal is None else refusal for refusal in chunk.refusals]
         now = perf_counter()
-        self._adapt(now - max(asked.at, self._answered))
+        self._adapt(now - max(chunk.at, self._answered))
         self._answered = now
         return b"".join(map(as_line, lines))
 

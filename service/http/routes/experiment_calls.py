@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from feedrank.service.contract.experiment_models import (
-    AskedBody,
     Clicks,
     Definition,
     EvaluateBody,
@@ -21,6 +20,7 @@ from feedrank.service.contract.experiment_models import (
     ExperimentPredictions,
     Past,
     Promotion,
+    ServeBody,
     ToldBody,
 )
 from feedrank.service.contract.json_types import JSON
@@ -90,7 +90,7 @@ async def delete_experiment(request: Request, name: Name) -> Response:
     **call("predict", 404, 409, 413, reply=ExperimentPrediction | ExperimentPredictions),
 )
 async def experiment_predict(
-    request: Request, name: Name, body: Annotated[JSON, Documented(AskedBody)]
+    request: Request, name: Name, body: Annotated[JSON, Documented(ServeBody)]
 ) -> Response:
     """Decide by the unit's arm, or by a list drafted from all arms."""
     return reply(await experiments(request).predict(name, body))
