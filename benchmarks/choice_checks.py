@@ -16,12 +16,7 @@ from feedrank.learners.inference.confidence import Floats, log_mixture
 from feedrank.learners.inference.off_policy import BOUNDS, LoggedChoice, RunningGuess, ValueEstimate
 
 BUILT = (PRIOR, FORGET)
-STEPS = (
-    *((PRIOR, forget) for forget in (0.0, 0.003, 0.01, 0.03)),
-    (0.01, FORGET),
-    (0.03, FORGET),
-    (0.3, FORGET),
-)
+STEPS = ((0.1, 0.0), (0.1, 0.003), (0.1, 0.01), (0.1, 0.03), (0.01, 0.01), (0.03, 0.01), (0.3, 0.01))
 """The prior's precision and what is forgotten."""
 ALPHA = 0.05
 
@@ -44,14 +39,16 @@ def leave_one_out(
             [
                 name,
                 f"{chosen[0]:g}, {chosen[1]:g}",
-                *(f"{own[one]:.3f}" for one in (chosen, BUILT, (PRIOR, 0.0))),
+                *(f"{own[one]:.3f}" for one in (chosen, BUILT, (0.1, 0.0))),
             ]
         )
     report.text(
         f"Precision of the prior and what is forgotten, of {'; '.join(f'{a:g}, {b:g}' for a, b in STEPS)}:\n"
     )
     built = f"reward with {PRIOR:g}, {FORGET:g} (built)"
-    report.table(["left out", "chosen by the others", "reward with it", built, "nothing forgotten"], rows)
+    report.table(
+        ["left out", "chosen by the others", "reward with it", built, "0.1, 0 (nothing forgotten)"], rows
+    )
 
 
 # ---- coverage

@@ -24,7 +24,7 @@ from ..instances import Floats, Ints
 from ..kernel import exp_of
 from ..kernel.elementary import row_total, total
 
-PRIOR = 0.1
+PRIOR = 0.03
 FORGET = 0.01
 FLATTEST = 1e-4
 STEPS = 100
