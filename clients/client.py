@@ -22,7 +22,7 @@ from .attempts import Answer, Body, Retry, attempts
 from .calls import Call
 from .exceptions import BadRequest
 from .payloads import JSON, Payload
-from .requests import Line, Pieces
+from .requests import Pieces, StreamReply
 
 __all__ = ["AsyncClient", "Client", "Retry"]
 
@@ -145,7 +145,7 @@ class Client(Calls):
         except httpx.RequestError as error:
             return error
 
-    def stream(self, name: str, entries: Iterable[Payload]) -> Iterator[Line]:
+    def stream(self, name: str, entries: Iterable[Payload]) -> Iterator[StreamReply]:
         """Send `{"predict": {...}}` and `{"feedback": {...}}`, in order; a refused one comes back as a `Refused`."""
         pieces = Pieces()
         for entry in entries:
@@ -210,7 +210,7 @@ class AsyncClient(Calls):
 
     async def stream(
         self, name: str, entries: Iterable[Payload] | AsyncIterable[Payload]
-    ) -> AsyncIterator[Line]:
+    ) -> AsyncIterator[StreamReply]:
         """Send `{"predict": {...}}` and `{"feedback": {...}}`, in order; a refused one comes back as a `Refused`."""
         pieces = Pieces()
         async for entry in entries if isinstance(entries, AsyncIterable) else _each(entries):

@@ -20,6 +20,7 @@ Server = Annotated[str | None, typer.Option(envvar="FEEDRANK_SERVER", help="URL 
 Store = Annotated[
     str | None, typer.Option(help="`sqlite:PATH` or `redis://...`: no server, the service runs in here")
 ]
+LearnerName = Annotated[str, typer.Option(help="the learner")]
 Key = Annotated[
     str | None, typer.Option(envvar="FEEDRANK_KEY", help="key of the service, if it asks for one")
 ]

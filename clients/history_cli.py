@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from .client import Client
-from .connection import with_client
+from .connection import LearnerName, with_client
 from .exceptions import NotFound
 from .history.formats import READERS, Columns, FormatError, Line, Source, format_of
 from .history.transfer import VIEWS, ImportReport, events, load, write
@@ -24,15 +24,13 @@ import_app = typer.Typer(add_completion=False)
 export_app = typer.Typer(add_completion=False)
 BLOCKS = "▁▂▃▄▅▆▇█"
 
-Learner = Annotated[str, typer.Option(help="the learner's name")]
-
 
 @import_app.command()
 @with_client("import", FormatError, LetorError)
 def load_history(
     client: Client,
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="plain or gzip")],
-    learner: Learner,
+    learner: LearnerName,
     truth: Annotated[str, typer.Option(help="the column that holds the truth")] = "label",
     features: Annotated[
         list[str] | None, typer.Option(help="a column that is a feature; all, if left out")
@@ -113,7 +111,7 @@ def _print(report: ImportReport, client: Client, learner: str) -> None:
 def save_history(
     client: Client,
     file: Annotated[Path, typer.Argument(dir_okay=False, help="`.jsonl` or `.parquet`")],
-    learner: Learner,
+    learner: LearnerName,
     what: Annotated[str, typer.Option(help=f"{', '.join(VIEWS)}")] = "events",
 ) -> None:
     """Write a learner's log to a file: all events, the training set, or what was served."""

@@ -19,18 +19,18 @@ from .payloads import JSON
 
 app = typer.Typer(help="Create learners, ask them, teach them.", no_args_is_help=True, add_completion=False)
 
-Name = Annotated[str, typer.Argument(help="the learner, or an alias of it")]
-Body = Annotated[str, typer.Argument(help="JSON, or `-` to read it from standard input")]
+LearnerArgument = Annotated[str, typer.Argument(help="the learner, or an alias of it")]
+JsonText = Annotated[str, typer.Argument(help="JSON, or `-` to read it from standard input")]
 
 
-class Form(StrEnum):
+class OutputFormat(StrEnum):
     """How a reply is shown."""
 
     TABLE = "table"
     JSON = "json"
 
 
-Shown = Annotated[Form, typer.Option("--format", help="how the reply is shown")]
+Format = Annotated[OutputFormat, typer.Option("--format", help="how the reply is shown")]
 
 
 def parsed(text: str) -> JSON:
@@ -44,10 +44,10 @@ def parsed(text: str) -> JSON:
     return value
 
 
-def show(reply: Any, form: Form) -> None:
+def show(reply: Any, form: OutputFormat) -> None:
     """A reply as JSON, or its fields as a table."""
     plain: Any = asdict(reply) if is_dataclass(reply) and not isinstance(reply, type) else reply
-    if form is Form.JSON:
+    if form is OutputFormat.JSON:
         print(json.dumps(plain, ensure_ascii=False, default=str))
         return
     table = Table(show_header=False, box=None)
@@ -66,14 +66,14 @@ def without_nulls(value: Any) -> Any:
 
 @app.command()
 @with_client("learners")
-def create(client: Client, name: Name, spec: Body, form: Shown = Form.TABLE) -> None:
+def create(client: Client, name: LearnerArgument, spec: JsonText, form: Format = OutputFormat.TABLE) -> None:
     """Create a learner of a spec: '{"task": "multiclass"}'."""
     show(client.create(name, parsed(spec)), form)
 
 
 @app.command("list")
 @with_client("learners")
-def list_learners(client: Client, form: Shown = Form.TABLE) -> None:
+def list_learners(client: Client, form: Format = OutputFormat.TABLE) -> None:
     """All learners that the key may see."""
     rows: list[JSON] = []
     cursor = None
@@ -83,7 +83,7 @@ def list_learners(client: Client, form: Shown = Form.TABLE) -> None:
         cursor = page.next
         if cursor is None:
             break
-    if form is Form.JSON:
+    if form is OutputFormat.JSON:
         print(json.dumps(rows))
         return
     table = Table("name", "task", "algorithm", "version")
@@ -94,21 +94,25 @@ def list_learners(client: Client, form: Shown = Form.TABLE) -> None:
 
 @app.command("show")
 @with_client("learners")
-def show_learner(client: Client, name: Name, form: Shown = Form.TABLE) -> None:
+def show_learner(client: Client, name: LearnerArgument, form: Format = OutputFormat.TABLE) -> None:
     """Spec, version, labels and progress of a learner."""
     show(client.learner(name), form)
 
 
 @app.command()
 @with_client("learners")
-def predict(client: Client, name: Name, request: Body, form: Shown = Form.TABLE) -> None:
+def predict(
+    client: Client, name: LearnerArgument, request: JsonText, form: Format = OutputFormat.TABLE
+) -> None:
     """Decide on an instance: '{"features": ["cheap", "pills"]}'."""
     show(client.predict(name, parsed(request)), form)
 
 
 @app.command()
 @with_client("learners")
-def feedback(client: Client, name: Name, request: Body, form: Shown = Form.TABLE) -> None:
+def feedback(
+    client: Client, name: LearnerArgument, request: JsonText, form: Format = OutputFormat.TABLE
+) -> None:
     """Learn from an event: '{"features": ["cheap", "pills"], "label": "junk"}'."""
     show(client.feedback(name, parsed(request)), form)
 
@@ -117,10 +121,10 @@ def feedback(client: Client, name: Name, request: Body, form: Shown = Form.TABLE
 @with_client("learners")
 def retract(
     client: Client,
-    name: Name,
+    name: LearnerArgument,
     feedback_id: Annotated[str | None, typer.Option(help="id of the feedback")] = None,
     prediction_id: Annotated[str | None, typer.Option(help="id of the prediction that it answered")] = None,
-    form: Shown = Form.TABLE,
+    form: Format = OutputFormat.TABLE,
 ) -> None:
     """Take an event back: the learner becomes what it would be without it."""
     if (feedback_id is None) == (prediction_id is None):
@@ -132,7 +136,7 @@ def retract(
 @with_client("learners")
 def snapshot(
     client: Client,
-    name: Name,
+    name: LearnerArgument,
     file: Annotated[Path, typer.Argument(help="where the learner is written, or read with --restore")],
     restore: Annotated[bool, typer.Option("--restore", help="make a learner of the file")] = False,
 ) -> None:
@@ -161,7 +165,7 @@ def alias(
 @with_client("learners")
 def delete(
     client: Client,
-    name: Name,
+    name: LearnerArgument,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
 ) -> None:
     """Remove a learner and all that belongs to it."""

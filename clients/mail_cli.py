@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from .client import Client
-from .connection import Key, Server, Store, service
+from .connection import Key, LearnerName, Server, Store, service
 from .mail.account import Account, AccountError, Secret, Trust, connect
 from .mail.accounts_file import Watched, read_accounts
 from .mail.bookkeeping import MailState
@@ -32,7 +32,6 @@ from .mail.options import (
     Exclude,
     Fingerprint,
     InboxName,
-    Name,
     OAuth,
     PasswordFile,
     Precision,
@@ -68,7 +67,7 @@ def train(
     server: Server = None,
     store: Store = None,
     key: Key = None,
-    learner: Name = "mail",
+    learner: LearnerName = "mail",
     state: StateFile = HOME / "mail.db",
     exclude: Exclude = None,
     archive: Archive = False,
@@ -123,7 +122,7 @@ def rank(
     server: Server = None,
     store: Store = None,
     key: Key = None,
-    learner: Name = "mail",
+    learner: LearnerName = "mail",
     state: StateFile = HOME / "mail.db",
     top: Annotated[int, typer.Option(min=1, help="folders to print")] = 3,
     reasons: Annotated[int, typer.Option(min=0, help="reasons for each")] = 5,
@@ -152,7 +151,7 @@ def watch(
     server: Server = None,
     store: Store = None,
     key: Key = None,
-    learner: Name = "mail",
+    learner: LearnerName = "mail",
     state: StateFile = HOME / "mail.db",
     mode: Annotated[str, typer.Option(help="`suggest`, or `file`: move what is sure")] = "suggest",
     precision: Precision = 0.95,
@@ -220,7 +219,7 @@ def sort(
     server: Server = None,
     store: Store = None,
     key: Key = None,
-    learner: Name = "mail",
+    learner: LearnerName = "mail",
     state: StateFile = HOME / "mail.db",
     mode: Annotated[str, typer.Option(help="`suggest`, or `file`: move what is sure")] = "suggest",
     precision: Precision = 0.95,
@@ -267,7 +266,7 @@ def sort(
 def undo(
     account: Url,
     count: Annotated[int, typer.Option(min=1, help="how many of the latest")] = 1,
-    learner: Name = "mail",
+    learner: LearnerName = "mail",
     state: StateFile = HOME / "mail.db",
     password_command: Command = None,
     password_file: PasswordFile = None,
@@ -290,7 +289,7 @@ def deliver(
     server: Server = None,
     store: Store = None,
     key: Key = None,
-    learner: Name = "mail",
+    learner: LearnerName = "mail",
     state: StateFile = HOME / "mail.db",
     precision: Precision = 0.95,
     accounts: Annotated[Path | None, typer.Option(help="file with the rules of this account")] = None,

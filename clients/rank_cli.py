@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from rich.table import Table
 
 from .client import Client
-from .connection import with_client
+from .connection import LearnerName, with_client
 from .exceptions import NotFound, Refused
 from .letor import LetorError, Query, read
 from .payloads import JSON
@@ -30,10 +30,9 @@ Files = Annotated[
     list[Path],
     typer.Argument(help="lines `grade qid:Q 1:v 2:v ...`, plain or gzip", exists=True, dir_okay=False),
 ]
-Name = Annotated[str, typer.Option(help="the learner")]
 Cutoff = Annotated[int, typer.Option(min=1, help="k of NDCG and ERR")]
 Most = Annotated[float, typer.Option(min=1, help="the highest grade there is, for ERR")]
-Form = Annotated[str, typer.Option("--format", help="`text` or `json`")]
+FormatOption = Annotated[str, typer.Option("--format", help="`text` or `json`")]
 
 
 @app.command()
@@ -41,13 +40,13 @@ Form = Annotated[str, typer.Option("--format", help="`text` or `json`")]
 def train(
     client: Client,
     files: Files,
-    learner: Name = "letor",
+    learner: LearnerName = "letor",
     spec: Annotated[
         str, typer.Option(help='JSON of the learner, if it is new: {"algorithm": "slam"}')
     ] = "{}",
     cutoff: Cutoff = 10,
     max_grade: Most = 4.0,
-    form: Form = "text",
+    form: FormatOption = "text",
 ) -> None:
     """Learn in one online pass: every list is ranked first, measured, then learned."""
     try:
@@ -68,10 +67,10 @@ def train(
 def evaluate(
     client: Client,
     files: Files,
-    learner: Name = "letor",
+    learner: LearnerName = "letor",
     cutoff: Cutoff = 10,
     max_grade: Most = 4.0,
-    form: Form = "text",
+    form: FormatOption = "text",
 ) -> None:
     """Rank every list with the learner as it is, and change nothing."""
     _run(client, learner, files, Means(cutoff, max_grade), learn=False, form=form)

@@ -39,7 +39,7 @@ from .replies import (
     Weights,
 )
 
-Line = Prediction | Outcome | Refused
+StreamReply = Prediction | Outcome | Refused
 
 PIECE = 1 << 16
 """Bytes of a stream sent at once. An HTTP/1.1 client reads the reply after its body is out, and the service reads on
@@ -223,10 +223,10 @@ def line(entry: Payload) -> bytes:
     return dumps(entry) + b"\n"
 
 
-def piece(name: str, lines: Sequence[bytes]) -> Call[list[Line]]:
+def piece(name: str, lines: Sequence[bytes]) -> Call[list[StreamReply]]:
     """Some lines of a stream as one request."""
 
-    def read(content: bytes) -> list[Line]:
+    def read(content: bytes) -> list[StreamReply]:
         answers = [_line(one) for one in content.splitlines() if one.strip()]
         if len(answers) != len(lines):
             raise InvalidResponse(f"{len(lines)} lines were sent, {len(answers)} came back")
@@ -255,7 +255,7 @@ class Pieces:
         return lines
 
 
-def _line(content: bytes) -> Line:
+def _line(content: bytes) -> StreamReply:
     data = _anything(content)
     if not isinstance(data, dict):
         raise InvalidResponse(f"a line of a stream must be an object: {content[:80]!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from imapclient import IMAPClient
@@ -15,14 +15,12 @@ from ..client import Client
 from .bookkeeping import Action, MailState, Predicted
 from .extract import of
 from .folder_names import INBOX
-from .message import Message
+from .message import Message, Report
 from .promise import WINDOW, Judgement, certainty, earned, judged, may_file, risk
 from .rules import Rules
 from .training import sender_of
 
 __all__ = ["Advice", "Clerk", "WatchSettings", "advise", "keyword", "truth_known"]
-
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from .bookkeeping import MailState
 from .extract import excerpt, of
 from .filing import WatchSettings
 from .mailboxes import message
-from .message import read
+from .message import Report, read
 from .watcher import Watcher
 
 __all__ = ["Inbox"]
@@ -27,7 +27,6 @@ MOST = 50
 TOP = 3
 
 T = TypeVar("T")
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

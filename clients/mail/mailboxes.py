@@ -6,7 +6,7 @@ UTF-7. A message without readable headers is left alone and `report` gets a line
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from imapclient.imap_utf7 import decode, encode
 from imapclient.response_parser import parse_response
 
 from .folder_names import is_choice, label_of, special
-from .message import Headers, read_headers
+from .message import Headers, Report, read_headers
 
 __all__ = ["MAX_BYTES", "ODD", "Box", "OddFolderError", "Status", "boxes", "headers", "message", "status"]
 
@@ -27,8 +27,6 @@ _STATUS = ("UIDVALIDITY", "UIDNEXT", "MESSAGES")
 _HEADER, _BODY = b"BODY[HEADER]", b"BODY[]"
 ODD = (IMAPClientError, ValueError, LookupError, TypeError, AttributeError)
 """What reading an answer raises that no server should give; a cut connection (IMAPClientAbortError) is not among them."""
-
-Report = Callable[[str], None]
 
 
 class OddFolderError(IMAPClientError):  # type: ignore[misc]

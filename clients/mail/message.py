@@ -10,12 +10,14 @@ import binascii
 import hashlib
 import quopri
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from .mime import charset_text, content, encoded_words, ids, people
+
+Report = Callable[[str], None]  # where a line about mail goes
 
 MAX_DEPTH = 8
 MAX_PARTS = 64

@@ -19,7 +19,6 @@ out, log = Console(soft_wrap=True, highlight=False), Console(stderr=True, soft_w
 
 HOME = Path(typer.get_app_dir("feedrank"))
 Url = Annotated[str, typer.Argument(help="imaps://user@host")]
-Name = Annotated[str, typer.Option(help="the learner")]
 StateFile = Annotated[Path, typer.Option(help="what was seen and done, kept between runs")]
 Command = Annotated[str | None, typer.Option(help="command that prints the password or token")]
 PasswordFile = Annotated[Path | None, typer.Option(help=f"file with it; else it is taken from {PASSWORD}")]

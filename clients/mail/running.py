@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,14 +18,12 @@ from .filing import Advice, Clerk, WatchSettings, advise
 from .inbox import Inbox
 from .loop import watch
 from .mailboxes import headers, message
-from .message import key, read
+from .message import Report, key, read
 from .page import serving
 from .training import follow_log
 from .watcher import Watcher
 
 __all__ = ["Sorted", "deliver", "run", "sort", "trained", "watch_one"]
-
-Report = Callable[[str], None]
 
 
 def trained(client: Client, state: MailState, may_be_empty: bool = False) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from .folder_names import label_of, modified_utf7
-from .message import Headers, date_of, is_whole, key, read_headers
+from .message import Headers, Report, date_of, is_whole, key, read_headers
 
 __all__ = ["MessageRef", "SourceError", "find", "in_file", "in_order"]
 
@@ -27,7 +27,6 @@ _MAILDIR = ("cur", "new")
 _START = re.compile(rb"(?:\A|\n\r?\n)(From [^\r\n]+\r?\n)(?=[!-9;-~]+:)")
 _HEADERS = {"from", "date", "subject", "message-id", "received"}
 _OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
-Report = Callable[[str], None]
 
 
 class SourceError(Exception):

@@ -30,7 +30,7 @@ from ..kernel import elementary
 
 __all__ = ["BETS", "LOG_WEIGHTS", "Capital", "log_mixture", "lower_bounds", "needed"]
 
-Ints = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 # lambda c over three decades with half-Cauchy weights: flat below the scale (large samples), 1 / lambda above (small).
 _SCALE = 0.3
@@ -46,7 +46,7 @@ class Capital:
     """prod_t (1 + lambda (X_t - g_t)) of several sequences (rows), for each lambda of the grid (columns)."""
 
     mantissa: Floats
-    exponent: Ints
+    exponent: Int64s
 
     @classmethod
     def new(cls, rows: int) -> Capital:

@@ -19,7 +19,7 @@ keys = typer.Typer(
     help="Add, list and revoke keys.",
 )
 
-Store = Annotated[str | None, typer.Option("--store", help="sqlite:PATH or redis://HOST:PORT/DB")]
+StoreOption = Annotated[str | None, typer.Option("--store", help="sqlite:PATH or redis://HOST:PORT/DB")]
 File = Annotated[str, typer.Option("--file", envvar="FEEDRANK_KEYS_FILE", help="the file of hashed keys")]
 
 
@@ -33,7 +33,7 @@ def fail(error: Exception) -> typer.Exit:
 def _serve(
     host: Annotated[str | None, typer.Option(help="address to listen on [127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="port to listen on, 0 for a free one [8000]")] = None,
-    store: Store = None,
+    store: StoreOption = None,
 ) -> None:
     """Serve learners over HTTP. Everything else is set by FEEDRANK_..., see docs/operating.md."""
     try:

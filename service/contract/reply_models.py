@@ -27,7 +27,7 @@ class Place(BaseModel):
     detail: str
 
 
-class Entry(BaseModel):
+class RankingEntry(BaseModel):
     """One place of a ranking, best first."""
 
     label: str | None = None
@@ -42,7 +42,7 @@ class Served(BaseModel):
 
     prediction_id: str | None = None
     version: Count
-    ranking: list[Entry]
+    ranking: list[RankingEntry]
     label: str | None = None
     labels: list[str] | None = None
     choice: str | None = Field(None, description="the id of the chosen item")

@@ -84,7 +84,7 @@ def read_line(line: bytes, key: Key | None) -> Line:
 
 
 @dataclass(slots=True)
-class Chunk:
+class PendingChunk:
     """A chunk on its way since `at`: why lines of it were refused (None: they were not), and what befell the others."""
 
     at: float
@@ -101,7 +101,7 @@ class StreamReply(Response):
     def __init__(self, state: State, stream: Stream, key: Key | None) -> None:
         super().__init__(status_code=200)
         self._state, self._stream, self._key = state, stream, key
-        self._chunks: deque[Chunk] = deque()
+        self._chunks: deque[PendingChunk] = deque()
         self._answered = 0.0
         self._size = FIRST
         self._waiting: deque[bytes | ServiceError] = deque()
@@ -168,7 +168,7 @@ class StreamReply(Response):
 
     async def _ask(self, arrived: Sequence[bytes | ServiceError]) -> None:
         """Hand a chunk to the host. Lines that cannot be read are answered here; the host answers the others."""
-        chunk = Chunk(perf_counter(), [], 0)
+        chunk = PendingChunk(perf_counter(), [], 0)
         revoked = self._key is not None and not self._state.keyring.holds(self._key)
         calls: list[Line] = []
         for line in arrived:

@@ -42,7 +42,7 @@ class CatalogEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Alias:
+class AliasEntry:
     """A second name of a learner."""
 
     name: str
@@ -218,7 +218,7 @@ class Catalogue:
 
     async def aliases(
         self, after: str, limit: int, reaches: Callable[[str], bool] = every_name
-    ) -> tuple[list[Alias], str | None]:
+    ) -> tuple[list[AliasEntry], str | None]:
         """Aliases that the caller reaches, by name after `after`; the last one's name, if more follow."""
         return await self._page(after, limit, alias, reaches)
 
@@ -256,6 +256,6 @@ def live(name: str, value: JSON, revision: int) -> CatalogEntry | None:
     return CatalogEntry(name, value["log"], value["spec"], revision)
 
 
-def alias(name: str, value: JSON, revision: int) -> Alias | None:
+def alias(name: str, value: JSON, revision: int) -> AliasEntry | None:
     """The alias of a document, unless it is a learner."""
-    return Alias(name, str(value["alias"]), revision) if "alias" in value else None
+    return AliasEntry(name, str(value["alias"]), revision) if "alias" in value else None

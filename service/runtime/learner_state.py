@@ -37,7 +37,7 @@ from .follower import Follower
 
 log = logging.getLogger(__name__)
 Value = TypeVar("Value")
-Point = tuple[int, Value]
+SeriesPoint = tuple[int, Value]
 MAGIC, FORMAT = b"FEEDFOLD", 2
 START = struct.Struct("<8sII")
 DIGEST = 32  # bytes of the learner's own digest, which ends it
@@ -57,7 +57,7 @@ class Series(Generic[Value]):
 
     most: int
     stride: int = 1
-    points: list[Point[Value]] = field(default_factory=list)
+    points: list[SeriesPoint[Value]] = field(default_factory=list)
 
     def keeps(self, place: int) -> bool:
         """Whether a value at this place would be kept."""
@@ -72,7 +72,7 @@ class Series(Generic[Value]):
             self.stride *= 2
             self.points = [point for point in self.points if point[0] % self.stride == 0]
 
-    def until(self, place: int, value: Value, most: int | None = None) -> list[Point[Value]]:
+    def until(self, place: int, value: Value, most: int | None = None) -> list[SeriesPoint[Value]]:
         """At most `most` points, the present one in the place of the last: no distance is shorter than the stride.
 
         They are counted from the end, so that the newest is always there.

@@ -23,7 +23,7 @@ from .follower import PAGE, Follower
 from .learner_state import LearnerState, recipe
 from .memory import Worker
 
-Progress = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 LearnerFollower = Follower[LearnerState, Event]
 
 
@@ -95,7 +95,7 @@ async def replay(
     *,
     spec: View | None = None,
     until: int | None = None,
-    progress: Progress = quiet,
+    progress: OnProgress = quiet,
 ) -> Replay:
     """Rebuild a learner from its log, up to a version, beside one of another spec that learns from the same events.
 
@@ -128,14 +128,14 @@ async def replay(
     return result
 
 
-async def walk(follower: LearnerFollower, base: int, last: int, progress: Progress) -> None:
+async def walk(follower: LearnerFollower, base: int, last: int, progress: OnProgress) -> None:
     """Go to the end in pages, showing how far it is."""
     while follower.version < last:
         await follower.advance(min(last, follower.version + PAGE))
         progress(follower.version - base, last - base)
 
 
-async def verify(store: Store, names: list[str] | None = None, progress: Progress = quiet) -> list[Report]:
+async def verify(store: Store, names: list[str] | None = None, progress: OnProgress = quiet) -> list[Report]:
     """Check the log, every snapshot and its digest of the named learners, or of all."""
     catalogue = Catalogue(store, 0)
     entries: list[CatalogEntry] = []
