@@ -1,16 +1,13 @@
-"""The automatic learner on lists: three scorers of items, each brought to one scale within the list, and their mean.
+"""The automatic learner on lists: three scorers of items, each brought to one scale within the list, and added.
 
 An item's inputs F are its features scaled to [0, 1] within the list, and beside each its rank there (0 the lowest, 1 the
 highest, equals in the middle). With the gains G = 2^y - 1 and a bar for "minus its mean over the list":
 
     ridge    w = argmin sum over lists |F- w - G-|^2 / sqrt(items) + 3 |w|^2, by recursive least squares, item by item
     coin     regression on the grades y by betting on every weight (Orabona and Tommasi 2017): no step to choose
-    listnet  w <- w - 0.3 / mean |F|^2  F' (softmax(F w) - G / sum G) (Cao et al. 2007), on the gains that NDCG counts: its
-             cross entropy is a bound on NDCG then (Bruch 2021)
+    listnet  w <- w - 0.3 / mean |F|^2  F' (softmax(F w) - softmax(y)) (Cao et al. 2007)
 
-With z = (s - mean s) / sd s of each, the score is the mean of the three, or one of them where it alone is ahead: AdaHedge
-(pool.py) between the mean and each scorer, on the cross entropy of softmax(score) and G / sum G, which is convex. So the
-loss of the score is at most that of the best of the four plus the bound of the certificate, on every sequence of lists.
+    score = sum of the three (s - mean s) / sd s
 
 With more than 100 features ridge leaves for good: it costs the square of them.
 """
@@ -27,7 +24,6 @@ from ...model import Decision, Model
 from ...tasks.task import Sigma, Task, Y
 from ...weights.base import Arrays, Counters, X
 from .drift import Drift
-from .pool import Pool
 
 MOST = 100
 RIDGE = 3.0
@@ -77,14 +73,12 @@ class ListBlend(Model):
         self.squares = 0.0
         self.rounds = 0
         self.losses = np.zeros(3)
-        self.pool = Pool(False, np.full(3, 1.0 / 3.0))
         self.drift_alarm = Drift()
 
     def grow(self, features: int, columns: int) -> None:
         if features > MOST and self.ridge:
             self.ridge, self.P = False, np.zeros((0, 0))
             self.w[:, 0] = 0.0
-            self.pool.leave(0)
         size = 2 * features
         if self.ridge and len(self.P) < size:
             P = np.eye(size) / RIDGE
@@ -101,8 +95,8 @@ class ListBlend(Model):
         F = inputs(x.values)
         w = self.w.take(_places(x.rows), axis=0)
         each = np.stack([self._scaled(times(F, np.ascontiguousarray(w[:, i]))) for i in range(3)])
-        t = times(self.pool.weights, each)
-        return Decision(self.task.decide(t), t, judged=each)
+        t = row_total(each) if each.shape[1] else np.zeros(0)
+        return Decision(self.task.decide(t), t, judged=(F, each))
 
     @staticmethod
     def _scaled(s: Floats) -> Floats:
@@ -126,7 +120,7 @@ class ListBlend(Model):
     ) -> bool:
         assert isinstance(x, Matrix)
         self.rounds += 1
-        each = decision.judged
+        _, each = decision.judged
         self.losses += [self.task.loss(self.task.decide(s), y) for s in each]
         self.drift_alarm.learn(min(self.judge(decision, y), 1.0))
         grades = np.asarray(y if clicked is None else clicked, dtype=np.float64)
@@ -134,12 +128,9 @@ class ListBlend(Model):
             return False
         F = inputs(x.values)
         places = _places(x.rows)
-        gain = gains(grades) if clicked is None else grades
-        share = gain / total(gain)
-        self.pool.learn(each, share, weight, False)
-        self._learn_ridge(F, places, gain, weight)
+        self._learn_ridge(F, places, gains(grades) if clicked is None else grades, weight)
         self._learn_coin(F, places, grades, weight)
-        self._learn_listnet(F, places, share, weight)
+        self._learn_listnet(F, places, grades, weight)
         return True
 
     def _learn_ridge(self, F: Floats, places: Ints, gain: Floats, weight: float) -> None:
@@ -178,11 +169,11 @@ class ListBlend(Model):
         self.w[places, 1] = w
         self.coin[places] = np.stack([theta, sums, largest, reward], axis=1)
 
-    def _learn_listnet(self, F: Floats, places: Ints, share: Floats, weight: float) -> None:
+    def _learn_listnet(self, F: Floats, places: Ints, grades: Floats, weight: float) -> None:
         squares = np.add.accumulate(F * F, axis=1)[:, -1]
         self.squares += float(squares.max())
         w = self.w[places, 2]
-        g = softmax(times(F, w)) - share
+        g = softmax(times(F, w)) - softmax(grades)
         if self.squares > 0.0:
             self.w[places, 2] = w - times(g, F) * (weight * PACE * self.rounds / self.squares)
 
@@ -194,48 +185,37 @@ class ListBlend(Model):
         w = self.w.take(_places(x.rows), axis=0)
         off = F - row_total(F) / len(F)
         parts = np.zeros((len(F), len(x.rows)))
-        for i, trust in enumerate(self.pool.weights.tolist()):
+        for i in range(3):
             s = times(F, np.ascontiguousarray(w[:, i]))
             s = s - total(s) / len(s)
             spread = np.sqrt(total(s * s) / len(s))
             if spread > 1e-12:
-                both = trust * off * w[:, i] / spread
+                both = off * w[:, i] / spread
                 parts += both[:, 0::2] + both[:, 1::2]
         return parts
 
     def expert_rows(self) -> list[dict[str, Any]]:
-        """Name, share of the score, and mean loss alone; ridge has share 0 once it has left."""
-        whole = total(self.pool.weights)
+        """Ridge, coin and listnet, each with the same say while it takes part."""
+        here = [self.ridge, True, True]
         return [
             {
                 "name": name,
-                "weight": float(weight) / whole,
-                "mean_loss": float(loss) / self.rounds if self.rounds and here else None,
+                "weight": float(present) / sum(here),
+                "mean_loss": float(loss) / self.rounds if self.rounds and present else None,
             }
-            for name, weight, loss, here in zip(
-                NAMES, self.pool.weights, self.losses, self.pool.present, strict=True
-            )
+            for name, present, loss in zip(NAMES, here, self.losses, strict=True)
         ]
-
-    def certificate(self) -> dict[str, Any]:
-        return self.pool.certificate(list(NAMES))
 
     def drift(self) -> dict[str, Any]:
         return self.drift_alarm.describe()
 
     def arrays(self) -> Arrays:
         size = 2 * self.features
-        own = {"P": self.P, "w": self.w[:size], "coin": self.coin[:size], "losses": self.losses}
-        return own | {f"pool/{name}": array for name, array in self.pool.arrays().items()}
+        return {"P": self.P, "w": self.w[:size], "coin": self.coin[:size], "losses": self.losses}
 
     def counters(self) -> Counters:
-        return {
-            "squares": self.squares,
-            "rounds": self.rounds,
-            "ridge": self.ridge,
-            "pool": self.pool.counters(),
-            "drift": self.drift_alarm.counters(),
-        }
+        drift = self.drift_alarm.counters()
+        return {"squares": self.squares, "rounds": self.rounds, "ridge": self.ridge, "drift": drift}
 
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         size = 2 * self.features
@@ -245,7 +225,6 @@ class ListBlend(Model):
         self.P, self.w, self.coin = arrays["P"], arrays["w"], arrays["coin"]
         self.losses = arrays["losses"]
         self.squares, self.rounds = counters["squares"], counters["rounds"]
-        self.pool.restore({name: arrays["pool/" + name] for name in ("a", "A", "losses")}, counters["pool"])
         self.drift_alarm.restore(counters["drift"])
 
     def nbytes(self) -> int:
