@@ -26,7 +26,14 @@ Figures = tuple[float, int, int]  # microseconds a round, bytes of the learner, 
 BLOCK = 20
 VECTORS: dict[str, dict[str, Any]] = {
     "predtron": {"task": "multiclass", "algorithm": "predtron"},
-    "dual ascent III": {"task": "multiclass"},
+    "dual ascent III": {
+        "task": "multiclass",
+        "algorithm": "dual-ascent",
+        "update": "III",
+        "weighting": "idf",
+        "normalize": "unit",
+    },
+    "preset": {"task": "multiclass"},
     "quadratic surrogate": {"task": "multiclass", "algorithm": "quadratic-surrogate"},
 }
 LISTS: dict[str, dict[str, Any]] = {
