@@ -142,7 +142,7 @@ class Model:
     def reached(self, cell: Cell) -> float:
         """e."""
         first = self._first(cell)
-        return min(1.0, first.rate / self._bound(replace(cell, replicas=1), first.cores))
+        return first.rate / self._bound(replace(cell, replicas=1), first.cores)
 
     def _first(self, cell: Cell) -> Figures:
         return self._measured[replace(cell, replicas=1)]
