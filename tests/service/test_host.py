@@ -4,32 +4,11 @@ import asyncio
 import time
 
 import pytest
+from host_events import LABELS, SPEC, event, folded, teach
 
 from feedrank import learners
 from feedrank.service.contract import faults as errors
 from feedrank.service.store import Closed
-
-SPEC = {"task": "multiclass", "algorithm": "predtron"}
-LABELS = ["a", "b", "c"]
-
-
-def event(i, **more):
-    return {"features": {f"w{i % 7}": 1.0, f"v{i % 5}": 0.5, "x": 2.0}, "label": LABELS[i % 3], **more}
-
-
-async def teach(host, name, count, start=0):
-    for i in range(start, start + count):
-        await host.feedback(name, event(i, feedback_id=f"f{i}"))
-
-
-def folded(numbers, version):
-    """What a learner must be that learned from these events alone: its bytes at `version`."""
-    learner = learners.build(SPEC)
-    for i in numbers:
-        learner.learn({"features": event(i)["features"]}, {"label": event(i)["label"]})
-    learner.version = version
-    return learners.dump(learner)
-
 
 # Names
 

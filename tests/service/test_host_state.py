@@ -1,4 +1,4 @@
-"""A learner is a fold of its log: whatever is loaded, saved, withdrawn, trimmed or let go, it is that fold to the bit."""
+"""A learner is a fold of its log: whatever is loaded, saved, retracted, trimmed or dropped, it is that fold to the bit."""
 
 import asyncio
 import time
@@ -6,6 +6,7 @@ from io import BytesIO
 from itertools import pairwise
 
 import pytest
+from host_events import SPEC, event, folded, teach
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,26 +17,6 @@ from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime import Host, checkpoints, follower
 from feedrank.service.runtime.learner_state import MOST_POINTS, LearnerState, Series
 from feedrank.service.store import Draft, Snapshot
-
-SPEC = {"task": "multiclass", "algorithm": "predtron"}
-LABELS = ["a", "b", "c"]
-
-
-def event(i, **more):
-    return {"features": {f"w{i % 7}": 1.0, f"v{i % 5}": 0.5, "x": 2.0}, "label": LABELS[i % 3], **more}
-
-
-async def teach(host, name, count, start=0):
-    return [await host.feedback(name, event(i, feedback_id=f"f{i}")) for i in range(start, start + count)]
-
-
-def folded(numbers, version):
-    """What a learner must be that learned from these events alone: its bytes at `version`."""
-    learner = learners.build(SPEC)
-    for i in numbers:
-        learner.learn({"features": event(i)["features"]}, {"label": event(i)["label"]})
-    learner.version = version
-    return learners.dump(learner)
 
 
 async def settle(host):

@@ -1,0 +1,23 @@
+"""Events for a learner behind a host, and what the learner must be after them."""
+
+from feedrank import learners
+
+SPEC = {"task": "multiclass", "algorithm": "predtron"}
+LABELS = ["a", "b", "c"]
+
+
+def event(i, **more):
+    return {"features": {f"w{i % 7}": 1.0, f"v{i % 5}": 0.5, "x": 2.0}, "label": LABELS[i % 3], **more}
+
+
+async def teach(host, name, count, start=0):
+    return [await host.feedback(name, event(i, feedback_id=f"f{i}")) for i in range(start, start + count)]
+
+
+def folded(numbers, version):
+    """What a learner must be that learned from these events alone: its bytes at `version`."""
+    learner = learners.build(SPEC)
+    for i in numbers:
+        learner.learn({"features": event(i)["features"]}, {"label": event(i)["label"]})
+    learner.version = version
+    return learners.dump(learner)
