@@ -171,7 +171,7 @@ def test_names_change_for_all(replicas):
     replicas(body)
 
 
-def test_a_withdrawal_reaches_every_replica(replicas):
+def test_a_retraction_reaches_every_replica(replicas):
     async def body(one, two):
         await one.create("a", SPEC)
         for i in range(20):

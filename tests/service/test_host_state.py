@@ -190,11 +190,11 @@ def test_a_request_that_is_given_up_is_still_applied(with_host):
     with_host(body)
 
 
-# Withdrawing
+# Retracting
 
 
 @pytest.mark.parametrize("every", [1, 4, 1000])
-def test_a_withdrawn_event_never_happened(with_host, every):
+def test_a_retracted_event_never_happened(with_host, every):
     async def body(host):
         await host.create("a", SPEC)
         replies = await teach(host, "a", 10)
@@ -240,7 +240,7 @@ def test_a_withdrawn_event_never_happened(with_host, every):
     with_host(after, snapshot_every=every)
 
 
-def test_what_the_log_no_longer_holds_cannot_be_withdrawn(with_host):
+def test_what_the_log_no_longer_holds_cannot_be_retracted(with_host):
     async def body(host):
         await host.create("a", SPEC)
         await teach(host, "a", 20)
@@ -302,7 +302,7 @@ def test_a_clock_that_is_set_back_makes_nothing_old():
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("learn"), st.integers(0, 30)),
-        st.tuples(st.just("withdraw"), st.integers(0, 30)),
+        st.tuples(st.just("retract"), st.integers(0, 30)),
         st.tuples(st.just("restart"), st.booleans()),
     ),
     max_size=40,

@@ -43,7 +43,7 @@ def test_other_files_are_not_served(server):
     assert server.post("/").status_code == 405
 
 
-def test_labels_are_counted_with_their_mistakes_and_without_what_was_withdrawn(server):
+def test_labels_are_counted_with_their_mistakes_and_without_what_was_retracted(server):
     server.put("/v1/learners/m", json={"task": "multilabel", "labels": ["never"]})
     rng = random.Random(0)
     truths, wrong = [], []
