@@ -12,7 +12,7 @@ from statistics import median
 import httpx
 import orjson
 from report import Report, track
-from served import HERE, SPEC, asked, load, serving, taught, write
+from served import HERE, SPEC, asked, load, serving, spent, taught, write
 
 from feedrank.learners import build
 from feedrank.service.store import open_store
@@ -32,15 +32,19 @@ def feedback(name: str, store: str, folder: Path, seconds: float, turns: int) ->
         place = f"{served.url}/v1/learners/mail"
         httpx.put(place, json=SPEC, trust_env=False).raise_for_status()
         load(f"{place}/feedback", teach, seconds, CONNECTIONS)  # meets all words and folders
-        pairs = [
-            tuple(
-                load(f"{place}/{call}", file, seconds, CONNECTIONS)["rate"]
-                for call, file in (("feedback", teach), ("predict", ask))
-            )
-            for _ in track(range(turns), name)
-        ]
-    taught_, asked_ = (median(pair[side] for pair in pairs) for side in (0, 1))
-    return [name, f"{taught_:.0f}", f"{asked_:.0f}", f"{median(one / other for one, other in pairs):.2f}"]
+        pairs = []
+        for _ in track(range(turns), name):
+            pair = []
+            for call, file in (("feedback", teach), ("predict", ask)):
+                before = spent(served.pid)
+                done = load(f"{place}/{call}", file, seconds, CONNECTIONS)
+                pair.append((done["rate"], 1e6 * (spent(served.pid) - before) / done["count"]))
+            pairs.append(pair)
+    row: list[object] = [name]
+    for which, form in ((0, ".0f"), (1, ".1f")):
+        row += [format(median(pair[side][which] for pair in pairs), form) for side in (0, 1)]
+        row.append(f"{median(pair[0][which] / pair[1][which] for pair in pairs):.2f}")
+    return row
 
 
 async def fill(store: str, count: int) -> None:
@@ -91,7 +95,9 @@ def measure(report: Report, folder: Path, only: str | None, quick: bool) -> None
                 "Redis": f"redis://127.0.0.1:{servers[0].port}/5",
             }
             rows = [feedback(name, store, folder, seconds, turns) for name, store in stores.items()]
-            report.table(["store", "durable feedback/s", "predictions/s", "ratio"], rows)
+            head = ["store", "durable feedback/s", "predictions/s", "ratio"]
+            head += ["us of processor, feedback", "prediction", "ratio"]
+            report.table(head, rows)
         if only != "feedback":
             files = [f"sqlite:{folder / name}" for name in ("few.db", "many.db")]
             rows = [

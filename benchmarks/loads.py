@@ -87,18 +87,20 @@ def fold(code: Path, folder: Path, events: int, turns: int) -> list[float]:
 
 
 def start(code: Path, folder: Path, events: int, turns: int) -> list[float]:
-    """Seconds until ready, and until the learner's version was told."""
+    """Seconds until ready, until the learner's version was in a reply, and the processor time of all that."""
     store, times = filled(code, folder, events), []
     for _ in range(turns):
         begun = time.perf_counter()
         process, url, ready = serve(code, store)
         version = httpx.get(f"{url}/v1/learners/mail", trust_env=False, timeout=600).json()["version"]
-        times.append((time.perf_counter() - begun, ready))
+        used = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        processor = sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
+        times.append((ready, time.perf_counter() - begun, processor))
         process.send_signal(signal.SIGKILL)
         process.wait()
         if version != events:
             raise RuntimeError(f"{version} events of {events}")
-    return [min(ready for _, ready in times), min(whole for whole, _ in times)]
+    return [min(each) for each in zip(*times, strict=True)]
 
 
 LARGE = """
@@ -169,7 +171,7 @@ def lists(code: Path, folder: Path, size: int, turns: int) -> list[float]:
 
 PARTS = {
     "fold": (fold, 20_000, 3_000, ["events/s"]),
-    "start": (start, 100_000, 2_000, ["ready, s", "learner replies, s"]),
+    "start": (start, 100_000, 2_000, ["ready, s", "learner replies, s", "processor, s"]),
     "large": (large, 1_000_000, 20_000, ["dump, s", "load, s", "MB with the learner", "MB at most"]),
     "single": (single, 1_000_000, 20_000, ["dump, s", "load, s", "MB with the learner", "MB at most"]),
     "lists": (lists, 0, 0, ["objects, us", "columns and rows, us", "ratio"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -54,6 +55,12 @@ def load(url: str, file: Path, seconds: float, connections: int) -> dict[str, fl
     command = [sys.executable, HERE / "http_load.py", url, file, str(seconds), str(connections)]
     figures: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     return figures
+
+
+def spent(process: int) -> float:
+    """Seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def message(chance: random.Random) -> dict[str, float]:

@@ -24,16 +24,10 @@ from typing import Any
 import durability
 import httpx
 from report import Report, arguments, track
-from served import HERE, SPEC, Served, asked, load, message, running, serving, taught, write
+from served import HERE, SPEC, Served, asked, load, message, running, serving, spent, taught, write
 from served import folder as a_folder
 
 CONNECTIONS = 64
-
-
-def spent(process: int) -> float:
-    """Seconds of processor time that a process has used."""
-    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def teach(client: httpx.Client, chance: random.Random) -> None:
