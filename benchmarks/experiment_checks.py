@@ -18,8 +18,9 @@ import orjson
 from experiment_traffic import MEASURES, TRAFFIC, verdicts
 from report import Report, arguments, track
 
-from feedrank.learners.inference.confidence import BETS, Floats, Ints, log_mixture, lower_bounds
+from feedrank.learners.inference.confidence import BETS, log_mixture, lower_bounds
 from feedrank.learners.inference.off_policy import BOUNDS
+from feedrank.learners.instances import Floats, Ints
 from feedrank.service.experiments import plan as plans
 from feedrank.service.experiments import verdict
 from feedrank.service.experiments.arrivals import Arrivals
