@@ -215,7 +215,8 @@ static PyObject *table_restore(PyObject *self, PyObject *arguments) {
     for (size_t i = 0; i < count && fits; i++) {
         size_t end = (size_t)((const uint64_t *)ends.buf)[i];
         const char *name = (const char *)text.buf + start;
-        fits = end >= start && end <= used && ((const int64_t *)counts.buf)[i] >= 0;
+        int64_t own = ((const int64_t *)counts.buf)[i];
+        fits = end >= start && end <= used && own >= 0 && own <= events; /* no feature is in more events than there were */
         if (fits && utf8_sound(name, end - start)) names_add(&names, hash_of(name, end - start), name, end - start);
         fits = fits && names.count == i + 1;
         start = end;

@@ -261,7 +261,9 @@ class Table:
             for start, stop in zip(starts, stops, strict=True)
         ]
         index = _Index(zip(names, range(len(names)), strict=True))
-        if len(index) < len(names) or sorted(stops) != stops or (len(counts) and counts.min() < 0):
+        # No feature is in more events than there were.
+        wrong = len(counts) and (counts.min() < 0 or counts.max() > events)
+        if len(index) < len(names) or sorted(stops) != stops or wrong:
             raise ValueError("the names or their counts do not fit together")
         self._names, self._index, self.events = names, index, events
         self._counts = np.array(counts, dtype=np.int64)
