@@ -53,6 +53,7 @@ class Saveable(Protocol):
     order: asyncio.Lock
     worker: Runner
     unsettled: dict[int, int]
+    unreadable: set[int]
     outcomes: dict[int, JSON]
 
     @property
@@ -131,6 +132,8 @@ class Saver:
             return
         except Diverged as error:
             why = error
+        if digest and digest != snapshot.digest and version in follower.unreadable:
+            return  # of another release: it is no judge of this state, and goes when newer ones come
         if digest != snapshot.digest:
             async with follower.order:
                 await follower.forward(await follower.diverged(why))

@@ -61,13 +61,17 @@ class Follower(Generic[S, E]):
         self.state, self.chain = recipe.fresh(), ""
         self.loaded = self.following = False
         self.newest = self.saved = self.appending = 0
-        # The version that was loaded, and the newest retraction then: what was retracted up to it is left out.
-        self.base = self.without = 0
+        self.base = self.without = (
+            0  # the version that was loaded, and the newest retraction that it leaves out
+        )
         self.pending: dict[int, Pending[E]] = {}  # by version
         self.outcomes: dict[int, JSON] = {}
         self.unsettled: dict[int, int] = {}  # retractions not honoured yet -> what they retract
         self.order = asyncio.Lock()
-        self.settled: set[int] = set()  # retractions still to come whose entries were never applied
+        self.unreadable, self.settled = (
+            set[int](),
+            set[int](),
+        )  # snapshots; retractions whose entries were never applied
         self._horizon: int | None = None
         self._failures: dict[int, int] = {}
         self._moved: asyncio.Event | None = None  # there while somebody waits for a version
@@ -128,6 +132,7 @@ class Follower(Generic[S, E]):
             loaded = await load_state(self._store, self.log, version, self.recipe.load)
         except (SnapshotError, Damaged) as error:
             log.error("snapshot of %s at %d is passed over: %s", self.title, version, error)
+            self.unreadable.add(version)
             return False
         if loaded is not None:
             self.state, self.chain = loaded[0], loaded[1].chain
@@ -135,10 +140,7 @@ class Follower(Generic[S, E]):
         return loaded is not None
 
     async def rewind(self, until: int | None = None) -> None:
-        """Start as early as the log allows: from nothing, or from the oldest snapshot of a trimmed log.
-
-        With `until`, retractions after that version are not known yet.
-        """
+        """Start as early as the log allows: from nothing, or its oldest snapshot; without retractions after `until`."""
         head = await self._store.head(self.log)
         self._horizon = until
         await self._load(before=1 if head.floor == 1 else min(head.snapshots, default=0) + 1)

@@ -459,3 +459,28 @@ def test_a_learner_travels_as_one_file(with_host):
 
     with_host(body)
     with_host(after)
+
+
+def test_snapshots_of_another_release_are_no_judges_of_the_state(with_host, monkeypatch):
+    """They cannot be read and their digests differ: the log is folded anew once, not for ever."""
+
+    def other(state, file):
+        file.write(b"another format")
+        return "other"
+
+    async def before(host):
+        await host.create("a", SPEC)
+        await teach(host, "a", 12)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LearnerState, "dump", other)
+        with_host(before, snapshot_every=12)
+
+    async def after(host):
+        assert (await host.info("a"))["version"] == 12
+        await settle(host)
+        assert host.stats()["divergences"] == 0
+        await host.feedback("a", event(12))
+        assert (await host.info("a"))["version"] == 13
+
+    with_host(after, snapshot_every=12)
