@@ -219,7 +219,11 @@ def test_a_list_is_ranked_by_what_was_preferred_and_explained():
             assert sum(parts.values()) == pytest.approx(score, abs=1e-9)
         truth = {"relevance": dict(zip("abcdefgh", grades.tolist(), strict=True))}
         lost.append(learner.learn(rows, truth).loss)
+        proof = learner.certificate
+        assert proof["loss"] <= proof["best_loss"] + proof["bound"] + 1e-9
     assert np.mean(lost[40:]) < 0.05
+    assert proof["bound"] > 0.0
+    assert load(dump(learner)).certificate == proof
     assert [expert["name"] for expert in learner.describe()["experts"]] == ["ridge", "coin", "listnet"]
 
 

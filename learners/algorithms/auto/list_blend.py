@@ -5,9 +5,15 @@ highest, equals in the middle). With the gains G = 2^y - 1 and a bar for "minus 
 
     ridge    w = argmin sum over lists |F- w - G-|^2 / sqrt(items) + 3 |w|^2, by recursive least squares, item by item
     coin     regression on the grades y by betting on every weight (Orabona and Tommasi 2017): no step to choose
-    listnet  w <- w - 0.3 / mean |F|^2  F' (softmax(F w) - softmax(y)) (Cao et al. 2007)
+    listnet  w <- w - 0.3 / mean |F|^2  F' (softmax(F w) - G / sum G) (Cao et al. 2007), on the gains that NDCG counts: its
+             cross entropy is a bound on NDCG then (Bruch 2021); from clicks, softmax(y) in the place of the gains
 
-    score = sum of the three (s - mean s) / sd s
+    score = sum of the three z = (s - mean s) / sd s
+
+The certificate is Jensen's: the cross entropy l(z) of softmax(z) and the target of ListNet is convex, so that on every
+sequence of lists l(mean z) adds up to at most the mean of what the scorers' own l(z) add up to. What that mean is above the
+best of them is the bound on the regret. AdaHedge between them, which has a smaller bound, ranks worse: it follows l, which
+prefers ridge where its order is the worst of the three.
 
 With more than 100 features ridge leaves for good: it costs the square of them.
 """
@@ -19,6 +25,7 @@ import numpy as np
 from ...growth import grown
 from ...instances import Floats, Ints, Matrix
 from ...kernel import add_outer, row_total, softmax, times, total
+from ...kernel.trust import log_losses
 from ...losses.rankings import gains
 from ...model import Decision, Model
 from ...tasks.task import Sigma, Task, Y
@@ -73,6 +80,7 @@ class ListBlend(Model):
         self.squares = 0.0
         self.rounds = 0
         self.losses = np.zeros(3)
+        self.entropies = np.zeros(5)  # of the mean score, the mean of the scorers', and each scorer's
         self.drift_alarm = Drift()
 
     def grow(self, features: int, columns: int) -> None:
@@ -128,10 +136,20 @@ class ListBlend(Model):
             return False
         F = inputs(x.values)
         places = _places(x.rows)
-        self._learn_ridge(F, places, gains(grades) if clicked is None else grades, weight)
+        gain = gains(grades) if clicked is None else grades
+        share = gain / total(gain) if clicked is None else softmax(grades)
+        self._measure(decision.scores, each, share)
+        self._learn_ridge(F, places, gain, weight)
         self._learn_coin(F, places, grades, weight)
-        self._learn_listnet(F, places, grades, weight)
+        self._learn_listnet(F, places, share, weight)
         return True
+
+    def _measure(self, t: Floats, each: Floats, share: Floats) -> None:
+        here = 2 + self.ridge
+        own, *others = log_losses(np.vstack([t / here, each]), share, bits=False)[0].tolist()
+        ridge = others[0] if self.ridge else 0.0
+        now = np.array([own, (ridge + others[1] + others[2]) / here, ridge, *others[1:]])
+        self.entropies = self.entropies + now
 
     def _learn_ridge(self, F: Floats, places: Ints, gain: Floats, weight: float) -> None:
         if not self.ridge:
@@ -169,11 +187,11 @@ class ListBlend(Model):
         self.w[places, 1] = w
         self.coin[places] = np.stack([theta, sums, largest, reward], axis=1)
 
-    def _learn_listnet(self, F: Floats, places: Ints, grades: Floats, weight: float) -> None:
+    def _learn_listnet(self, F: Floats, places: Ints, share: Floats, weight: float) -> None:
         squares = np.add.accumulate(F * F, axis=1)[:, -1]
         self.squares += float(squares.max())
         w = self.w[places, 2]
-        g = softmax(times(F, w)) - softmax(grades)
+        g = softmax(times(F, w)) - share
         if self.squares > 0.0:
             self.w[places, 2] = w - times(g, F) * (weight * PACE * self.rounds / self.squares)
 
@@ -206,12 +224,28 @@ class ListBlend(Model):
             for name, present, loss in zip(NAMES, here, self.losses, strict=True)
         ]
 
+    def certificate(self) -> dict[str, Any]:
+        """loss <= best_loss + bound, whatever the lists were."""
+        loss, average, *each = self.entropies.tolist()
+        live = {name: one for name, one in zip(NAMES, each, strict=True) if self.ridge or name != "ridge"}
+        best = min(live, key=live.__getitem__)
+        return {
+            "theorem": "Jensen: the loss of the mean score is at most the mean of the scorers' losses, best_loss + bound",
+            "measure": "cross entropy of the scaled scores",
+            "loss": loss,
+            "best": best,
+            "best_loss": live[best],
+            "regret": loss - live[best],
+            "bound": average - live[best],
+        }
+
     def drift(self) -> dict[str, Any]:
         return self.drift_alarm.describe()
 
     def arrays(self) -> Arrays:
         size = 2 * self.features
-        return {"P": self.P, "w": self.w[:size], "coin": self.coin[:size], "losses": self.losses}
+        own = {"losses": self.losses, "entropies": self.entropies}
+        return own | {"P": self.P, "w": self.w[:size], "coin": self.coin[:size]}
 
     def counters(self) -> Counters:
         drift = self.drift_alarm.counters()
@@ -223,7 +257,9 @@ class ListBlend(Model):
         if arrays["w"].shape != (size, 3) or len(arrays["P"]) != (size if self.ridge else 0):
             raise ValueError("the weights do not fit the features")
         self.P, self.w, self.coin = arrays["P"], arrays["w"], arrays["coin"]
-        self.losses = arrays["losses"]
+        self.losses, self.entropies = arrays["losses"], arrays["entropies"]
+        if self.losses.shape != (3,) or self.entropies.shape != (5,):
+            raise ValueError("another number of scorers")
         self.squares, self.rounds = counters["squares"], counters["rounds"]
         self.drift_alarm.restore(counters["drift"])
 
