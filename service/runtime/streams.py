@@ -47,7 +47,7 @@ class Stream:
         try:
             await self._hand_over(chunk, lines)
         except BaseException:
-            self._chunks.remove(chunk)
+            self._chunks.pop()  # the newest; by value, another empty one might go
             raise
 
     async def _hand_over(self, chunk: list[Part], lines: Sequence[Line]) -> None:

@@ -91,3 +91,19 @@ def test_a_chunk_that_fails_does_not_shift_the_replies_of_the_next(with_host, mo
         assert [reply["version"] for reply in await stream.get()] == [2, 2]
 
     with_host(body)
+
+
+def test_a_failing_chunk_behind_one_without_calls_takes_no_other_away(with_host, monkeypatch):
+    async def body(host):
+        await host.create("a", SPEC)
+        stream = await host.stream("a")
+        await stream.put([])  # all lines of it were refused before
+        await stream.put([learn(0)])
+        with monkeypatch.context() as broken:
+            broken.setattr(host._writer, "read", None)
+            with pytest.raises(TypeError):
+                await stream.put([learn(1)])
+        assert await stream.get() == []
+        assert [reply["version"] for reply in await stream.get()] == [1]
+
+    with_host(body)
