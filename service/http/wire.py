@@ -176,16 +176,16 @@ class Protocol(HttpToolsProtocol):
 
     def late(self) -> None:
         """It was waited for long enough: say so, and hang up."""
+        asked = bool(self.scope) and self.cycle is not None and not self.cycle.response_complete
+        late = SlowRequest("send the whole request without a pause")
+        self._refuse(late if asked or self.headers else None)
+
+    def _refuse(self, error: ServiceError | None) -> None:
+        """Hang up, and say why, unless that would stand in the middle of a reply."""
         self.patrol.forget(self)
         begun = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
-        asked = bool(self.scope) and self.cycle is not None and not self.cycle.response_complete
-        if not begun and (asked or self.headers):
-            self._refuse(SlowRequest("send the whole request without a pause"))
-        self.transport.close()
-
-    def _refuse(self, error: ServiceError) -> None:
-        self.patrol.forget(self)
-        self.transport.write(_reply(error))
+        if error is not None and not begun:
+            self.transport.write(_reply(error))
         self.transport.close()
 
 

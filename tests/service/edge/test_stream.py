@@ -169,6 +169,14 @@ def test_both_directions_flow_at_once(duplex):
     assert stream.chunk() == b""
 
 
+def test_what_is_no_chunk_ends_a_stream_and_is_not_answered_within_the_reply(duplex):
+    assert b"200" in duplex.head()
+    duplex.send(line(feedback={"features": ["w"], "label": "x"}))
+    assert json.loads(duplex.chunk())["version"] == 1
+    duplex.socket.sendall(b"not a length\r\n")
+    assert duplex.file.read() == b""
+
+
 def test_a_client_that_does_not_read_is_not_read_from(served, duplex):
     stream = duplex
     stream.head()
