@@ -17,15 +17,23 @@ import orjson
 from feedrank import learners
 from feedrank.learners import forms, kernel, registry
 from feedrank.learners.forms import Form
+from feedrank.service.contract.faults import ServiceError
 from feedrank.service.contract.json_types import JSON
-from feedrank.service.store import Stale, Store
+from feedrank.service.store import Stale, Store, StoreSignal
 
 KIND, NAME = "build", "bits"
 ROUNDS, FEATURES, ITEMS = 6, 24, 6
 
 
 async def compare(store: Store) -> tuple[str, ...]:
-    """What an operator should know: nothing, if the bits are those of the process before."""
+    """What an operator should know: nothing, if the bits are those of the process before. It stops no start."""
+    try:
+        return await _compare(store)
+    except (ServiceError, StoreSignal) as error:
+        return (f"whether it learns the same bits as the process before it was not compared: {error}",)
+
+
+async def _compare(store: Store) -> tuple[str, ...]:
     own: JSON = {
         "fingerprint": await asyncio.to_thread(fingerprint),
         "version": version("feedrank"),
@@ -38,7 +46,7 @@ async def compare(store: Store) -> tuple[str, ...]:
     try:
         await store.put(KIND, NAME, orjson.dumps(own), 0 if stored is None else stored.revision)
     except Stale:
-        return await compare(store)  # another process starts at this moment
+        return await _compare(store)  # another process starts at this moment
     if not before:
         return ()
     one, two = (f"{each['version']}, {each['kernel']} kernel" for each in (own, before))

@@ -5,9 +5,13 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+from feedrank.service.contract.faults import StoreUnavailable
 from feedrank.service.contract.settings import Settings
 from feedrank.service.http.app import create_app
 from feedrank.service.runtime import same_bits
+from feedrank.service.store import Damaged
 
 PRINT = "from feedrank.service.runtime import same_bits; print(same_bits.fingerprint())"
 
@@ -21,6 +25,29 @@ def test_a_process_with_other_bits_says_so_and_the_next_of_its_kind_does_not(wit
         assert "other bits" in notice
         assert "same build on all replicas" in notice
         assert await same_bits.compare(store) == ()
+
+    with_store(body)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("get", Damaged(0, "the document build/bits has changed since it was written")),
+        ("get", StoreUnavailable("the store is away")),
+        ("put", StoreUnavailable("the store takes no writes now")),
+    ],
+)
+def test_a_store_that_cannot_be_compared_with_is_said_and_stops_no_start(
+    with_store, monkeypatch, call, error
+):
+    async def refuse(*_):
+        raise error
+
+    async def body(store):
+        monkeypatch.setattr(store, call, refuse)
+        (notice,) = await same_bits.compare(store)
+        assert "was not compared" in notice
+        assert str(error) in notice
 
     with_store(body)
 
