@@ -139,6 +139,21 @@ class Traffic:
 
 
 @contextmanager
+def tidy_end() -> Iterator[None]:
+    """A closed terminal and SIGTERM end this process as Ctrl-C does: the server and the folder go with it."""
+
+    def end(number: int, _: object) -> None:
+        sys.exit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGHUP, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
 def served(store: str, port: int) -> Iterator[str]:
     """A server of our own; its address."""
     command = [sys.executable, "-m", "feedrank.cli", "serve", "--port", str(port), "--store", store]
@@ -173,7 +188,7 @@ def demo(
     browser: Annotated[bool, typer.Option(help="open the page")] = True,
 ) -> None:
     """Watch three learners learn: mail, a shop and an A/B test, from made-up visitors. Ctrl-C ends it."""
-    with tempfile.TemporaryDirectory(prefix="feedrank-demo-") as folder:
+    with tidy_end(), tempfile.TemporaryDirectory(prefix="feedrank-demo-") as folder:
         place = store or f"sqlite:{Path(folder) / 'demo.db'}"
         try:
             with served(place, port) as url, Client(url) as client:

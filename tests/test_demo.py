@@ -2,9 +2,12 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
+import pytest
 from typer.testing import CliRunner
 
 from feedrank.clients import Client
@@ -24,8 +27,6 @@ def test_the_demo_serves_teaches_and_says_what_to_look_at(tmp_path):
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path):
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -37,18 +38,43 @@ def test_a_port_that_is_taken_is_one_line(tmp_path):
     assert "Traceback" not in result.output
 
 
-def test_a_terminals_interrupt_ends_it_with_the_summary(tmp_path):
+def signalled(number, **environment):
+    """The end of a demo whose terminal sends a signal: (return code, address of its server, output, errors)."""
     command = [sys.executable, "-m", "feedrank.cli", "demo", "--no-browser", "--port", "0"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, **environment},
     ) as process:
         assert process.stdout is not None
-        while "Ctrl-C ends it" not in process.stdout.readline():
+        url = line = ""
+        while "Ctrl-C ends it" not in line:
             assert process.poll() is None
-        os.killpg(process.pid, signal.SIGINT)
+            line = process.stdout.readline()
+            url = line.split()[1] if line.startswith("Open ") else url
+        os.killpg(process.pid, number)
         output, errors = process.communicate()
-    assert process.returncode == 0, errors
+    return process.returncode, url, output, errors
+
+
+def test_a_terminals_interrupt_ends_it_with_the_summary():
+    code, _, output, errors = signalled(signal.SIGINT)
+    assert code == 0, errors
     assert "demo-test: " in output
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_closed_terminal_leaves_neither_a_server_nor_its_folder(tmp_path, number):
+    code, url, _, errors = signalled(number, TMPDIR=str(tmp_path))
+    assert code == 128 + number, errors
+    assert "Traceback" not in errors
+    place = urlsplit(url)
+    with socket.socket() as one:
+        assert one.connect_ex((place.hostname, place.port)) != 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_learners_of_an_earlier_release_go_on(tmp_path):
