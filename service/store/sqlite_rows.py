@@ -94,10 +94,9 @@ def append(
     last, chain = log.version, log.chain
     new: dict[str, tuple[int, str]] = {}
     placements: list[Placement] = []
-    taken: dict[int, bytes] = {}
+    fresh: list[tuple[Draft, Placement, bytes | None]] = []
     for index, draft in enumerate(drafts):
-        seen = earlier(db, log.id, draft, new, index)
-        if seen:
+        if draft.ids and (seen := earlier(db, log.id, draft, new, index)):
             placements.append(Placement(seen, False))
             continue
         record = None
@@ -107,27 +106,27 @@ def append(
                 raise Missing(index)
             if draft.expects is not None and record != draft.expects:
                 raise Stale
-            taken[index] = record
         if draft.retracts and not reaches(db, log, draft.base):
             raise Trimmed
         last += 1
         taken_sum = None if record is None else checksum(record)
         following = link(chain, last, at, checksum(draft.body), taken_sum, draft.retracts)
         placements.append(Placement(last, True, following, chain, at))
+        fresh.append((draft, placements[-1], record))
         chain = following
-        new.update(dict.fromkeys(draft.ids, (last, draft.digest)))
+        if draft.ids:
+            new.update(dict.fromkeys(draft.ids, (last, draft.digest)))
     if last == log.version:
         return placements
     number = log.id or create_log(db, name)
+    write(db, number, fresh)
     retracted = 0
-    for index, (draft, place) in enumerate(zip(drafts, placements, strict=True)):
-        if place.fresh:
-            write(db, number, place, at, draft, taken.get(index))
-            if draft.take is not None:
-                take_record(db, name, draft.take, place.version)
-            if draft.retracts:
-                retracted = place.version
-                retract(db, number, draft.retracts, place.version)
+    for draft, place, _ in fresh:
+        if draft.take is not None:
+            take_record(db, name, draft.take, place.version)
+        if draft.retracts:
+            retracted = place.version
+            retract(db, number, draft.retracts, place.version)
     db.execute(
         "UPDATE logs SET version = ?, chain = ?, at = ?, retracted = max(retracted, ?) WHERE id = ?",
         (last, chain, at, retracted, number),
@@ -150,16 +149,15 @@ def earlier(
     return version
 
 
-def write(
-    db: sqlite3.Connection, log: int, place: Placement, at: float, draft: Draft, taken: bytes | None
-) -> None:
-    db.execute(
+def write(db: sqlite3.Connection, log: int, fresh: Sequence[tuple[Draft, Placement, bytes | None]]) -> None:
+    """Entries, each with the record that it takes, and their ids."""
+    first = key(log, 0)
+    db.executemany(
         "INSERT INTO entries (key, at, body, taken, retracts, chain) VALUES (?, ?, ?, ?, ?, ?)",
-        (key(log, place.version), at, draft.body, taken, draft.retracts, place.chain),
+        [(first + at.version, at.at, one.body, taken, one.retracts, at.chain) for one, at, taken in fresh],
     )
-    for id in draft.ids:
-        guard = id_check(id, place.version, draft.digest)
-        db.execute("INSERT INTO ids VALUES (?, ?, ?, ?, ?)", (log, id, place.version, draft.digest, guard))
+    named = ((id, at.version, one.digest) for one, at, _ in fresh for id in one.ids)
+    db.executemany("INSERT INTO ids VALUES (?, ?, ?, ?, ?)", ((log, *row, id_check(*row)) for row in named))
 
 
 def retract(db: sqlite3.Connection, log: int, version: int, by: int) -> None:
