@@ -319,4 +319,6 @@ class Writer:
             self._counts.feedback += 1
             self._counts.mistakes += reply["mistake"]
             self._counts.loss_total += reply["loss"]
+            if not event.has_id:  # nobody can ask for it again: it need not be saved with the next snapshot
+                learner.outcomes.pop(place.version, None)
         return reply

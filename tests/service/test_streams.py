@@ -107,3 +107,19 @@ def test_a_failing_chunk_behind_one_without_calls_takes_no_other_away(with_host,
         assert [reply["version"] for reply in await stream.get()] == [1]
 
     with_host(body)
+
+
+def test_only_outcomes_that_can_be_asked_for_again_are_saved(with_host):
+    async def teach(host):
+        await host.create("a", SPEC)
+        stream = await host.stream("a")
+        named = "feedback", {**learn(1)[1], "feedback_id": "one"}
+        await stream.put([learn(0), named, learn(2)])
+        await stream.get()
+
+    async def saved(host):
+        async with host._memory.use("a") as learner:
+            return [await host.store.outcome(learner.log, version) is not None for version in (1, 2, 3)]
+
+    with_host(teach)
+    assert with_host(saved) == [False, True, False]
