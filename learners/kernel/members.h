@@ -210,13 +210,15 @@ static PyObject *table_restore(PyObject *self, PyObject *arguments) {
     PyObject *result = NULL;
     size_t count = (size_t)ends.len / 8, start = 0, used = (size_t)text.len;
     if (numbers_of(count_array, &counts, 'q', (Py_ssize_t)count, 0)) goto texts;
-    int fits = ends.len % 8 == 0 && events >= 0 && (!count ? !used : ((const uint64_t *)ends.buf)[count - 1] == used);
+    int fits = ends.len % 8 == 0 && events >= 0 && (count || !table->bias) &&
+               (!count ? !used : ((const uint64_t *)ends.buf)[count - 1] == used);
     if (fits && names_reserve(&names, count, used)) goto all;
     for (size_t i = 0; i < count && fits; i++) {
         size_t end = (size_t)((const uint64_t *)ends.buf)[i];
         const char *name = (const char *)text.buf + start;
         int64_t own = ((const int64_t *)counts.buf)[i];
         fits = end >= start && end <= used && own >= 0 && own <= events; /* no feature is in more events than there were */
+        fits = fits && (end == start) == (table->bias && !i); /* the bias, and nothing else, has no name */
         if (fits && utf8_sound(name, end - start)) names_add(&names, hash_of(name, end - start), name, end - start);
         fits = fits && names.count == i + 1;
         start = end;

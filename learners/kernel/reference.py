@@ -263,6 +263,8 @@ class Table:
         index = _Index(zip(names, range(len(names)), strict=True))
         # No feature is in more events than there were.
         wrong = len(counts) and (counts.min() < 0 or counts.max() > events)
+        # The bias, and nothing else, has no name.
+        wrong = wrong or index.get(BIAS, -1) != self.bias - 1
         if len(index) < len(names) or sorted(stops) != stops or wrong:
             raise ValueError("the names or their counts do not fit together")
         self._names, self._index, self.events = names, index, events
@@ -271,7 +273,7 @@ class Table:
 
     def nbytes(self) -> int:
         """Roughly the memory in use: a function of the names alone."""
-        return sum(map(len, self._names)) + (48 if self.idf else 40) * len(self._names)
+        return len(self.text()[0]) + (48 if self.idf else 40) * len(self._names)
 
 
 def _unit(values: Floats, rest: Floats) -> tuple[Floats, Floats]:
