@@ -100,5 +100,7 @@ class Apprentice:
 
     def restore(self, arrays: dict[str, Any], counters: dict[str, Any]) -> None:
         """All as it was."""
+        if any(arrays[name].shape != own.shape for name, own in self.arrays().items()):
+            raise ValueError("another number of bets")
         self.rounds, self.sum, self.released = counters["rounds"], counters["sum"], counters["released"]
         self.capital = Capital(np.array(arrays["capital"]), np.array(arrays["exponents"]))

@@ -106,6 +106,46 @@ def test_a_forged_snapshot_is_refused_or_works(spec):
     assert refused >= FORGERIES // 4
 
 
+@every_spec
+def test_arrays_of_another_length_are_refused_or_work(spec):
+    """Whatever goes on memory that the kernel reads by number fits its names and labels."""
+    learner = build(spec)
+    run(learner, stream(spec, 1, 9))
+    data = dump(learner)
+    lengths = [shape for _, _, shape in parts(data)[0]["arrays"]]
+    for which, axis, more in [
+        (i, k, d) for i, n in enumerate(lengths) for k in range(len(n)) for d in (-1, 1)
+    ]:
+        header, arrays = parts(data)
+        shape = header["arrays"][which][2]
+        shape[axis] = max(shape[axis] + more, 0)
+        array = np.zeros(shape, arrays[which].dtype)
+        both = tuple(map(slice, np.minimum(shape, arrays[which].shape)))
+        array[both] = arrays[which][both]
+        arrays[which] = array
+        try:
+            forged = load(signed(header, arrays))
+        except SnapshotError:
+            continue
+        assert_works(forged, spec)
+
+
+@pytest.mark.parametrize(
+    ("bias", "text", "ends"), [(True, b"wuv", [1, 2, 3]), (True, b"uv", [1, 1, 2]), (False, b"v", [0, 1])]
+)
+def test_the_bias_and_nothing_else_has_no_name(bias, text, ends):
+    """The constant is row 0: another feature there would be read as the row before the first."""
+    learner = build({"task": "multiclass", "labels": ["a", "b"], "bias": bias})
+    learner.learn({"features": ["u", "v"]}, {"label": "a"})
+    header, arrays = parts(dump(learner))
+    names = [name for name, _, _ in header["arrays"]]
+    for name, array in (("names", np.frombuffer(text, np.uint8)), ("ends", np.array(ends, np.int64))):
+        arrays[names.index(name)] = array
+        header["arrays"][names.index(name)][2] = [len(array)]
+    with pytest.raises(SnapshotError, match="names"):
+        load(signed(header, arrays))
+
+
 def test_deep_headers_and_wrong_lengths_are_refused():
     data = dump(build({"task": "multiclass"}))
     start = codec._START.size

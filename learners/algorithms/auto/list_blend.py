@@ -254,7 +254,9 @@ class ListBlend(Model):
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         size = 2 * self.features
         self.ridge = counters["ridge"]
-        if arrays["w"].shape != (size, 3) or len(arrays["P"]) != (size if self.ridge else 0):
+        square = size if self.ridge else 0
+        shapes = {"P": (square, square), "w": (size, 3), "coin": (size, 4), "losses": (3,)}
+        if any(arrays[name].shape != shape for name, shape in shapes.items()):
             raise ValueError("the weights do not fit the features")
         self.P, self.w, self.coin = arrays["P"], arrays["w"], arrays["coin"]
         self.losses, self.entropies = arrays["losses"], arrays["entropies"]

@@ -155,7 +155,8 @@ class NaiveBayes(Expert):
         return {"all_words": self.all_words, "all_events": self.all_events}
 
     def restore(self, arrays: Arrays, counters: Counters) -> None:
-        self.grow(*arrays["logs"].shape)
+        if any(arrays[name].shape != own.shape for name, own in self.arrays().items()):
+            raise ValueError("the counts do not fit the features and labels")
         self.logs[: self.features, : self.labels] = arrays["logs"]
         self.background[: self.features] = arrays["background"]
         self.words[: self.labels] = arrays["words"]

@@ -106,7 +106,7 @@ class Pool:
         return {"gaps": self.gaps, "loss": self.loss, "present": self.present.tolist()}
 
     def restore(self, arrays: Arrays, counters: Counters) -> None:
-        if arrays["a"].shape != self.a.shape:
+        if any(arrays[name].shape != own.shape for name, own in self.arrays().items()):
             raise ValueError("another number of experts")
         self.a, self.A, self.losses = arrays["a"], arrays["A"], arrays["losses"]
         self.gaps, self.loss = counters["gaps"], counters["loss"]
