@@ -31,8 +31,8 @@ static int asked_look(Asked *asked, PyObject *instance, const Table *table, cons
         PyObject *raw = asked->raw;
         Py_INCREF(raw);
         state = PyObject_RichCompareBool(value, raw, Py_EQ);
+        if (state > 0 && asked->raw == raw) state = 2; /* an __eq__ may have asked about another one */
         Py_DECREF(raw);
-        if (state > 0 && asked->x) state = 2;
         if (state < 0 || state > 1) goto done;
         state = 0;
     }

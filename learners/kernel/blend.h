@@ -46,6 +46,7 @@ typedef struct {
     double *Z, *t, *linked, *p, *shown, *g, *Y, *spare, *phi, *q;
     /* what was planned: the pool after it, in memory of its own, and the step of dual ascent */
     double a[MEMBERS], A[MEMBERS * MEMBERS], pool_losses[1 + MEMBERS], w[1 + MEMBERS], weights[MEMBERS];
+    size_t count; /* of names then */
     Py_ssize_t label;
     double weight;
     int moves, teaches;
@@ -266,17 +267,24 @@ static void grades_of(const double *bits, Py_ssize_t count, double *p) {
     }
 }
 
-/* All that `predict` and `plan` need of an instance: 1, 0 where it is unusual, -1 with an exception. */
-static int blend_look(Blend *blend, PyObject *instance) {
-    blend->planned = 0;
+/* Whether all that is bound fits the table. */
+static int blend_fits(const Blend *blend) {
     if (!blend->state || blend->labels < 1 || (size_t)blend->rows < blend->table->names.count) return 0;
     for (int i = 0; i < blend->members; i++)
         if (!member_fits(blend, &blend->member[i])) return 0;
+    return 1;
+}
+
+/* All that `predict` and `plan` need of an instance: 1, 0 where it is unusual, -1 with an exception. */
+static int blend_look(Blend *blend, PyObject *instance) {
+    blend->planned = 0;
+    if (!blend_fits(blend)) return 0;
     Ahead ahead[1 + MEMBERS] = {{(const char *)blend->counted, sizeof(Counted)}};
     int tables = 1;
     for (int i = 0; i < blend->members; i++)
         if (blend->member[i].present && blend->member[i].weights) ahead[tables++] = weights_ahead(blend->member[i].weights);
     int state = asked_look(&blend->asked, instance, blend->table, ahead, tables);
+    if (state >= 0 && !blend_fits(blend)) return blend_drop(blend), 0; /* a key's __eq__ may have taught the learner */
     if (state != 1) return state > 1 ? 1 : state;
     const Vector *x = blend->asked.x;
     Py_ssize_t labels = blend->labels;

@@ -220,6 +220,7 @@ static PyObject *blend_plan(PyObject *self, PyObject *arguments) {
         alarm.evidence[1], alarm.evidence[2], sums.mistakes, sums.total, sums.conjugate, sums.promised,
         sums.held ? Py_True : Py_False, blend->all_words + counted, blend->all_events + blend->weight, size, curved + 1, count + x->unknown);
     blend->planned = result != NULL;
+    blend->count = blend->table->names.count;
     return result;
 }
 
@@ -276,7 +277,8 @@ static void member_learn(Blend *blend, Member *own, const double *z) {
 static PyObject *blend_commit(PyObject *self, PyObject *none) {
     (void)none;
     Blend *blend = (Blend *)self;
-    if (!blend->planned) return PyErr_SetString(PyExc_RuntimeError, "no round was planned on this state"), NULL;
+    if (!blend->planned || blend->count != blend->table->names.count || !blend_fits(blend))
+        return PyErr_SetString(PyExc_RuntimeError, "no round was planned on this state"), NULL;
     const Vector *x = blend->asked.x;
     Py_ssize_t labels = blend->labels, m = blend->members;
     asked_join(&blend->asked, blend->table);

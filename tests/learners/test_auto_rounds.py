@@ -120,6 +120,39 @@ def test_nothing_is_done_that_was_not_planned_on_this_state():
         learner._fused.rounds.commit()
 
 
+def test_what_was_planned_is_not_done_on_a_table_that_has_grown():
+    learner = build({"task": "multiclass", "labels": ["a", "b"]})
+    learner.learn({"features": ["v"]}, {"label": "a"})
+    assert learner._fused.plan({"features": ["v"]}, 0, 1.0) is not None
+    learner.features.add("u")
+    with pytest.raises(RuntimeError, match="no round was planned"):
+        learner._fused.rounds.commit()
+
+
+@pytest.mark.parametrize("where", ["key", "name"])
+def test_text_that_teaches_the_learner_while_it_is_compared_does_no_harm(where):
+    """The arrays that the round was shown are replaced in the midst of it."""
+    learner = build({"task": "multiclass", "labels": ["a", "b"]})
+    lessons = [{"features": [f"w{i}" for i in range(40)]}]
+
+    class Text(str):
+        __slots__ = ()
+
+        def __eq__(self, other):
+            while lessons:
+                learner.learn(lessons.pop(), {"label": "b"})
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    for i in range(3):
+        learner.learn({"features": ["uv"[i % 2]]}, {"label": "ab"[i % 2]})
+    learner.predict({"features": ["u"]})
+    shown = learner.predict({Text("features"): ["v"]} if where == "key" else {"features": [Text("u")]})
+    assert not lessons
+    assert shown == load(dump(learner)).predict({"features": ["v" if where == "key" else "u"]})
+
+
 def test_the_kernel_refuses_arrays_that_do_not_fit():
     learner = build({"task": "multiclass", "labels": ["a", "b"]})
     rounds, blend = learner._fused.rounds, learner.model
