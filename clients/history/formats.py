@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from ..letor import queries
 from ..payloads import JSON, Payload
-from .log_rows import INSTANCES, LOG, TRAINING, TRUTHS, from_cell, lesson
+from .log_rows import INSTANCES, LOG, TRAINING, TRUTHS, from_cell, is_event, lesson
 
 GZIP = b"\x1f\x8b"
 
@@ -173,7 +173,7 @@ def read_jsonl(source: Source) -> Iterator[Line]:
 
 def _object(number: int, value: JSON, columns: Columns) -> Iterator[Line]:
     """A feedback body goes as it is, an event of a log as what it taught; any other object is a row by column."""
-    if "kind" in value and "version" in value:
+    if is_event(value):
         body = lesson(value)
         if body is not None:
             yield Line(number, body, id=str(value.get("feedback_id") or f"version {value['version']}"))

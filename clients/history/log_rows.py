@@ -21,9 +21,18 @@ LOG = (
     "weight",
     "retracted",
 )
+KINDS = ("feedback", "retraction", "withdrawal")  # the last one is how earlier releases named the second
 TRAINING = (*INSTANCES, *TRUTHS, "served", "weight")
 NUMBERS = {"version": "int64", "at": "float64", "weight": "float64"}  # all other columns hold text
 PLAIN = {"kind", "feedback_id", "prediction_id", "label", "text", *NUMBERS}  # the rest is JSON
+
+
+def is_event(row: Payload) -> bool:
+    """Whether a row is an event of a log, and not one whose own columns are named like some of an event's."""
+    kind, version = row.get("kind"), row.get("version")
+    return (
+        kind in KINDS and isinstance(version, int) and "at" in row and ("truth" in row or kind != "feedback")
+    )
 
 
 def lesson(event: Payload) -> JSON | None:

@@ -76,6 +76,22 @@ def test_jsonl_takes_feedback_bodies_and_rows_and_says_what_is_neither(tmp_path)
     assert "must be an object" in wrong.problem
 
 
+def test_columns_named_like_those_of_a_log_do_not_make_a_row_an_event(tmp_path):
+    text = (
+        '{"kind": "bug", "version": 3, "label": "x"}\n'
+        '{"kind": "feedback", "version": "1.2", "at": 5, "label": "y"}\n'
+        '{"kind": "bug", "version": 3, "features": ["a"], "label": "z"}\n'
+    )
+    assert [line.body["label"] for line in lines_of(tmp_path, "a.jsonl", text)] == ["x", "y", "z"]
+
+
+def test_an_event_without_a_truth_is_said_and_the_next_goes_on(tmp_path):
+    text = '{"kind": "feedback", "version": 3, "at": 5.0}\n{"c": 3, "label": "y"}\n'
+    cut, row = lines_of(tmp_path, "a.jsonl", text)
+    assert cut.problem == "there is no column 'label': name another with --truth"
+    assert row.body == {"features": {"c": 3.0}, "label": "y"}
+
+
 def test_libsvm_gives_labels_and_letor_gives_lists(tmp_path):
     one, several = lines_of(tmp_path, "a.libsvm", "1 1:2 3:4.5\n2,5 2:1 # note\n")
     assert one.body == {"features": {"1": 2.0, "3": 4.5}, "label": "1"}
