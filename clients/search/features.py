@@ -41,6 +41,11 @@ _SPACED_BUT_BETWEEN = {code: space for code, space in _SPACED.items() if chr(cod
 _K1, _B = 1.2, 0.75
 _DAY, _LATEST = 86_400.0, 253_402_300_800.0  # the year 10000
 _MOST = 1e12
+# Languages in which only the ends of words are cut: in others (Dutch, Irish, Indonesian, ...) their beginnings are as well.
+_SUFFIXED = frozenset({
+    "danish", "english", "finnish", "french", "german", "italian", "norwegian", "porter", "portuguese", "romanian",
+    "russian", "spanish", "swedish",
+})  # fmt: skip
 
 
 def words(text: str) -> list[str]:
@@ -71,10 +76,10 @@ def forms(language: str | None, terms: Sequence[str], vocabulary: Iterable[str])
     if language is None:
         return [[term] for term in dict.fromkeys(terms)]
     wanted: dict[str, list[str]] = {_stem(language, term): [] for term in terms}
-    first = {stem[:1] for stem in wanted}
+    first = {stem[:1] for stem in wanted} if language in _SUFFIXED else None
     for word in vocabulary:
-        # A stem begins as its word does: most words need not be stemmed.
-        if word[:1] in first and (stem := _stem(language, word)) in wanted:
+        # Where a stem begins as its word does, most words need not be stemmed.
+        if (first is None or word[:1] in first) and (stem := _stem(language, word)) in wanted:
             wanted[stem].append(word)
     return list(wanted.values())
 
@@ -222,14 +227,14 @@ def _number(value: Any) -> float:
 
 def _moment(value: Any) -> float | None:
     """Seconds since 1970 of a date, ISO text, or a number of them (milliseconds above 10^11); UTC unless said."""
-    if isinstance(value, str):
-        try:
+    try:
+        if isinstance(value, str):
             value = datetime.fromisoformat(value)
-        except ValueError:
-            return None
-    if isinstance(value, int | float):
-        seconds = value / 1000 if abs(value) > 1e11 else value
-        return seconds if abs(seconds) < _LATEST else None
+        elif isinstance(value, int | float):
+            seconds = value / 1000 if abs(value) > 1e11 else value
+            return seconds if abs(seconds) < _LATEST else None
+    except (ValueError, OverflowError):
+        return None
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     if not isinstance(value, datetime):

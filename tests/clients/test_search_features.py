@@ -91,12 +91,13 @@ def test_freshness_halves_and_takes_dates_as_they_come():
         "odd": "yesterday",
         "none": None,
         "endless": 1e300,
+        "no double": 10**400,
     }
     found = features("q", [Result(id, 1.0, {"at": value}) for id, value in dates.items()], freshness="at")
     assert {id: one.get("freshness", 0) for id, one in found.items()} == {
         **dict.fromkeys(("now", "future"), 1),
         **dict.fromkeys(("date", "iso", "naive", "seconds", "milliseconds"), pytest.approx(0.5)),
-        **dict.fromkeys(("odd", "none", "endless"), 0),
+        **dict.fromkeys(("odd", "none", "endless", "no double"), 0),
     }
 
 
@@ -164,6 +165,15 @@ def test_accents_and_stems_meet():
     assert "title:coverage" not in plain["c"]
     with pytest.raises(KeyError):
         Features(language="klingon")
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "word"),
+    [("dutch", "loop", "gelopen"), ("irish", "fear", "bhfear"), ("indonesian", "baca", "membaca")],
+)
+def test_stems_meet_where_a_language_changes_the_beginning_of_words(language, query, word):
+    one = Result("a", 1.0, {"title": word})
+    assert features(query, [one], text=["title"], language=language)["a"]["title:coverage"] == 1
 
 
 def test_fields_may_lie_deep():
