@@ -179,6 +179,14 @@ def test_a_person_searches_clicks_and_watches(tmp_path, browser):
         browser.one("#visitors").click()
         browser.wait(lambda: int(browser.text("#pages")[0]) > 10)
         assert "a click on heap" in browser.text("#lesson")[0]
+        # The interval is of the order that is ahead.
+        status = httpx.get(f"{url}/status", trust_env=False, timeout=300).json()
+        for middle, words in ((0.2, "Learned is ahead by 20.0 %"), (-0.2, "The engine is ahead by 20.0 %")):
+            edges = sorted((middle / 2, 2 * middle))
+            status["ahead"] = {"middle": middle, "lower": edges[0], "upper": edges[1]}
+            browser.driver.execute_script("show(arguments[0])", status)
+            assert words in browser.text("#ahead")[0]
+            assert "between 10.0 % and 40.0 %" in browser.text("#ahead")[0]
         # Documents are text, never markup.
         query = browser.one("#query")
         query.clear()

@@ -98,8 +98,10 @@ function show(status) {
   at("documents").textContent = `${status.documents}`;
   at("engine").textContent = percent(status.engine.mean, 1);
   at("learned").textContent = percent(status.learned.mean, 1);
+  // All three numbers are of the order that is ahead.
+  const [leader, least, most] = middle < 0 ? ["The engine", -upper, -lower] : ["Learned", lower, upper];
   at("ahead").textContent = middle === null ? "No page was drafted from both yet."
-    : `${middle < 0 ? "The engine" : "Learned"} is ahead by ${percent(Math.abs(middle), 1)} of the clicks, by 95 % confidence between ${percent(lower, 1)} and ${percent(upper, 1)}.`;
+    : `${leader} is ahead by ${percent(Math.abs(middle), 1)} of the clicks, by 95 % confidence between ${percent(least, 1)} and ${percent(most, 1)}.`;
   const hand = status.handover;
   at("evidence").max = hand.needed;
   at("evidence").value = Math.min(hand.safety, hand.needed);
