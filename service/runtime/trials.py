@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import Executor, as_completed
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import product
@@ -177,6 +177,39 @@ def _draw(value: Any, schema: View, chance: random.Random) -> Any:
 Shown = Callable[[int, int], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One call of a pure function that returns plain JSON; `key` identifies the function and all that it depends on."""
+
+    key: str
+    work: Callable[..., JSON]
+    arguments: tuple[Any, ...]
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    executor: Executor,
+    state: Path | None = None,
+    progress: Shown = lambda done, total: None,
+) -> list[JSON]:
+    """The result of every job, in their order. What `state` has from an earlier run is not run again."""
+    unique = {job.key: job for job in jobs}
+    results = {key: row for key, row in _known(state).items() if key in unique}
+    waiting = {
+        executor.submit(job.work, *job.arguments): key for key, job in unique.items() if key not in results
+    }
+    progress(len(results), len(unique))
+    for future in as_completed(waiting):
+        key = waiting[future]
+        results[key] = future.result()
+        if state is not None:
+            with state.open("ab") as file:
+                # A line break in front: the run before may have been killed in the middle of a line.
+                file.write(b"\n" + orjson.dumps({"key": key, **results[key]}))
+        progress(len(results), len(unique))
+    return [results[job.key] for job in jobs]
+
+
 def sweep(
     lessons: Lessons,
     specs: Sequence[JSON],
@@ -185,41 +218,32 @@ def sweep(
     progress: Shown = lambda done, total: None,
 ) -> list[Trial]:
     """All trials, the best first. Those that `state` has from an earlier run over the same events are not run again."""
-    done = _known(lessons, state)
-    trials = [done[key] for spec in specs if (key := _key(lessons, spec)) in done]
-    waiting: dict[Future[Trial], str] = {}
-    for spec in specs:
-        key = _key(lessons, spec)
-        if key not in done and key not in waiting.values():
-            waiting[executor.submit(run_trial, spec, lessons.lines)] = key
-    progress(len(trials), len(specs))
-    for future in as_completed(waiting):
-        trial = future.result()
-        trials.append(trial)
-        if state is not None:
-            with state.open("ab") as file:
-                # A line break in front: the run before may have been killed in the middle of a line.
-                file.write(b"\n" + orjson.dumps({"key": waiting[future], **asdict(trial)}))
-        progress(len(trials), len(specs))
+    digest = lessons.digest
+    jobs = [Job(key_of(digest, spec), _trial_row, (spec, lessons.lines)) for spec in specs]
+    trials = [Trial(**row) for row in run_jobs(jobs, executor, state, progress)]
     return sorted(trials, key=lambda trial: (trial.mean_loss is None, trial.refused, trial.mean_loss or 0.0))
 
 
-def _key(lessons: Lessons, spec: JSON) -> str:
-    return sha256(orjson.dumps([lessons.digest, spec], option=orjson.OPT_SORT_KEYS)).hexdigest()
+def _trial_row(spec: JSON, lines: bytes) -> JSON:
+    return asdict(run_trial(spec, lines))
 
 
-def _known(lessons: Lessons, state: Path | None) -> dict[str, Trial]:
+def key_of(*parts: str | int | View | None) -> str:
+    """The same for equal parts."""
+    return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _known(state: Path | None) -> dict[str, JSON]:
     if state is None or not state.exists():
         return {}
-    trials = {}
+    rows = {}
     for line in state.read_bytes().splitlines():
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError:
             continue  # the last line of a run that was killed
-        key = row.pop("key")
-        trials[key] = Trial(**row)
-    return trials
+        rows[row.pop("key")] = row
+    return rows
 
 
 def check_specs(specs: Sequence[JSON]) -> None:
