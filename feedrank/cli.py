@@ -17,6 +17,12 @@ COMMANDS = {
         "rebuild a learner from its log, optionally with another spec",
     ),
     "sweep": ("feedrank.service.commands.sweep", "app", "service", "compare other specs on a learner's log"),
+    "evaluate": (
+        "feedrank.service.commands.evaluate",
+        "app",
+        "service",
+        "what other specs would have lost or earned on a log",
+    ),
     "verify": (
         "feedrank.service.commands.rebuild",
         "verify",

@@ -165,6 +165,7 @@ CALLS = {
     "replay": ["nobody", "--store", "sqlite:log.db"],
     "verify": ["--store", "sqlite:log.db"],
     "sweep": ["nobody", "--random", "1", "--store", "sqlite:log.db"],
+    "evaluate": ["nobody", "--spec", "lists", "--store", "sqlite:log.db"],
     "experiment": ["aa", "--runs", "1", "--events", "2"],
     "learners": ["show", "nobody", "--store", "sqlite:learners.db"],
     "import": ["lists", "--format", "csv", "--learner", "x", "--store", "sqlite:import.db"],

@@ -25,6 +25,9 @@ from feedrank.service.store import Store
 from .rebuild import StoreUrl, bar, run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+Workers = Annotated[int | None, typer.Option(min=1, help="processes; all cores if left out")]
+Dask = Annotated[str | None, typer.Option(help="scheduler of a Dask cluster: tcp://HOST:PORT")]
+Form = Annotated[str, typer.Option("--format", help="`table` or `json`")]
 
 
 @app.command()
@@ -36,12 +39,12 @@ def sweep(
     base: Annotated[str, typer.Option(help="JSON to start from, over the learner's own spec")] = "{}",
     seed: Annotated[int, typer.Option(help="of the random settings")] = 0,
     until: Annotated[int | None, typer.Option(min=1, help="stop after this version")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="processes; all cores if left out")] = None,
-    dask: Annotated[str | None, typer.Option(help="scheduler of a Dask cluster: tcp://HOST:PORT")] = None,
+    workers: Workers = None,
+    dask: Dask = None,
     state: Annotated[
         Path | None, typer.Option(help="file of results: a sweep that was stopped goes on")
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="`table` or `json`")] = "table",
+    form: Form = "table",
     store: StoreUrl = None,
 ) -> None:
     """Say what a learner's log would have cost under other specs, and name the best."""

@@ -22,7 +22,7 @@ from feedrank.learners.errors import InputError
 from feedrank.learners.inference.confidence import Capital, lower_bounds
 from feedrank.learners.inference.off_policy import LoggedChoice, RunningGuess, ValueEstimate
 from feedrank.learners.learner import Learner
-from feedrank.service.contract.faults import Conflict, Unprocessable
+from feedrank.service.contract.faults import Conflict, ServiceError, Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import ErrorScope, only, whole
 from feedrank.service.runtime import Host
@@ -160,6 +160,9 @@ class ChoiceTrial:
         return low + value * (high - low)
 
 
+LogTrial = ReplayTrial | ChoiceTrial
+
+
 class Evaluation:
     """Called with a learner's name and `{"spec" | "learner" | "policy", "measure"?, "confidence"?, "until"?}`."""
 
@@ -174,16 +177,12 @@ class Evaluation:
         until = whole(request, "until") or info["version"]
         if until > LONGEST:
             raise Unprocessable.at(
-                "/until", f"at most {LONGEST} events in one request; `feedrank replay` has no limit"
+                "/until", f"at most {LONGEST} events in one request; `feedrank evaluate` has no limit"
             )
-        trial: ReplayTrial | ChoiceTrial | None = None
+        trial: LogTrial | None = None
         async for event in self._events(info["name"], until):
-            if trial is None:
-                trial = self._trial(info["spec"], candidate, request, event)
-            await asyncio.to_thread(trial.apply, _readable(trial, event))
-        if trial is None:
-            raise Conflict("the log is empty: there is nothing to go by")
-        return {"learner": info["name"], "confidence": 1 - alpha, **trial.report(alpha)}
+            trial = await asyncio.to_thread(_step, trial, info["spec"], candidate, request, event)
+        return _answer(info["name"], trial, alpha)
 
     async def candidate(self, request: Body, own: JSON) -> Learner | str:
         """A fresh learner of the spec that was named, or the policy."""
@@ -199,38 +198,7 @@ class Evaluation:
             if not isinstance(value, str):
                 raise Unprocessable.at("/learner", "must be a learner's name")
             value = (await self._host.info(value))["spec"]
-        with ErrorScope(f"/{stated[0]}"):
-            learner = learners.build(value)
-        if learner.spec["task"] != own["task"]:
-            raise Unprocessable.at(
-                f"/{stated[0]}", f"does {learner.spec['task']}, and the log is one of {own['task']}"
-            )
-        if learner.form.closed and learner.spec["labels"] != own["labels"]:
-            raise Unprocessable.at(f"/{stated[0]}", "has other labels than the log")
-        return learner
-
-    def _trial(
-        self, spec: JSON, candidate: Learner | str, request: Body, event: JSON
-    ) -> ReplayTrial | ChoiceTrial:
-        """What this kind of log allows."""
-        if "reward" in event["truth"]:
-            low, high = spec.get("range", (0.0, 1.0))
-            return ChoiceTrial(candidate, measures.REWARD, (low, high))
-        if "clicks" in event["truth"]:
-            raise Conflict(
-                "the log holds clicks on what one learner showed: what another would have shown could not be clicked. Let "
-                "both draft one list in an experiment with the method `interleave`"
-            )
-        if isinstance(candidate, str):
-            raise Conflict(
-                "a policy can be valued where choices were logged with their probabilities; this log holds labels or "
-                "grades: name a `spec` or a `learner`"
-            )
-        named = request.get("measure", "loss")
-        measure = measures.read(named, [spec], "split")
-        if measure.name == measures.REWARD:
-            raise Unprocessable.at("/measure", "the log holds no rewards")
-        return ReplayTrial(learners.build(spec), candidate, measure)
+        return _built(value, f"/{stated[0]}", own)
 
     async def _events(self, name: str, until: int) -> AsyncIterator[JSON]:
         after: int | None = 0
@@ -239,12 +207,80 @@ class Evaluation:
             for event in page["events"]:
                 if event["version"] > until:
                     return
-                if event["kind"] == "feedback" and not event["retracted"]:
+                if teaches(event):
                     yield event
             after = page["next"]
 
 
-def _readable(trial: ReplayTrial | ChoiceTrial, event: JSON) -> JSON:
+def evaluate(name: str, own: JSON, request: Body, lines: bytes) -> JSON:
+    """The same reply for `{"spec", "measure"?, "confidence"?}` from events as JSON lines: pure, for any worker.
+
+    What the log cannot tell is the detail of the refusal: `{"learner", "problem"}`.
+    """
+    try:
+        candidate, alpha = _built(request["spec"], "/spec", own), confidence_of(request)
+        trial: LogTrial | None = None
+        for line in lines.splitlines():
+            trial = _step(trial, own, candidate, request, orjson.loads(line))
+        return _answer(name, trial, alpha)
+    except (ServiceError, InputError) as error:
+        return {"learner": name, "problem": error.detail}
+
+
+def teaches(event: JSON) -> bool:
+    """Whether an event of the log is part of a trial: retracted ones are not."""
+    return event["kind"] == "feedback" and not event["retracted"]
+
+
+def _step(
+    trial: LogTrial | None, own: JSON, candidate: Learner | str, request: Body, event: JSON
+) -> LogTrial:
+    """The trial after one more event; the first says which kind it is."""
+    trial = trial or _trial(own, candidate, request, event)
+    trial.apply(_readable(trial, event))
+    return trial
+
+
+def _answer(name: str, trial: LogTrial | None, alpha: float) -> JSON:
+    if trial is None:
+        raise Conflict("the log is empty: there is nothing to go by")
+    return {"learner": name, "confidence": 1 - alpha, **trial.report(alpha)}
+
+
+def _built(spec: object, pointer: str, own: JSON) -> Learner:
+    """A fresh learner of a spec that can be judged on this log."""
+    with ErrorScope(pointer):
+        learner = learners.build(spec)
+    if learner.spec["task"] != own["task"]:
+        raise Unprocessable.at(pointer, f"does {learner.spec['task']}, and the log is one of {own['task']}")
+    if learner.form.closed and learner.spec["labels"] != own["labels"]:
+        raise Unprocessable.at(pointer, "has other labels than the log")
+    return learner
+
+
+def _trial(spec: JSON, candidate: Learner | str, request: Body, event: JSON) -> LogTrial:
+    """What this kind of log allows."""
+    if "reward" in event["truth"]:
+        low, high = spec.get("range", (0.0, 1.0))
+        return ChoiceTrial(candidate, measures.REWARD, (low, high))
+    if "clicks" in event["truth"]:
+        raise Conflict(
+            "the log holds clicks on what one learner showed: what another would have shown could not be clicked. Let "
+            "both draft one list in an experiment with the method `interleave`"
+        )
+    if isinstance(candidate, str):
+        raise Conflict(
+            "a policy can be valued where choices were logged with their probabilities; this log holds labels or "
+            "grades: name a `spec` or a `learner`"
+        )
+    named = request.get("measure", "loss")
+    measure = measures.read(named, [spec], "split")
+    if measure.name == measures.REWARD:
+        raise Unprocessable.at("/measure", "the log holds no rewards")
+    return ReplayTrial(learners.build(spec), candidate, measure)
+
+
+def _readable(trial: LogTrial, event: JSON) -> JSON:
     """An event as its trial takes it; Conflict where the log changes its kind on the way, or does not say probabilities."""
     truth = event["truth"]
     if isinstance(trial, ReplayTrial):

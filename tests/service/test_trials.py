@@ -7,12 +7,25 @@ import pytest
 from typer.testing import CliRunner
 
 from feedrank import learners
-from feedrank.clients import Client
+from feedrank.clients import Client, Refused
 from feedrank.embedded import Embedded
+from feedrank.service.commands import evaluate
 from feedrank.service.commands.sweep import app, executor
 from feedrank.service.runtime import trials
 
 SPEC = {"task": "multiclass", "algorithm": "dual-ascent"}
+
+
+class Counting:
+    """An executor that runs at once, and counts."""
+
+    ran = 0
+
+    def submit(self, work, *arguments):
+        self.ran += 1
+        future = Future()
+        future.set_result(work(*arguments))
+        return future
 
 
 def lines_of(count):
@@ -24,6 +37,19 @@ def lines_of(count):
 
 def lessons_of(count):
     return trials.Lessons("l", SPEC, lines_of(count), count)
+
+
+def judged_of(count):
+    rows = [
+        {
+            "version": i + 1,
+            "kind": "feedback",
+            "instance": {"features": [f"w{i % 5}"]},
+            "truth": {"label": "xyz"[i % 3]},
+        }
+        for i in range(count)
+    ]
+    return trials.Lessons("l", SPEC, b"\n".join(json.dumps(row).encode() for row in rows), count)
 
 
 def test_a_trial_is_what_the_learner_itself_would_have_lost():
@@ -64,7 +90,11 @@ def test_a_dask_cluster_gives_the_same_bits():
         executor(None, cluster.scheduler_address) as pool,
     ):
         (trial,) = trials.sweep(lessons, [SPEC], pool)
+        jobs = evaluate.jobs(judged_of(30), [{"spec": {**SPEC, "C": 10.0}}])
+        (reply,) = trials.run_jobs(jobs, pool)
     assert trial == trials.run_trial(SPEC, lessons.lines)
+    assert reply["rounds"] + reply["left_out"] == 30
+    assert reply == jobs[0].work(*jobs[0].arguments)
 
 
 def test_a_sweep_that_was_stopped_goes_on_where_it_was(tmp_path):
@@ -74,15 +104,6 @@ def test_a_sweep_that_was_stopped_goes_on_where_it_was(tmp_path):
         first = trials.sweep(lessons, specs[:2], pool, state)
     with state.open("ab") as file:
         file.write(b'\n{"key": "torn')
-
-    class Counting:
-        ran = 0
-
-        def submit(self, work, *arguments):
-            self.ran += 1
-            future = Future()
-            future.set_result(work(*arguments))
-            return future
 
     pool = Counting()
     results = trials.sweep(lessons, specs, pool, state)
@@ -130,3 +151,78 @@ def test_the_command_names_the_best_and_leaves_retracted_events_out(tmp_path):
     wrong = CliRunner().invoke(app, ["nobody", "--store", store])
     assert wrong.exit_code == 1
     assert "there is no learner" in wrong.output
+
+
+# ---- evaluate
+
+LISTS = {"task": "subset-ranking", "algorithm": "listnet"}
+CHOICE = {"task": "choice", "range": [0, 2]}
+
+
+def teach(client):
+    """Logs of labels (one event retracted), of drawn choices and of clicks, and one that is empty."""
+    client.create("labels", SPEC)
+    for i in range(40):
+        features = [f"w{i % 5}", f"v{i % 3}"]
+        client.feedback("labels", {"features": features, "label": "xyz"[i % 3], "feedback_id": str(i)})
+    client.retract("labels", feedback_id="7")
+    items = [{"id": name, "features": [name]} for name in ("good", "bad")]
+    client.create("choices", CHOICE)
+    for i in range(30):
+        served = {"id": ("good", "bad")[i % 2], "probability": 0.5}
+        client.feedback(
+            "choices",
+            {"items": items, "reward": 1 + (-1) ** i * 0.5, "served": served, "feedback_id": str(i)},
+        )
+    client.create("clicks", LISTS)
+    client.feedback("clicks", {"items": items, "clicks": ["bad"], "feedback_id": "0"})
+    client.create("empty", SPEC)
+
+
+def test_the_command_gives_what_the_call_over_http_gives(tmp_path):
+    store = f"sqlite:{tmp_path}/s.db"
+    asked = {
+        "labels": [{**SPEC, "C": 0.01}, {"task": "multiclass"}, LISTS, {**SPEC, "gamma": -1}],
+        "choices": [{**CHOICE, "floor": 0.05}],
+        "clicks": [LISTS],
+        "empty": [SPEC],
+    }
+    replies = {}
+    with Client("http://localhost", transport=Embedded(store)) as client:
+        teach(client)
+        for name, specs in asked.items():
+            for spec in specs:
+                try:
+                    reply = client.evaluate(name, spec=spec)
+                except Refused as error:
+                    reply = {"learner": name, "problem": error.detail}
+                replies.setdefault(name, []).append({"spec": spec, **reply})
+    for name, specs in asked.items():
+        (tmp_path / "specs.json").write_text(json.dumps(specs))
+        arguments = [name, "--spec", str(tmp_path / "specs.json"), "--store", store, "--workers", "1"]
+        result = CliRunner().invoke(evaluate.app, [*arguments, "--format", "json"])
+        assert [json.loads(line) for line in result.stdout.splitlines()] == replies[name], result.output
+        assert result.exit_code == (name in ("clicks", "empty"))
+    # One was retracted, and at the first no label was known.
+    assert [reply.get("rounds") for reply in replies["labels"]] == [38, 38, None, None]
+    assert "interleave" in replies["clicks"][0]["problem"]
+    shown = CliRunner().invoke(evaluate.app, ["labels", *arguments[1:]])
+    assert "labels: 39 events under 1 specs" in shown.output
+    wrong = CliRunner().invoke(evaluate.app, [*arguments, "--confidence", "2"])
+    assert wrong.exit_code == 1
+    assert "below 1" in wrong.output
+
+
+def test_an_evaluation_goes_on_where_it_was_and_shares_its_file_with_a_sweep(tmp_path):
+    state, pool = tmp_path / "state.jsonl", Counting()
+    trials.sweep(lessons_of(30), [SPEC], pool, state)
+    requests = [{"spec": {**SPEC, "C": C}} for C in (0.1, 1.0, 10.0)]
+    first = trials.run_jobs(evaluate.jobs(judged_of(30), requests[:2]), pool, state)
+    assert pool.ran == 3
+    again = trials.run_jobs(evaluate.jobs(judged_of(30), requests), pool, state)
+    assert pool.ran == 4
+    assert again[:2] == first
+    assert again == trials.run_jobs(evaluate.jobs(judged_of(30), requests), Counting())
+    trials.run_jobs(evaluate.jobs(judged_of(31), requests[:1]), pool, state)  # other events
+    trials.run_jobs(evaluate.jobs(judged_of(30), [{**requests[0], "confidence": 0.9}]), pool, state)
+    assert pool.ran == 6

@@ -1,0 +1,131 @@
+"""`feedrank evaluate`: what other specs would have lost or earned on a log, on all cores or on a Dask cluster."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from feedrank import learners
+from feedrank.service.contract.faults import ServiceError
+from feedrank.service.contract.json_types import JSON
+from feedrank.service.experiments import evaluation
+from feedrank.service.runtime.catalogue import Catalogue
+from feedrank.service.runtime.follower import PAGE
+from feedrank.service.runtime.host import audit
+from feedrank.service.runtime.trials import Job, Lessons, key_of, run_jobs
+from feedrank.service.store import Store
+
+from .rebuild import StoreUrl, bar, run
+from .sweep import Dask, Form, Workers, executor
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def evaluate(
+    learner: Annotated[str, typer.Argument(help="its name, or an alias")],
+    spec: Annotated[list[Path], typer.Option(help="a JSON file: a spec, or a list of them; may be repeated")],
+    measure: Annotated[str | None, typer.Option(help="its loss if left out")] = None,
+    confidence: Annotated[float, typer.Option(help="of the intervals")] = 0.95,
+    until: Annotated[int | None, typer.Option(min=1, help="stop after this version")] = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    state: Annotated[
+        Path | None, typer.Option(help="file of results: an evaluation that was stopped goes on")
+    ] = None,
+    form: Form = "table",
+    store: StoreUrl = None,
+) -> None:
+    """Say what other specs would have lost or earned on a learner's log, as `POST .../evaluate` does, without its limit.
+
+    Every spec is replayed on one core, since a log is one sequence; several specs take several cores.
+    """
+
+    async def body(opened: Store) -> Lessons:
+        return await collect(opened, learner, until)
+
+    lessons = run(store, body)
+    try:
+        evaluation.confidence_of({"confidence": confidence})
+        specs = [each for path in spec for each in read(path)]
+        requests: list[JSON] = [{"spec": each, "confidence": confidence} for each in specs]
+        if measure is not None:
+            requests = [{**request, "measure": measure} for request in requests]
+        with executor(workers, dask) as pool, bar("specs") as progress:
+            replies = run_jobs(jobs(lessons, requests), pool, state, progress)
+    except (ServiceError, ValueError, OSError) as error:
+        print(f"feedrank evaluate: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    show(lessons, specs, replies, form)
+    if all("problem" in reply for reply in replies):
+        raise typer.Exit(1)
+
+
+def read(path: Path) -> list[JSON]:
+    """The specs of a file."""
+    value = orjson.loads(path.read_bytes())
+    specs = value if isinstance(value, list) else [value]
+    if not specs or not all(isinstance(each, dict) for each in specs):
+        raise ValueError(f"{path} must hold a spec, or a list of specs")
+    return specs
+
+
+async def collect(store: Store, name: str, until: int | None = None) -> Lessons:
+    """The feedback that a learner's log still has, one event as `GET .../events` shows it a line."""
+    entry = await Catalogue(store, 0).resolve(name)
+    head = await store.head(entry.log)
+    last = head.version if until is None else min(until, head.version)
+    lines: list[bytes] = []
+    at = max(0, head.floor - 1)
+    while at < last:
+        entries = await store.read(entry.log, at, min(PAGE, last - at))
+        if not entries:
+            break
+        lines += [orjson.dumps(event) for event in map(audit, entries) if evaluation.teaches(event)]
+        at = entries[-1].version
+    return Lessons(entry.name, learners.build(entry.spec).spec, b"\n".join(lines), len(lines))
+
+
+def jobs(lessons: Lessons, requests: list[JSON]) -> list[Job]:
+    """One job for each request."""
+    name, own, lines, digest = lessons.name, lessons.spec, lessons.lines, lessons.digest
+    return [
+        Job(key_of("evaluate", name, own, digest, request), evaluation.evaluate, (name, own, request, lines))
+        for request in requests
+    ]
+
+
+def show(lessons: Lessons, specs: list[JSON], replies: list[JSON], form: str) -> None:
+    """One row for each spec, in the order of the files."""
+    if form == "json":
+        for spec, reply in zip(specs, replies, strict=True):
+            print(orjson.dumps({"spec": spec, **reply}).decode())
+        return
+    table = Table("measure", "better", "rounds", "its own", "the other", "interval", "spec")
+    for spec, reply in zip(specs, replies, strict=True):
+        text = orjson.dumps(spec).decode()
+        if "problem" in reply:
+            table.add_row("", "", "", "", "", "", f"{text}: {reply['problem']}")
+            continue
+        row = [reply["measure"], reply["better"], str(reply["rounds"])]
+        row += [number(reply[whose]["mean"]) for whose in ("own", "other")]
+        table.add_row(*row, interval(reply), text)
+    Console().print(table)
+    print(f"{lessons.name}: {lessons.count} events under {len(specs)} specs")
+
+
+def interval(reply: JSON) -> str:
+    """Of the difference where both were replayed, else of the other's value."""
+    if reply["method"] == "replay":
+        return f"{number(reply['difference'])} in [{number(reply['lower'])}, {number(reply['upper'])}]"
+    return f"[{number(reply['other']['lower'])}, {number(reply['other']['upper'])}]"
+
+
+def number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
