@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -144,6 +145,33 @@ def test_the_bias_and_nothing_else_has_no_name(bias, text, ends):
         header["arrays"][names.index(name)][2] = [len(array)]
     with pytest.raises(SnapshotError, match="names"):
         load(signed(header, arrays))
+
+
+class FewReads(BytesIO):
+    """A file that is read a few hundred times at most."""
+
+    reads = 0
+
+    def read(self, size=-1):
+        self.reads += 1
+        if self.reads > 300:
+            pytest.fail("read for ever")
+        return super().read(size)
+
+
+@pytest.mark.parametrize("name", ["x", "model/x", "model/losses"])
+@pytest.mark.parametrize("shape", [[2**52, 0], [0, 2**52], [], [0] * 70])
+def test_arrays_of_odd_shapes_are_refused_at_once(name, shape):
+    header, arrays = parts(dump(build({"task": "multiclass", "labels": ["a", "b"]})))
+    names = [entry[0] for entry in header["arrays"]]
+    array = np.zeros(int(np.prod(shape)))
+    if name in names:
+        header["arrays"][names.index(name)][2], arrays[names.index(name)] = shape, array
+    else:
+        header["arrays"].append([name, "<f8", shape])
+        arrays.append(array)
+    with pytest.raises(SnapshotError):
+        load(FewReads(signed(header, arrays)))
 
 
 def test_deep_headers_and_wrong_lengths_are_refused():
