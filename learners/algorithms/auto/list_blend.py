@@ -68,7 +68,7 @@ def _places(rows: Ints) -> Ints:
 
 
 class ListBlend(Model):
-    """`w` holds the weights of the three scorers, one row each; `theta`, `gradients`, `largest`, `reward` are coin's."""
+    """A row for each input: `w` has the weights of the three scorers, `coin` theta, sum |g|, largest |g| and the reward."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
