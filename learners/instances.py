@@ -295,7 +295,7 @@ def read(instance: object, kind: str, context: bool = False) -> FeatureVector | 
     """An instance of the `kind` ("features" or "items") that the task takes; `context`: items may come with features."""
     if isinstance(instance, FeatureVector if kind == "features" else ItemList):
         return instance
-    if not isinstance(instance, dict | Mapping):
+    if type(instance) is not dict and not isinstance(instance, Mapping):
         raise InstanceError(f'must be an object with "{kind}"')
     allowed = ("features", "text") if kind == "features" else ("items", "features") if context else ("items",)
     for key in instance:

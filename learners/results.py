@@ -40,13 +40,18 @@ class Prediction:
         """The fields of the contract's reply that the learner knows."""
         key = self.form.entry
         ranking: list[dict[str, Any]] = [{key: name, "score": score} for name, score in self.ranking]
-        for entry, contributions in zip(ranking, self.contributions, strict=False):
-            entry["contributions"] = contributions
-        for entry, probability in zip(ranking, self.probabilities, strict=False):
-            entry["probability"] = probability
-        reply: dict[str, Any] = {"ranking": ranking} | self.form.decision.reply(self.decision)
-        reply["margin"] = self.margin
-        reply["abstained"] = self.abstained
+        if self.contributions:
+            for entry, contributions in zip(ranking, self.contributions, strict=False):
+                entry["contributions"] = contributions
+        if self.probabilities:
+            for entry, probability in zip(ranking, self.probabilities, strict=False):
+                entry["probability"] = probability
+        reply: dict[str, Any] = {
+            "ranking": ranking,
+            **self.form.decision.reply(self.decision),
+            "margin": self.margin,
+            "abstained": self.abstained,
+        }
         if self.objective is not None:
             reply["objective"] = self.objective
         return reply

@@ -314,7 +314,8 @@ class Worker:
     def _learn(self, kind: str, size: int, rate: float, took: float) -> None:
         # One that took unusually long (arrays that grew) must not send the next ones to threads;
         # work that is always long gets there after three.
-        self._rates[kind] = 0.8 * rate + 0.2 * min(took / max(size, 1), 30 * rate)
+        each = took / size if size > 1 else took
+        self._rates[kind] = 0.8 * rate + 0.2 * (each if each < 30 * rate else 30 * rate)
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
