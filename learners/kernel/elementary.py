@@ -49,10 +49,21 @@ SINE = (
 )
 
 
-def polynomial(coefficients: tuple[float, ...], x: Floats) -> Floats:
-    """Horner's rule, the highest power first."""
-    value = np.full_like(x, coefficients[0])
-    for coefficient in coefficients[1:]:
+def _ready(values: tuple[float, ...]) -> tuple[Floats, ...]:
+    """Constants as arrays of no dimension: NumPy takes them as they are, where it converts a float in each call."""
+    return tuple(np.array(value) for value in values)
+
+
+_COTH, _ARTANH, _SINE = _ready(COTH), _ready(ARTANH), _ready(SINE)
+_LN2_HIGH, _LN2_LOW, _INVERSE_LN2, _HALF_ROOT = _ready((LN2_HIGH, LN2_LOW, INVERSE_LN2, HALF_ROOT))
+_LOWEST, _HIGHEST, _ONE, _TWO = _ready((EXP_LOWEST, EXP_HIGHEST, 1.0, 2.0))
+
+
+def polynomial(coefficients: tuple[float, ...] | tuple[Floats, ...], x: Floats) -> Floats:
+    """Horner's rule, the highest power first; at least two coefficients."""
+    value: Floats = x * coefficients[0]
+    value += coefficients[1]
+    for coefficient in coefficients[2:]:
         value *= x
         value += coefficient
     return value
@@ -63,24 +74,39 @@ def exp(x: Floats) -> Floats:
 
     x is taken to [-708, 709]: the result is always finite and above 0.
     """
-    x = np.minimum(np.maximum(x, EXP_LOWEST), EXP_HIGHEST)
-    k = np.rint(x * INVERSE_LN2)
-    r = (x - k * LN2_HIGH) - k * LN2_LOW
+    x = np.minimum(np.maximum(x, _LOWEST), _HIGHEST)
+    k = np.rint(x * _INVERSE_LN2)
+    r = x - k * _LN2_HIGH
+    r -= k * _LN2_LOW
     square = r * r
-    even = polynomial(COTH, square) * square + 2.0
-    return np.asarray(np.ldexp(1.0 + 2.0 * r / (even - r), k.astype(np.int32)))
+    even = polynomial(_COTH, square)
+    even *= square
+    even += _TWO
+    even -= r
+    r += r
+    r /= even
+    r += _ONE
+    return np.asarray(np.ldexp(r, k.astype(np.int32)))
 
 
 def log(x: Floats) -> Floats:
     """ln x = k ln 2 + 2 artanh((m - 1) / (m + 1)), x = m 2^k with m in [sqrt(1/2), sqrt(2)); x above 0, finite."""
     m, k = np.frexp(x)
-    low = m < HALF_ROOT
+    low = m < _HALF_ROOT
     m = np.where(low, m + m, m)
     power = (k - low).astype(np.float64)
-    s = (m - 1.0) / (m + 1.0)
+    s = m - _ONE
+    s /= m + _ONE
     square = s * s
-    tail = polynomial(ARTANH, square) * square
-    return np.asarray(power * LN2_HIGH + ((s + s) + ((s + s) * tail + power * LN2_LOW)))
+    tail = polynomial(_ARTANH, square)
+    tail *= square
+    s += s
+    tail *= s
+    tail += power * _LN2_LOW
+    tail += s
+    power *= _LN2_HIGH
+    power += tail
+    return np.asarray(power)
 
 
 # log(1 + n) of small counts: most features are rare, and the logarithm is the dearest part of counting one.
@@ -118,7 +144,7 @@ def cos_turns(turns: Floats) -> Floats:
     """cos(2 pi t) = sin(2 pi (1/4 - |f|)), f = t - rint(t): in turns the reduction is exact."""
     x = (0.25 - np.abs(turns - np.rint(turns))) * TURN
     square = x * x
-    return np.asarray(x - x * square * polynomial(SINE, square))
+    return np.asarray(x - x * square * polynomial(_SINE, square))
 
 
 def sigmoid(x: Floats) -> Floats:
