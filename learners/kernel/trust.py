@@ -6,8 +6,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from .elementary import Floats, exp, exp_of, log, log_of, total
+from .elementary import Floats, exp, exp_of, log, log_of
 from .products import times
+from .reference import Ints
 
 FORGET = 0.998
 DAMPING = 3.0
@@ -37,19 +38,18 @@ def hedge(
     prior: Floats, present: NDArray[np.bool_], losses: Floats, doubt: float, gaps: float, a: Floats
 ) -> tuple[Floats, Floats]:
     """w, the trust in Newton's weights and in every expert alone; and what each expert's log-odds count with it."""
-    here = [True, *present.tolist()]
-    least = min(loss for loss, one in zip(losses.tolist(), here, strict=True) if one)
-    w = []
-    for loss, own, one in zip(losses.tolist(), prior.tolist(), here, strict=True):
+    each, here = losses.tolist(), [True, *present.tolist()]
+    least = min(loss for loss, one in zip(each, here, strict=True) if one)
+    eta = doubt / gaps if gaps > 0.0 else math.inf
+    w, whole = [], 0.0
+    for loss, own, one in zip(each, prior.tolist(), here, strict=True):
         behind = loss - least
-        if not one:
-            w.append(0.0)
-        elif gaps > 0.0:
-            w.append(own * exp_of(-((doubt / gaps) * behind)))
-        else:
-            w.append(own if behind <= 0.0 else 0.0)
-    trust = np.array(w)
-    trust /= total(trust)
+        share = own if one else 0.0
+        if one and not behind <= 0.0:
+            share = own * exp_of(-(eta * behind)) if gaps > 0.0 else 0.0
+        w.append(share)
+        whole += share
+    trust = np.array(w) / whole
     return trust, trust[0] * a + trust[1:]
 
 
@@ -114,55 +114,70 @@ def _newton(
     A: Floats,
     present: NDArray[np.bool_],
 ) -> None:
-    count = len(Z)
-    here, rows, columns, pairs = _lower(tuple(present.tolist()))
+    here, rows, columns, places = _places(tuple(present.tolist()))
     live = Z.take(here, axis=0)
     curve = p * (1.0 - p) if bits else p
     every = np.concatenate((Z.take(rows, axis=0) * Z.take(columns, axis=0) * curve, live * (p - Y), live * p))
-    sums = (weight * _sums(every)).tolist()
-    g, means = [0.0] * count, [0.0] * count
-    for at, i in enumerate(here, len(rows)):
-        g[i], means[i] = sums[at], sums[at + len(here)]
-    products = dict(zip(pairs, sums, strict=False))
-    curvature = A.tolist()
-    for i in range(count):
-        for j in range(i + 1):
-            h = products.get((i, j), 0.0)
-            if not bits:
-                h -= means[i] * means[j] / weight
-            grown = FORGET * curvature[i][j] + h + ((1.0 - FORGET) * DAMPING if i == j else 0.0)
-            curvature[i][j] = curvature[j][i] = grown
-    A[:] = curvature
-    a[:] = np.where(present, np.maximum(a - solve(curvature, g), 0.0), 0.0)
+    sums = np.zeros(len(every) + 1)
+    np.multiply(_sums(every), weight, sums[:-1])
+    placed = sums.take(places)
+    H, g = placed[:-2], placed[-2]
+    if not bits:
+        means = placed[-1]
+        H = H - np.multiply.outer(means, means) / weight
+    grown = FORGET * A + H + _damping(len(Z))
+    step = a - solve(grown.tolist(), g.tolist())
+    A[:] = grown
+    a[:] = np.where(present, np.maximum(step, 0.0), 0.0)
 
 
 @cache
-def _lower(present: tuple[bool, ...]) -> tuple[list[int], list[int], list[int], list[tuple[int, int]]]:
-    """Who is present, and the entries of their matrix on and below its diagonal: rows, columns, and both in pairs."""
-    here = [i for i, one in enumerate(present) if one]
+def _places(present: tuple[bool, ...]) -> tuple[Ints, Ints, Ints, Ints]:
+    """Who is present, the rows and columns of their matrix on and below its diagonal, and where sums over them go.
+
+    Of sums over these pairs, then two for everyone present, then a 0: a row of the matrix for each, g, and the means.
+    """
+    count, here = len(present), [i for i, one in enumerate(present) if one]
     pairs = [(i, j) for i in here for j in here if j <= i]
-    return here, [i for i, _ in pairs], [j for _, j in pairs], pairs
+    every = [*pairs, *((count, i) for i in here), *((count + 1, i) for i in here)]
+    places = np.full((count + 2, count), len(every), dtype=np.intp)
+    for at, (i, j) in enumerate(every):
+        places[i, j] = at
+        if i < count:
+            places[j, i] = at
+    first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    return np.array(here, dtype=np.intp), first, second, places
+
+
+@cache
+def _damping(count: int) -> Floats:
+    return (1.0 - FORGET) * DAMPING * np.eye(count)
 
 
 def solve(matrix: list[list[float]], right: list[float]) -> list[float]:
     """x of A x = b, A symmetric and positive definite, by Cholesky's factors, entry by entry."""
-    n = len(right)
-    lower = [[0.0] * n for _ in range(n)]
-    for i in range(n):
-        for j in range(i + 1):
-            value = matrix[i][j]
-            for k in range(j):
-                value -= lower[i][k] * lower[j][k]
-            if i == j and value <= 0.0:
-                raise ValueError("the matrix is not positive definite")
-            lower[i][j] = math.sqrt(value) if i == j else value / lower[j][j]
-    x = list(right)
-    for i in range(n):
-        for k in range(i):
-            x[i] -= lower[i][k] * x[k]
-        x[i] /= lower[i][i]
-    for i in reversed(range(n)):
-        for k in range(i + 1, n):
-            x[i] -= lower[k][i] * x[k]
-        x[i] /= lower[i][i]
+    lower: list[list[float]] = []
+    x: list[float] = []
+    for i, source in enumerate(matrix):
+        row: list[float] = []
+        for j, other in enumerate(lower):
+            value = source[j]
+            for a, b in zip(row, other, strict=False):  # as many as `row` has by now
+                value -= a * b
+            row.append(value / other[j])
+        value, whole = source[i], right[i]
+        for a, b in zip(row, x, strict=True):
+            value -= a * a
+            whole -= a * b
+        if value <= 0.0:
+            raise ValueError("the matrix is not positive definite")
+        root = math.sqrt(value)
+        row.append(root)
+        lower.append(row)
+        x.append(whole / root)
+    for i in reversed(range(len(x))):
+        value = x[i]
+        for k in range(i + 1, len(x)):
+            value -= lower[k][i] * x[k]
+        x[i] = value / lower[i][i]
     return x
