@@ -19,6 +19,7 @@ class Weights:
         self.features = self.labels = 0
         self.single = single
         self._theta: npt.NDArray[Any] = np.zeros((0, 0), dtype=np.float32 if single else np.float64)
+        self._last: tuple[Any, ...] = (None, None, 0, None, None)
 
     @property
     def theta(self) -> npt.NDArray[Any]:
@@ -57,14 +58,19 @@ class Weights:
     def step(self, x: Vector, g: Floats, eta: float) -> None:
         """W <- W - eta x g', in the rows of x and the columns in which g is not 0."""
         flat, places, columns = self._places(x, g)
-        moved = flat.take(places) - np.multiply.outer(x.values, eta * g[columns]).ravel()
+        moved = np.multiply.outer(x.values, eta * g.take(columns)).ravel()
+        moved = np.subtract(flat.take(places), moved, out=moved)
         flat[places] = np.minimum(np.maximum(moved, -HIGHEST), HIGHEST) if self.single else moved
 
     def _places(self, x: Vector, g: Floats) -> tuple[npt.NDArray[Any], Ints, Ints]:
         """All weights in one row, and where those are that a step along g touches, in these columns."""
-        columns = g.nonzero()[0]
-        places = (x.rows * self._theta.shape[1])[:, None] + columns
-        return self._theta.reshape(-1), places.ravel(), columns
+        # The cells are asked for just before the step: their places are kept from one to the other.
+        rows, along, width, places, columns = self._last
+        if rows is not x.rows or along is not g or width != self._theta.shape[1]:
+            width, columns = self._theta.shape[1], g.nonzero()[0]
+            places = ((x.rows * width)[:, None] + columns).ravel()
+            self._last = x.rows, g, width, places, columns
+        return self._theta.reshape(-1), places, columns
 
     def cells(self, x: Vector, g: Floats, cells: Floats | None = None) -> Floats | None:
         """The cells that a step along g touches; `cells` puts them back. Of float64 only."""

@@ -119,7 +119,7 @@ def _newton(
     curve = p * (1.0 - p) if bits else p
     every = np.concatenate((Z.take(rows, axis=0) * Z.take(columns, axis=0) * curve, live * (p - Y), live * p))
     sums = np.zeros(len(every) + 1)
-    np.multiply(_sums(every), weight, sums[:-1])
+    np.multiply(_sums(every), weight, out=sums[:-1])
     placed = sums.take(places)
     H, g = placed[:-2], placed[-2]
     if not bits:
@@ -156,28 +156,23 @@ def _damping(count: int) -> Floats:
 
 def solve(matrix: list[list[float]], right: list[float]) -> list[float]:
     """x of A x = b, A symmetric and positive definite, by Cholesky's factors, entry by entry."""
-    lower: list[list[float]] = []
-    x: list[float] = []
-    for i, source in enumerate(matrix):
-        row: list[float] = []
-        for j, other in enumerate(lower):
-            value = source[j]
-            for a, b in zip(row, other, strict=False):  # as many as `row` has by now
-                value -= a * b
-            row.append(value / other[j])
-        value, whole = source[i], right[i]
-        for a, b in zip(row, x, strict=True):
-            value -= a * a
-            whole -= a * b
-        if value <= 0.0:
-            raise ValueError("the matrix is not positive definite")
-        root = math.sqrt(value)
-        row.append(root)
-        lower.append(row)
-        x.append(whole / root)
-    for i in reversed(range(len(x))):
-        value = x[i]
-        for k in range(i + 1, len(x)):
-            value -= lower[k][i] * x[k]
-        x[i] = value / lower[i][i]
+    n = len(right)
+    lower = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i + 1):
+            value = matrix[i][j]
+            for k in range(j):
+                value -= lower[i][k] * lower[j][k]
+            if i == j and value <= 0.0:
+                raise ValueError("the matrix is not positive definite")
+            lower[i][j] = math.sqrt(value) if i == j else value / lower[j][j]
+    x = list(right)
+    for i in range(n):
+        for k in range(i):
+            x[i] -= lower[i][k] * x[k]
+        x[i] /= lower[i][i]
+    for i in reversed(range(n)):
+        for k in range(i + 1, n):
+            x[i] -= lower[k][i] * x[k]
+        x[i] /= lower[i][i]
     return x

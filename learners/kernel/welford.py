@@ -6,6 +6,7 @@ recount(...) L <- log(exp(L) + more), one column of a matrix of logarithms, in p
 word_scores(...)   what naive Bayes makes of an instance       (formulas: algorithms/auto/naive_bayes.py)
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .theta import Weights
 CLIP = 2.0
 FLAT = 1e-9
 ENOUGH = 2  # events before a value that all of them named counts as a constant
+_ONE, _ZERO, _TRUE = np.ones(1), np.zeros(1), np.ones(1, dtype=bool)  # u, z and dense of the bias
 
 
 def scale(
@@ -32,21 +34,27 @@ def scale(
     rows, raw = rows[bias:], raw[bias:]
     counts, means, deviations, logarithms = statistics.take(rows, axis=0).T
     variances = deviations / np.maximum(counts, 1.0)
-    spreads = np.sqrt(variances)
-    sizes = np.sqrt(means * means + variances)
-    sizes[sizes == 0.0] = 1.0
+    sizes = means * means
+    sizes += variances
+    np.sqrt(sizes, out=sizes)
+    if np.count_nonzero(sizes) < len(sizes):
+        sizes[sizes == 0.0] = 1.0
     z = raw / sizes
     dense = np.zeros(len(rows), dtype=bool)
     dense_count = 0
     if events:
-        dense = (20.0 * counts >= 19.0 * events) & (spreads > FLAT * np.abs(means))
-        dense_count = int(np.count_nonzero(dense))
-    if dense_count:
-        z = np.where(dense, (raw - means) / np.where(dense, spreads, 1.0), z)
-    if bias and events >= ENOUGH:
-        z[(counts == events) & ~dense & (np.abs(raw - means) <= FLAT * np.abs(means))] = 0.0
-    new = counts == 0.0
-    z[new] = np.sign(raw[new])
+        often = 20.0 * counts >= 19.0 * events
+        if np.count_nonzero(often):
+            spreads = np.sqrt(variances)
+            dense = often & (spreads > FLAT * np.abs(means))
+            dense_count = int(np.count_nonzero(dense))
+            if dense_count:
+                z = np.where(dense, (raw - means) / np.where(dense, spreads, 1.0), z)
+            if bias and events >= ENOUGH:
+                z[(counts == events) & ~dense & (np.abs(raw - means) <= FLAT * np.abs(means))] = 0.0
+    if np.count_nonzero(counts) < len(counts):
+        new = counts == 0.0
+        z[new] = np.sign(raw[new])
     z = np.minimum(np.maximum(z, -CLIP), CLIP)
     unseen_z = np.sign(rest)
     words, unseen = z, unseen_z
@@ -56,13 +64,13 @@ def scale(
     squares = words * words
     if dense_count:
         squares[dense] = 0.0
-    length = np.sqrt(total(squares) + total(unseen * unseen)) or 1.0
+    length = math.sqrt(total(squares) + (total(unseen * unseen) if len(unseen) else 0.0)) or 1.0
     values = words / length
     if dense_count:
         values = np.where(dense, z / np.sqrt(float(dense_count)), values)
     if bias:
-        values, z = np.concatenate(([1.0], values)), np.concatenate(([0.0], z))
-        dense = np.concatenate(([True], dense))
+        values, z = np.concatenate((_ONE, values)), np.concatenate((_ZERO, z))
+        dense = np.concatenate((_TRUE, dense))
     return values, unseen / length, z, dense, unseen_z
 
 
@@ -72,17 +80,19 @@ def tally(rows: Any, raw: Floats, statistics: Floats, bias: int) -> Floats:
     before: Floats = statistics.take(rows, axis=0)
     after = np.empty_like(before)
     counts, means, deviations, _ = before.T
-    after[:, 0] = counts + 1.0
+    now = counts + 1.0
     off = raw - means
-    after[:, 1] = means + off / after[:, 0]
-    after[:, 2] = deviations + off * (raw - after[:, 1])
-    after[:, 3] = _log_of_counts(after[:, 0])
+    mean = off / now
+    mean += means
+    off *= raw - mean
+    off += deviations
+    after[:, 0], after[:, 1], after[:, 2], after[:, 3] = now, mean, off, _log_of_counts(now)
     statistics[rows] = after
     return before
 
 
 def _log_of_counts(counts: Floats) -> Floats:
-    if len(counts) and counts.min() >= 0.0 and counts.max() < len(LOGS):
+    if len(counts) and np.minimum.reduce(counts) >= 0.0 and np.maximum.reduce(counts) < len(LOGS):
         return np.asarray(LOGS.take(counts.astype(np.intp)))
     return log(1.0 + counts)
 
@@ -97,12 +107,13 @@ class Ladder:
     def climb(self, old: Floats) -> Floats:
         """log(exp(old) + more)."""
         at = self.steps.searchsorted(old)
-        if int(at.max(initial=0)) + 1 >= len(self.steps) < 4096:
-            self._extend(min(int(at.max(initial=0)) + 64, 4096))
+        highest = int(np.maximum.reduce(at)) if len(at) else 0
+        if highest + 1 >= len(self.steps) < 4096:
+            self._extend(min(highest + 64, 4096))
         at = np.minimum(at, len(self.steps) - 2)
         after: Floats = self.steps.take(at + 1)
         other = self.steps.take(at) != old
-        if other.any():
+        if np.count_nonzero(other):
             after[other] = log(exp(old[other]) + self.more)
         return after
 
