@@ -80,7 +80,8 @@ def no_room() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreUnavailable(f"a temporary file cannot be written ({error}): try again later") from None
+        why = error.strerror or type(error).__name__  # without its path, which is nobody's business
+        raise StoreUnavailable(f"a temporary file cannot be written ({why}): try again later") from None
 
 
 class Saver:

@@ -125,7 +125,7 @@ def test_snapshot_goes_out_and_in(mail, refused):
 
 class FullDisk(io.BytesIO):
     def write(self, data):
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device", "/srv/private")
 
     writelines = write
 
@@ -137,9 +137,12 @@ def test_a_snapshot_without_room_on_its_way_is_503_and_leaves_nothing(mail, refu
         with monkeypatch.context() as patch:
             patch.setattr(module, "spool", FullDisk)
             if module is learner_calls:
-                refused(mail.get("/v1/learners/mail/snapshot"), 503, "store-unavailable")
+                reply = mail.get("/v1/learners/mail/snapshot")
             else:
-                refused(mail.put("/v1/learners/copy/snapshot", content=data), 503, "store-unavailable")
+                reply = mail.put("/v1/learners/copy/snapshot", content=data)
+            problem = refused(reply, 503, "store-unavailable")
+            assert "No space left on device" in problem["detail"]
+            assert "private" not in problem["detail"]
         refused(mail.get("/v1/learners/copy"), 404, "not-found")
     assert mail.put("/v1/learners/copy/snapshot", content=data).status_code == 201
     assert mail.get("/v1/learners/copy/snapshot").content == data
