@@ -61,17 +61,14 @@ class Follower(Generic[S, E]):
         self.state, self.chain = recipe.fresh(), ""
         self.loaded = self.following = False
         self.newest = self.saved = self.appending = 0
-        self.base = self.without = (
-            0  # the version that was loaded, and the newest retraction that it leaves out
-        )
+        # The version that was loaded, and the newest retraction that it leaves out.
+        self.base = self.without = 0
         self.pending: dict[int, Pending[E]] = {}  # by version
         self.outcomes: dict[int, JSON] = {}
         self.unsettled: dict[int, int] = {}  # retractions not honoured yet -> what they retract
         self.order = asyncio.Lock()
-        self.unreadable, self.settled = (
-            set[int](),
-            set[int](),
-        )  # snapshots; retractions whose entries were never applied
+        self.unreadable: set[int] = set()  # snapshots
+        self.settled: set[int] = set()  # retractions whose entries were never applied
         self._horizon: int | None = None
         self._failures: dict[int, int] = {}
         self._moved: asyncio.Event | None = None  # there while somebody waits for a version

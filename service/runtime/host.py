@@ -1,6 +1,6 @@
 """The Host: every call of the contract on learners, on plain JSON values, over any Store.
 
-All methods raise `service.errors` and nothing else on purpose. A name may be an alias wherever a learner is read,
+All methods raise `contract.faults` and nothing else on purpose. A name may be an alias wherever a learner is read,
 asked or taught; the reply carries the learner's own name.
 """
 
@@ -252,9 +252,8 @@ class Host:
                 except Closed:  # whoever took the name has cleared what was there
                     raise Conflict(f"the name {name!r} was taken meanwhile") from None
         await self._catalogue.activate(entry)
-        description = await asyncio.to_thread(
-            learner.describe
-        )  # loaded again, there would be two of it in memory
+        # Loaded again, there would be two of it in memory.
+        description = await asyncio.to_thread(learner.describe)
         return {"name": name, **description, "retracting": []}
 
     # Operating

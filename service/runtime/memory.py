@@ -164,9 +164,8 @@ class Memory:
         if version == 0:
             self.gone(learner)
         elif version - learner.asked > learner.every and not learner.users and not learner.unsettled:
-            self.forget(
-                key
-            )  # others teach it and nobody asks here: loading it costs less than following it did
+            # Others teach it and nobody asks here: loading it costs less than following it did.
+            self.forget(key)
         elif version > learner.newest:
             learner.newest = version
             self.keep_up(learner)

@@ -1,8 +1,7 @@
 """An event becomes durable: append it once, apply everything up to it, reply with what it did the first time.
 
 There is one way for all. What a caller brings is a chunk of steps: a single call is one step, so is a batch (all its
-events or none), and a stream's lines are as many steps, with predictions among them
-(streams.py).
+events or none), and the lines of a stream (streams.py) are as many steps, with predictions among them.
 
     append   all events of the chunks that wait, in one call of the store: that fixes their versions. If one step is
              refused, each is appended by itself, so that the others go on

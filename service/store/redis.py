@@ -156,9 +156,8 @@ class RedisStore:
     ) -> str:
         stored = await load_snapshot(self._pipes, log, snapshot.version)
         upload, number = secrets.token_hex(8), 0
-        async for part in portions(
-            b"" if stored else snapshot.data, PART
-        ):  # stored: no need to send the data
+        # What is stored need not be sent.
+        async for part in portions(b"" if stored else snapshot.data, PART):
             name = keys.part(log, upload, number)
             await self._pipes.alone(name, "SET", name, seal(part), "PX", UNREGISTERED)
             number += 1
