@@ -22,7 +22,8 @@ static int asked_look(Asked *asked, PyObject *instance, const Table *table, cons
         if (PyDict_Size(instance) != 1) return 0;
         value = PyDict_GetItemWithError(instance, features_word);
         if (!value) return PyErr_Occurred() ? -1 : 0;
-    }
+    } else if (!Py_IS_TYPE(instance, FeaturesType))
+        return 0;
     if (asked->x && value == (PyObject *)asked->features) return 2;
     Py_INCREF(value);
     int state = 0, list = Py_IS_TYPE(value, &PyList_Type);

@@ -138,6 +138,8 @@ class Rounds:
             if len(instance) != 1:
                 return False
             value = instance.get("features")
+        elif not isinstance(instance, Features):
+            return False
         named = type(value) is list
         if self._x is not None and (value == self._raw if named else value is self._features):
             return True

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scarce_memory import learn_without_memory
 from test_kernel_bits import FEATURES
 
-from feedrank.learners import build, dump, kernel, load
+from feedrank.learners import InstanceError, build, dump, kernel, load
 
 pytestmark = pytest.mark.skipif(kernel.Blend is None, reason="the pieces are all that this kernel has")
 
@@ -118,6 +118,17 @@ def test_nothing_is_done_that_was_not_planned_on_this_state():
     learner._fused.clear()
     with pytest.raises(RuntimeError, match="no round was planned"):
         learner._fused.rounds.commit()
+
+
+@pytest.mark.parametrize("instance", [["v"], [1.0], {"v": 1.0}])
+def test_features_that_are_no_instance_are_refused(instance):
+    learner = build({"task": "multiclass", "labels": ["a", "b"]})
+    learner.learn({"features": ["v", "0"]}, {"label": "a"})
+    before = dump(learner)
+    for refused in (lambda: learner.predict(instance), lambda: learner.learn(instance, {"label": "a"})):
+        with pytest.raises(InstanceError):
+            refused()
+    assert dump(learner) == before
 
 
 def test_what_was_planned_is_not_done_on_a_table_that_has_grown():

@@ -99,7 +99,7 @@ def test_nothing_is_done_that_was_not_planned_on_this_state():
 
 
 @pytest.mark.parametrize(
-    "instance", [{}, {"text": "w"}, {"features": [1, "w"]}, {"features": ["w", ""]}, 3, None]
+    "instance", [{}, {"text": "w"}, {"features": [1, "w"]}, {"features": ["w", ""]}, ["w"], [1.0], 3, None]
 )
 def test_what_is_unusual_is_left_to_the_pieces(instance):
     table, weights = kernel.Table(), kernel.Weights()
