@@ -291,6 +291,8 @@ class Regression:
         )
         self.basis = arrays["basis"].copy() if "basis" in arrays else None
         if "B" in arrays:
+            if arrays["B"].shape != (counters["targets"], counters["size"]):
+                raise ValueError("the regression has other targets or features")
             self.primal, self.dual = Primal(resolvent, arrays["B"].copy()), None
         else:
             self.primal, self.dual = None, Dual(self.support, self.psi)
