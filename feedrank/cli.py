@@ -14,7 +14,7 @@ COMMANDS = {
         "feedrank.service.commands.rebuild",
         "replay",
         "service",
-        "rebuild a learner from its log, optionally with another spec",
+        "rebuild learners from their logs, optionally with another spec",
     ),
     "sweep": ("feedrank.service.commands.sweep", "app", "service", "compare other specs on a learner's log"),
     "evaluate": (

@@ -21,8 +21,8 @@ from feedrank.service.runtime.host import audit
 from feedrank.service.runtime.trials import Job, Lessons, key_of, run_jobs
 from feedrank.service.store import Store
 
-from .rebuild import StoreUrl, bar, run
-from .sweep import Dask, Form, Workers, executor
+from .rebuild import Dask, StoreUrl, Workers, bar, executor, run
+from .sweep import Form
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

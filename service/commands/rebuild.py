@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -19,9 +22,10 @@ from feedrank.service.contract.faults import ServiceError
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings, SettingsError
 from feedrank.service.runtime.learner_state import LearnerState
-from feedrank.service.runtime.replay import Replay, Report
+from feedrank.service.runtime.replay import Replay, Report, replay_job
 from feedrank.service.runtime.replay import replay as run_replay
 from feedrank.service.runtime.replay import verify as run_verify
+from feedrank.service.runtime.trials import Job, run_jobs
 from feedrank.service.store import Store, StoreSignal, open_store
 
 T = TypeVar("T")
@@ -29,24 +33,53 @@ ROWS = 20
 
 replay = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 verify = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+Workers = Annotated[int | None, typer.Option(min=1, help="processes; all cores if left out")]
+Dask = Annotated[str | None, typer.Option(help="scheduler of a Dask cluster: tcp://HOST:PORT")]
 StoreUrl = Annotated[str | None, typer.Option("--store", help="sqlite:PATH or redis://HOST:PORT/DB")]
 
 
 @replay.command()
 def _replay(
-    learner: Annotated[str, typer.Argument(help="its name, or an alias")],
+    learners: Annotated[list[str], typer.Argument(help="names, or aliases")],
     spec: Annotated[Path | None, typer.Option(help="a JSON file: learn by this spec beside its own")] = None,
     until: Annotated[int | None, typer.Option(help="stop after this version", min=1)] = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    state: Annotated[
+        Path | None, typer.Option(help="file of results: a replay of several that was stopped goes on")
+    ] = None,
     store: StoreUrl = None,
 ) -> None:
-    """Rebuild a learner from its log, as it was or as another algorithm would have learned it."""
+    """Rebuild learners from their logs, as they were or as another algorithm would have learned them.
 
-    async def body(source: Store) -> Replay:
-        other = None if spec is None else orjson.loads(spec.read_bytes())
+    A log is one sequence and stays on one core; several learners take several cores, or the workers of a Dask cluster,
+    which open the store themselves. One learner alone is shown with its learning curve.
+    """
+
+    async def alone(source: Store) -> Replay:
         with bar("events") as progress:
-            return await run_replay(source, learner, spec=other, until=until, progress=progress)
+            return await run_replay(source, learners[0], spec=other(), until=until, progress=progress)
 
-    show(run(store, body))
+    async def several(source: Store) -> list[Job]:
+        url = Settings.from_env(store=store).store
+        return [await replay_job(source, url, name, other(), until) for name in learners]
+
+    def other() -> JSON | None:
+        return None if spec is None else orjson.loads(spec.read_bytes())
+
+    if len(learners) == 1 and dask is None and state is None:
+        show(run(store, alone))
+        return
+    jobs = run(store, several)
+    try:
+        with executor(workers, dask) as pool, bar("learners") as progress:
+            summaries = run_jobs(jobs, pool, state, progress)
+    except (ServiceError, StoreSignal, ValueError, OSError) as error:
+        print(f"feedrank: {error}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    for summary in summaries:
+        print(f"{summary['name']}: versions {summary['first']} to {summary['last']}")
+        show_summary(summary)
 
 
 @verify.command()
@@ -89,6 +122,23 @@ def run(url: str | None, body: Callable[[Store], Awaitable[T]]) -> T:
 
 
 @contextmanager
+def executor(workers: int | None, dask: str | None) -> Iterator[Executor]:
+    """A pool of processes, or the workers of a Dask cluster."""
+    # Weights must not depend on how many threads a product is shared among.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if dask is None:
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+            yield pool
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415  (an extra)
+    except ModuleNotFoundError:
+        raise ValueError("a Dask cluster needs distributed; run: pip install 'feedrank[dask]'") from None
+    with Client(dask, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+        yield client.get_executor(pure=False)
+
+
+@contextmanager
 def bar(what: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on the terminal; nothing where there is none."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -112,14 +162,18 @@ def show(result: Replay) -> None:
         ]
         table.add_row(str(number), *cells)
     Console().print(table)
-    for name, fold in folds.items():
-        done = fold.learner.progress.to_json()
-        algorithm = fold.learner.spec["algorithm"]
+    show_summary(result.summary())
+
+
+def show_summary(summary: JSON) -> None:
+    """One line for each spec."""
+    for name, done in summary["folds"].items():
         print(
-            f"{name} ({algorithm}): {done['rounds']} rounds, {done['mistakes']} mistakes, mean loss {done['mean_loss']}"
+            f"{name} ({done['algorithm']}): {done['rounds']} rounds, {done['mistakes']} mistakes, "
+            f"mean loss {done['mean_loss']}, fingerprint {done['fingerprint']}"
         )
-    if result.refused:
-        print(f"{result.refused} events do not fit the other spec and were left out")
+    if summary["refused"]:
+        print(f"{summary['refused']} events do not fit the other spec and were left out")
 
 
 def points(fold: LearnerState) -> dict[int, JSON]:

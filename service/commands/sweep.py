@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import sys
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -22,11 +17,9 @@ from feedrank.service.runtime import trials
 from feedrank.service.runtime.trials import Lessons, Trial
 from feedrank.service.store import Store
 
-from .rebuild import StoreUrl, bar, run
+from .rebuild import Dask, StoreUrl, Workers, bar, executor, run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-Workers = Annotated[int | None, typer.Option(min=1, help="processes; all cores if left out")]
-Dask = Annotated[str | None, typer.Option(help="scheduler of a Dask cluster: tcp://HOST:PORT")]
 Form = Annotated[str, typer.Option("--format", help="`table` or `json`")]
 
 
@@ -84,23 +77,6 @@ def _specs(
     for spec in chosen:
         unique.setdefault(orjson.dumps(spec, option=orjson.OPT_SORT_KEYS), spec)
     return list(unique.values())
-
-
-@contextmanager
-def executor(workers: int | None, dask: str | None) -> Iterator[Executor]:
-    """A pool of processes, or the workers of a Dask cluster."""
-    # Weights must not depend on how many threads a product is shared among.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if dask is None:
-        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-            yield pool
-        return
-    try:
-        from distributed import Client  # noqa: PLC0415  (an extra)
-    except ModuleNotFoundError:
-        raise ValueError("a Dask cluster needs distributed; run: pip install 'feedrank[dask]'") from None
-    with Client(dask, set_as_default=False) as client:  # type: ignore[no-untyped-call]
-        yield client.get_executor(pure=False)
 
 
 def show(lessons: Lessons, results: list[Trial], form: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessab
 from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import Event
 from feedrank.service.contract.settings import Settings
-from feedrank.service.store import Store, Trimmed
+from feedrank.service.store import Store, Trimmed, open_store
 from feedrank.service.store.shared import spool
 
 from .catalogue import CatalogEntry, Catalogue
@@ -22,6 +23,7 @@ from .folding import NOTHING, Counts, Recipe
 from .follower import PAGE, Follower
 from .learner_state import LearnerState, recipe
 from .memory import Worker
+from .trials import Job, key_of
 
 OnProgress = Callable[[int, int], None]
 LearnerFollower = Follower[LearnerState, Event]
@@ -37,6 +39,24 @@ class Replay:
     own: LearnerState
     other: LearnerState | None = None
     refused: int = 0  # events that the other spec cannot learn from (another task's truth, say)
+
+    def summary(self) -> JSON:
+        """What it gave without the states, as plain JSON; a fingerprint stands for every bit of a learner."""
+        folds = {"its own": self.own} | ({"the other": self.other} if self.other is not None else {})
+        return {
+            "name": self.name,
+            "first": self.first,
+            "last": self.last,
+            "refused": self.refused,
+            "folds": {
+                whose: {
+                    "algorithm": fold.learner.spec["algorithm"],
+                    **fold.learner.progress.to_json(),
+                    "fingerprint": learners.fingerprint(fold.learner),
+                }
+                for whose, fold in folds.items()
+            },
+        }
 
 
 @dataclass(slots=True)
@@ -126,6 +146,30 @@ async def replay(
             await walk(other, base, last, progress)
         result.other, result.refused = trial, trial.refused
     return result
+
+
+async def replay_job(
+    store: Store, url: str, name: str, spec: JSON | None = None, until: int | None = None
+) -> Job:
+    """A replay up to now for any worker that can open the store at `url`; it gives the `summary`."""
+    entry = await Catalogue(store, 0).resolve(name)
+    head = await store.head(entry.log)
+    last = head.version if until is None else min(until, head.version)
+    log = {"log": entry.log, "version": head.version, "chain": head.chain, "floor": head.floor}
+    return Job(
+        key_of("replay", entry.name, entry.spec, log, spec, last), _alone, (url, entry.name, spec, last)
+    )
+
+
+def _alone(url: str, name: str, spec: JSON | None, last: int) -> JSON:
+    async def main() -> JSON:
+        store = await open_store(url, read_only=True)
+        try:
+            return (await replay(store, name, spec=spec, until=last)).summary()
+        finally:
+            await store.close()
+
+    return asyncio.run(main())
 
 
 async def walk(follower: LearnerFollower, base: int, last: int, progress: OnProgress) -> None:

@@ -119,3 +119,55 @@ def test_the_commands_print_curves_and_verdicts(with_host, store_url, tmp_path):
         assert told.exit_code == 1
         assert told.stderr.count("\n") == 1
         assert told.stderr.startswith("feedrank: ")
+
+
+async def two(host):
+    await history(host)
+    await host.create("b", {**SPEC, "bias": True})
+    for i in range(20):
+        await host.feedback("b", event(i))
+
+
+def test_several_learners_are_replayed_by_other_processes_to_the_same_bits(with_host, store_url, tmp_path):
+    with_host(two, snapshot_every=7)
+    alone = [command(replay_commands.replay, name, "--store", store_url).stdout.splitlines() for name in "ab"]
+    state = tmp_path / "state.jsonl"
+    arguments = ("a", "b", "--store", store_url, "--workers", "2", "--state", str(state))
+    told = command(replay_commands.replay, *arguments)
+    assert told.exit_code == 0, told.stderr
+    assert told.stdout.splitlines() == [line for shown in alone for line in (shown[0], shown[-1])]
+    assert told.stdout.count("fingerprint") == 2
+    rows = state.read_bytes()
+    assert command(replay_commands.replay, *arguments).stdout == told.stdout
+    assert state.read_bytes() == rows  # nothing was run again
+
+    async def more(host):
+        await host.feedback("b", event(20))
+
+    with_host(more, snapshot_every=7)
+    assert "b: versions 1 to 21" in command(replay_commands.replay, *arguments).stdout
+    assert state.read_bytes().count(b"\n") == 3
+    spec = tmp_path / "other.json"
+    spec.write_text('{"task": "none"}')
+    for wrong in (("a", "none"), ("a", "b", "--spec", str(spec))):
+        told = command(replay_commands.replay, *wrong, "--store", store_url, "--workers", "1")
+        assert told.exit_code == 1
+        assert told.stderr.count("\n") == 1
+
+
+def test_a_dask_cluster_replays_to_the_same_bits(with_host, store_url):
+    distributed = pytest.importorskip("distributed")
+    with_host(two, snapshot_every=7)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        address = cluster.scheduler_address
+        told = command(replay_commands.replay, "a", "b", "--store", store_url, "--dask", address)
+    assert told.exit_code == 0, told.stderr
+
+    async def here(host):
+        for name in "ab":
+            own = (await replay(host.store, name)).own
+            assert f" {learners.fingerprint(own.learner)}\n" in told.stdout
+
+    with_host(here, snapshot_every=7)

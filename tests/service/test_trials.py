@@ -10,7 +10,8 @@ from feedrank import learners
 from feedrank.clients import Client, Refused
 from feedrank.embedded import Embedded
 from feedrank.service.commands import evaluate
-from feedrank.service.commands.sweep import app, executor
+from feedrank.service.commands.rebuild import executor
+from feedrank.service.commands.sweep import app
 from feedrank.service.runtime import trials
 
 SPEC = {"task": "multiclass", "algorithm": "dual-ascent"}
