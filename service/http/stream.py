@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 from feedrank.service.contract.faults import ServiceError, Unauthorized, Unprocessable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.messages import Line
-from feedrank.service.runtime.streams import Stream
+from feedrank.service.runtime.streams import Stream, alone
 
 from .bodies import authorize, read_round, too_large
 from .keyring import Key
@@ -120,12 +120,9 @@ class StreamReply(Response):
                 if stopping.done():
                     reading.cancel()  # What has arrived is answered, and no more is taken.
                 if self._waiting and len(self._chunks) < AT_ONCE:
-                    await self._ask(self._take())
+                    await self._ask(self._take(), send)
                 elif self._chunks:
-                    body = await self._answer()
-                    await send({"type": "http.response.body", "body": body, "more_body": True})
-                    # Other requests get their turn between chunks.
-                    await asyncio.sleep(0)
+                    await self._reply(send)
                 else:
                     self._news.clear()
                     await self._news.wait()
@@ -166,7 +163,7 @@ class StreamReply(Response):
         elif took < LONG / 2:
             self._size = min(MOST, self._size * 2)
 
-    async def _ask(self, arrived: Sequence[bytes | ServiceError]) -> None:
+    async def _ask(self, arrived: Sequence[bytes | ServiceError], send: Send) -> None:
         """Hand a chunk to the host. Lines that cannot be read are answered here; the host answers the others."""
         chunk = PendingChunk(perf_counter(), [], 0)
         revoked = self._key is not None and not self._state.keyring.holds(self._key)
@@ -182,6 +179,10 @@ class StreamReply(Response):
             except ServiceError as error:
                 chunk.refusals.append(error)
         chunk.calls = len(calls)
+        if any(alone(*call) for call in calls):
+            # It waits for all that is on its way, and maybe long: who sent that must not wait with it.
+            while self._chunks:
+                await self._reply(send)
         try:
             async with self._limit(len(calls)):
                 await self._stream.put(calls)
@@ -189,6 +190,12 @@ class StreamReply(Response):
             # The stream outlives whatever befell this chunk; `describe` logs what nobody foresaw.
             chunk.failed = describe(error)
         self._chunks.append(chunk)
+
+    async def _reply(self, send: Send) -> None:
+        body = await self._answer()
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        # Other requests get their turn between chunks.
+        await asyncio.sleep(0)
 
     async def _answer(self) -> bytes:
         """The reply lines of the oldest chunk."""

@@ -169,6 +169,21 @@ def test_both_directions_flow_at_once(duplex):
     assert stream.chunk() == b""
 
 
+def test_a_line_that_waits_keeps_no_reply_before_it(start):
+    process = start(FEEDRANK_VERSION_WAIT="20")
+    with process.client() as client:
+        client.put("/v1/learners/mail", json={"task": "multiclass", "algorithm": "predtron"})
+        stream = Duplex(process.url)
+        stream.head()
+        chunk = line(feedback={"features": ["w"], "label": "x"}) * 8
+        stream.send(chunk + line(predict={"features": ["w"], "remember": False, "min_version": 9}))
+        assert [json.loads(one)["version"] for one in stream.chunk().splitlines()] == [*range(1, 9)]
+        client.post("/v1/learners/mail/feedback", json={"features": ["w"], "label": "x"})
+        assert json.loads(stream.chunk())["version"] == 9
+        stream.file.close()
+        stream.socket.close()
+
+
 def test_what_is_no_chunk_ends_a_stream_and_is_not_answered_within_the_reply(duplex):
     assert b"200" in duplex.head()
     duplex.send(line(feedback={"features": ["w"], "label": "x"}))
