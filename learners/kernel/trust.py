@@ -72,13 +72,14 @@ def pool_round(
     a, A, losses, w, weights = state
     here = present.nonzero()[0]
     live = Z if len(here) == len(Z) else Z.take(here, axis=0)
-    # Who has left is one row of zeros at the end, whatever their number.
-    T = np.zeros((len(here) + (2 if len(here) == len(Z) else 3), Z.shape[1]))
+    # Who has left is one row of zeros at the end, whatever their number; its softmax needs no powers.
+    left, zeros = len(here) < len(Z), 1 if bits and len(here) < len(Z) else 0
+    T = np.zeros((2 + len(here) + zeros, Z.shape[1]))
     T[0] = times(a.take(here), live)
     T[1] = times(weights.take(here), live)
     T[2 : 2 + len(here)] = live
     each, p = log_losses(T, Y, bool(bits))
-    every = np.full(1 + len(Z), each[-1])
+    every = np.full(1 + len(Z), log_of(float(Z.shape[1])) if left and not bits else each[-1])
     every[0], every[1 + here] = each[0], each[2 : 2 + len(here)]
     gaps = _gap(every, w, doubt, gaps)
     losses += every

@@ -79,9 +79,11 @@ class Blend(Model):
         return max(labels - 1, 0) if self.kind == "grade" else labels
 
     def grow(self, features: int, columns: int) -> None:
-        seen = np.zeros(columns)
-        seen[: len(self.seen)] = self.seen
-        self.seen, self.labels, self.features = seen, columns, features
+        if columns != len(self.seen):
+            seen = np.zeros(columns)
+            seen[: len(self.seen)] = self.seen
+            self.seen = seen
+        self.labels, self.features = columns, features
         for i, expert in enumerate(self.experts):
             expert.grow(features, columns)
             if not expert.present and self.pool.present[i]:
@@ -130,9 +132,10 @@ class Blend(Model):
         self.offers(loss)
         assert isinstance(x, ScaledVector)
         inputs = Inputs.of(x, self.bias)
-        Z = np.empty((len(self.experts), self.labels))
+        Z = np.zeros((len(self.experts), self.labels))
         for i, expert in enumerate(self.experts):
-            np.multiply(expert.scores(inputs), expert.scale, Z[i])
+            if expert.present:
+                np.multiply(expert.scores(inputs), expert.scale, Z[i])
         t = times(self._weights(), Z)
         linked = self._link(t)
         p = self._of_grades(linked) if self.kind == "grade" else linked
@@ -184,7 +187,8 @@ class Blend(Model):
         if self.bits or only is not None or target.relevant.any():
             self.pool.learn(stage.Z, target.Y, weight, teaches)
         for expert, s in zip(self.experts, stage.Z, strict=True):
-            expert.learn(inputs, stage.inputs, s / expert.scale, target)
+            if expert.present:
+                expert.learn(inputs, stage.inputs, s / expert.scale, target)
         if self.kind in CALIBRATED:
             first = int(stage.p.argmax())
             self.calibration.learn(float(stage.p[first]), teaches and first == y)
