@@ -127,7 +127,7 @@ class Saver:
             digest = await self._store.save(key, snapshot, outcomes, keep=kept, floor=floor, forget=forget)
         except Closed:
             return
-        except StoreUnavailable as error:
+        except (StoreUnavailable, OSError) as error:  # the store, or the temporary file
             self._counts.store_errors += 1
             log.warning("snapshot of %s at %d was not saved: %s", follower.title, version, error)
             return

@@ -1,6 +1,7 @@
 """A learner is a fold of its log: whatever is loaded, saved, retracted, trimmed or dropped, it is that fold to the bit."""
 
 import asyncio
+import errno
 import time
 from io import BytesIO
 from itertools import pairwise
@@ -484,3 +485,26 @@ def test_snapshots_of_another_release_are_no_judges_of_the_state(with_host, monk
         assert (await host.info("a"))["version"] == 13
 
     with_host(after, snapshot_every=12)
+
+
+class UnreadableFile(BytesIO):
+    def read(self, *_):
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_temporary_file_that_cannot_be_read_costs_one_snapshot(with_host, monkeypatch, caplog):
+    async def body(host):
+        await host.create("a", SPEC)
+        with monkeypatch.context() as broken:
+            broken.setattr(checkpoints, "spool", UnreadableFile)
+            await teach(host, "a", 10)
+            async with host._memory.use("a") as learner:
+                await learner.saver.settle()
+            assert host.stats()["snapshots"] == 0
+        await teach(host, "a", 10, 10)
+        async with host._memory.use("a") as learner:
+            await learner.saver.settle()
+        assert host.stats()["snapshots"] == 1
+
+    with_host(body, snapshot_every=10)
+    assert "at 10 was not saved: [Errno 5] Input/output error" in caplog.text
