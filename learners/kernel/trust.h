@@ -80,19 +80,27 @@ static int newton(Trust *pool, const double *Z, const double *Y, const double *p
     return 0;
 }
 
-static double gap_of(const double *losses, const double *w, int members, double doubt, double gaps) {
-    double mean = 0.0, share = 0.0, least = INFINITY;
-    for (int i = 0; i < members; i++) {
+/* D and one more, of the losses of this round; see trust.py. */
+static double gap_of(const Trust *pool, const double *losses) {
+    const double *w = pool->w;
+    double mean = 0.0, share = 0.0, least = INFINITY, first = pool->losses[0], after;
+    for (int i = 0; i <= pool->members; i++) {
         mean += w[i] * losses[i];
         if (w[i] > 0.0 && losses[i] < least) least = losses[i];
+        if (i && pool->present[i - 1] && pool->losses[i] < first) first = pool->losses[i];
     }
-    double after = least;
-    if (gaps > 0.0) {
-        double eta = doubt / gaps;
-        for (int i = 0; i < members; i++) share += w[i] * exp_of(-(eta * (losses[i] - least)));
+    if (pool->gaps > 0.0) {
+        double eta = pool->doubt / pool->gaps;
+        for (int i = 0; i <= pool->members; i++) share += w[i] * exp_of(-(eta * (losses[i] - least)));
         after = least - log_of(share) / eta;
+    } else {
+        after = losses[0] + (pool->losses[0] - first);
+        for (int i = 1; i <= pool->members; i++) {
+            double other = losses[i] + (pool->losses[i] - first);
+            if (pool->present[i - 1] && other < after) after = other;
+        }
     }
-    return gaps + (mean - after < 0.0 ? 0.0 : mean - after);
+    return pool->gaps + (mean - after < 0.0 ? 0.0 : mean - after);
 }
 
 /* w and the weights of the experts' log-odds. */
@@ -123,7 +131,7 @@ static int trust_round(Trust *pool, const double *Z, const double *Y, Py_ssize_t
     multiply(pool->a, Z, t, 1, m, count);
     each[0] = log_loss(t, Y, p, count, pool->bits);
     for (int i = 0; i < m; i++) each[1 + i] = log_loss(Z + i * count, Y, other, count, pool->bits);
-    pool->gaps = gap_of(each, pool->w, m + 1, pool->doubt, pool->gaps);
+    pool->gaps = gap_of(pool, each);
     for (int i = 0; i <= m; i++) pool->losses[i] += each[i];
     if (teaches && newton(pool, Z, Y, p, count, weight)) return -1;
     hedge(pool);

@@ -81,7 +81,7 @@ def pool_round(
     each, p = log_losses(T, Y, bool(bits))
     every = np.full(1 + len(Z), log_of(float(Z.shape[1])) if left and not bits else each[-1])
     every[0], every[1 + here] = each[0], each[2 : 2 + len(here)]
-    gaps = _gap(every, w, doubt, gaps)
+    gaps = _gap(every, losses, w, present, doubt, gaps)
     losses += every
     if teaches:
         _newton(Z, Y, p, weight, bool(bits), a, A, present)
@@ -89,19 +89,26 @@ def pool_round(
     return float(each[1]), gaps
 
 
-def _gap(losses: Floats, w: Floats, doubt: float, gaps: float) -> float:
-    """D and one more: the gap is <w, l> + ln <w, exp(-eta l)> / eta, or with eta infinite <w, l> - min l."""
+def _gap(
+    losses: Floats, before: Floats, w: Floats, present: NDArray[np.bool_], doubt: float, gaps: float
+) -> float:
+    """D and one more: the gap is <w, l> + ln <w, exp(-eta l)> / eta, l the losses of this round.
+
+    With eta infinite it is <w, l> - (min (L + l) - min L), L the losses before: who is behind weighs 0, and may lead next.
+    """
     pairs = list(zip(w.tolist(), losses.tolist(), strict=True))
     mean = share = 0.0
     for trust, loss in pairs:
         mean += trust * loss
-    least = min(loss for trust, loss in pairs if trust > 0.0)
     if gaps > 0.0:
-        eta, lowest = doubt / gaps, least
+        eta, least = doubt / gaps, min(loss for trust, loss in pairs if trust > 0.0)
         for trust, loss in pairs:
             if trust > 0.0:
-                share += trust * exp_of(-(eta * (loss - lowest)))
+                share += trust * exp_of(-(eta * (loss - least)))
         least -= log_of(share) / eta
+    else:
+        live = np.concatenate(([True], present))
+        least = float((losses + (before - before[live].min()))[live].min())
     return float(gaps + max(mean - least, 0.0))
 
 

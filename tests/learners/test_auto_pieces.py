@@ -72,6 +72,22 @@ def test_the_pool_loses_no_more_than_its_best_member_and_the_bound(bits, seed):
     assert told["bound"] < 0.5 * told["loss"] + 20
 
 
+@pytest.mark.parametrize("bits", [True, False])
+def test_the_bound_holds_where_the_leader_changes_before_any_gap(bits):
+    """A lead of one unit in the last place takes all weight: the gap is against who leads next, not that leader alone."""
+    pool = Pool(bits, np.array([0.5, 0.5]))
+    pool.losses[:] = 0.5, 0.5, np.nextafter(0.5, 0.0)
+    pool._refresh()
+    assert pool.w.tolist() == [0.0, 0.0, 1.0]
+    for i in range(30):
+        Y = np.eye(2)[i % 2]
+        pool.learn(np.stack([4 * Y - 2, 2 - 4 * Y]), Y, 1.0, True)
+        proof = pool.certificate(["a", "b"])
+        assert proof["loss"] <= proof["best_loss"] + proof["bound"] + 1e-9
+    assert proof["best"] != "b"
+    assert pool.w[2] < 0.1
+
+
 def test_the_pool_finds_the_expert_that_is_right():
     rng = np.random.default_rng(0)
     pool = Pool(False, np.array([0.5, 0.5, 0.3]))
