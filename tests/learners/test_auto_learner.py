@@ -239,3 +239,14 @@ def test_the_context_is_crossed_in_where_asked():
         truth = {"relevance": {str(i): float(g) for i, g in enumerate(grades)}}
         lost.append(learner.learn({"items": items, "features": [likes]}, truth).loss)
     assert np.mean(lost[60:]) < 0.1
+
+
+def test_who_leaves_in_a_round_says_nothing_in_it_any_more():
+    """The same in both kernels: log-odds of 0, a loss of ln 2."""
+    learner = build({"task": "multilabel", "labels": ["a", "b"], "algorithm": "least-squares"})
+    for _ in range(5):
+        learner.learn({"features": ["u"]}, {"labels": ["a"]})
+    before = learner.model.pool.losses[1]
+    learner.learn({"features": ["u", *(f"w{i}" for i in range(400))]}, {"labels": ["a"]})
+    assert not learner.model.pool.present[0]
+    assert learner.model.pool.losses[1] - before == pytest.approx(np.log(2.0))

@@ -185,6 +185,7 @@ class Blend(Model):
         else:
             teaches = bool(self.seen[only] > 0.0)
         if self.bits or only is not None or target.relevant.any():
+            stage.Z[~self.pool.present] = 0.0  # also of who has left in this very round
             self.pool.learn(stage.Z, target.Y, weight, teaches)
         for expert, s in zip(self.experts, stage.Z, strict=True):
             if expert.present:
