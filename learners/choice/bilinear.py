@@ -11,8 +11,8 @@ It moves along f / A only: with v = <f, f / A>, the new score is the root of s' 
     W <- W - w (sigmoid(s') - r) f / A,
     A <- A_0 + (1 - phi) (A - A_0) + w max(p (1 - p), 1e-4) f^2,    p = sigmoid(s').
 
-Implicit steps need no learning rate and never overshoot, however large f is. What was learned from a pair of features
-fades by phi = 0.01 each time the pair is met again, so that steps do not go to 0 and a reward that changes is followed.
+Implicit steps need no learning rate and never overshoot, however large f is. The precision of a pair of features fades by
+phi = 0.01 each time the pair is met again, W does not: so steps do not go to 0, and a reward that changes is followed.
 """
 
 from typing import Any

@@ -82,7 +82,7 @@ class LeastSquares(Expert):
         self.labels = columns
 
     def mark(self) -> Any:
-        """Arrays are replaced, never changed: what they are now is the way back."""
+        """Arrays are replaced, but by the kernel's whole round: what they are now is the way back."""
         return dict(vars(self)), len(self.places)
 
     def rewind(self, mark: Any) -> None:
