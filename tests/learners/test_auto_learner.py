@@ -250,3 +250,17 @@ def test_who_leaves_in_a_round_says_nothing_in_it_any_more():
     learner.learn({"features": ["u", *(f"w{i}" for i in range(400))]}, {"labels": ["a"]})
     assert not learner.model.pool.present[0]
     assert learner.model.pool.losses[1] - before == pytest.approx(np.log(2.0))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_bound_holds_on_ordinary_words(seed):
+    """The first losses differ in their last bits alone, by rounding."""
+    rng = np.random.default_rng(seed)
+    learner = build({"task": "binary", "labels": ["a", "b"]})
+    for _ in range(60):
+        y = int(rng.integers(2))
+        hint = y if rng.random() < 0.8 else 1 - y
+        words = [f"w{i}" for i in rng.integers(0, 60, 6)]
+        learner.learn({"features": [*words, f"y{hint}{rng.integers(3)}"]}, {"label": "ab"[y]})
+        proof = learner.certificate
+        assert proof["loss"] <= proof["best_loss"] + proof["bound"] + 1e-9
