@@ -255,7 +255,7 @@ class ListBlend(Model):
         size = 2 * self.features
         self.ridge = counters["ridge"]
         square = size if self.ridge else 0
-        shapes = {"P": (square, square), "w": (size, 3), "coin": (size, 4), "losses": (3,)}
+        shapes = {"P": (square, square), "w": (size, 3), "coin": (size, 4)}
         if any(arrays[name].shape != shape for name, shape in shapes.items()):
             raise ValueError("the weights do not fit the features")
         self.P, self.w, self.coin = arrays["P"], arrays["w"], arrays["coin"]
