@@ -35,7 +35,7 @@ from .rebuilding import Rebuilder, first_outcome
 log = logging.getLogger(__name__)
 FIRST, PAGE, PAGE_BYTES = 16, 64, 2**22  # entries read at once: at first, at most, and by weight
 LARGE = 2**18  # bytes of entries from which they are parsed in a thread
-WRITTEN = 4_096  # bytes of snapshot that an event may cost: very large states are saved less often
+WRITTEN = 2_048  # bytes of snapshot that an event may cost, about as many as its own: large states are saved less often
 # Raised by a defect, not by an accident: the same entry raises the same on every replica.
 DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
