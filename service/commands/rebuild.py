@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -30,6 +30,7 @@ from feedrank.service.store import Store, StoreSignal, open_store
 
 T = TypeVar("T")
 ROWS = 20
+DIED = "a worker has died, killed or out of memory. Run it again: with --state FILE it goes on where it was"
 
 replay = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 verify = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -123,19 +124,25 @@ def run(url: str | None, body: Callable[[Store], Awaitable[T]]) -> T:
 
 @contextmanager
 def executor(workers: int | None, dask: str | None) -> Iterator[Executor]:
-    """A pool of processes, or the workers of a Dask cluster."""
+    """A pool of processes, or the workers of a Dask cluster. One that dies is an OSError: no trace, and a way on."""
     # Weights must not depend on how many threads a product is shared among.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if dask is None:
         with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-            yield pool
+            try:
+                yield pool
+            except (BrokenExecutor, MemoryError):
+                raise ChildProcessError(DIED) from None
         return
     try:
-        from distributed import Client  # noqa: PLC0415  (an extra)
+        from distributed import Client, KilledWorker  # noqa: PLC0415  (an extra)
     except ModuleNotFoundError:
         raise ValueError("a Dask cluster needs distributed; run: pip install 'feedrank[dask]'") from None
     with Client(dask, set_as_default=False) as client:  # type: ignore[no-untyped-call]
-        yield client.get_executor(pure=False)
+        try:
+            yield client.get_executor(pure=False)
+        except (KilledWorker, CancelledError, MemoryError):
+            raise ChildProcessError(DIED) from None
 
 
 @contextmanager

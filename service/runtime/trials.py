@@ -192,21 +192,31 @@ def run_jobs(
     state: Path | None = None,
     progress: Shown = lambda done, total: None,
 ) -> list[JSON]:
-    """The result of every job, in their order. What `state` has from an earlier run is not run again."""
+    """The result of every job, in their order. What `state` has from an earlier run is not run again.
+
+    A job that fails fails all of them, but only after the others are done and written down.
+    """
     unique = {job.key: job for job in jobs}
     results = {key: row for key, row in _known(state).items() if key in unique}
     waiting = {
         executor.submit(job.work, *job.arguments): key for key, job in unique.items() if key not in results
     }
+    failure: Exception | None = None
     progress(len(results), len(unique))
     for future in as_completed(waiting):
         key = waiting[future]
-        results[key] = future.result()
+        try:
+            results[key] = future.result()
+        except Exception as error:
+            failure = failure or error
+            continue
         if state is not None:
             with state.open("ab") as file:
                 # A line break in front: the run before may have been killed in the middle of a line.
                 file.write(b"\n" + orjson.dumps({"key": key, **results[key]}))
         progress(len(results), len(unique))
+    if failure is not None:
+        raise failure
     return [results[job.key] for job in jobs]
 
 

@@ -1,7 +1,8 @@
 """One log under many specs: the same bits wherever a trial runs, and nothing run twice."""
 
 import json
-from concurrent.futures import Future, ThreadPoolExecutor
+import os
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 
 import pytest
 from typer.testing import CliRunner
@@ -10,7 +11,7 @@ from feedrank import learners
 from feedrank.clients import Client, Refused
 from feedrank.embedded import Embedded
 from feedrank.service.commands import evaluate
-from feedrank.service.commands.rebuild import executor
+from feedrank.service.commands.rebuild import DIED, executor
 from feedrank.service.commands.sweep import app
 from feedrank.service.runtime import trials
 
@@ -227,3 +228,40 @@ def test_an_evaluation_goes_on_where_it_was_and_shares_its_file_with_a_sweep(tmp
     trials.run_jobs(evaluate.jobs(judged_of(31), requests[:1]), pool, state)  # other events
     trials.run_jobs(evaluate.jobs(judged_of(30), [{**requests[0], "confidence": 0.9}]), pool, state)
     assert pool.ran == 6
+
+
+def test_a_worker_that_dies_is_one_line_and_what_was_done_is_kept(tmp_path, monkeypatch):
+    state, lessons = tmp_path / "state.jsonl", lessons_of(30)
+    dies, whole = trials.Job("dies", os._exit, (1,)), trials.sweep
+
+    def sweep(_, specs, pool, state, progress):
+        whole(lessons, [SPEC], pool, state)
+        return trials.run_jobs([dies], pool, state, progress)
+
+    store = f"sqlite:{tmp_path}/s.db"
+    with Client("http://localhost", transport=Embedded(store)) as client:
+        client.create("l", SPEC)
+    with monkeypatch.context() as patch:
+        patch.setattr("feedrank.service.commands.sweep.trials.sweep", sweep)
+        result = CliRunner().invoke(
+            app, ["l", "--store", store, "--workers", "1", "--state", str(state)], catch_exceptions=False
+        )
+    assert result.exit_code == 1
+    assert result.output.splitlines() == [f"feedrank sweep: {DIED}"]
+    pool = Counting()
+    trials.sweep(lessons, [SPEC], pool, state)
+    assert pool.ran == 0
+
+
+def test_what_ends_after_a_failure_is_still_written_down(tmp_path):
+    state, pool = tmp_path / "state.jsonl", Counting()
+    fails = Future()
+    fails.set_exception(BrokenExecutor())
+    first, submit = iter([fails]), pool.submit
+    pool.submit = lambda work, *arguments: next(first, None) or submit(work, *arguments)
+    jobs = [trials.Job(key, dict, ({"done": key},)) for key in "abc"]
+    with pytest.raises(BrokenExecutor):
+        trials.run_jobs(jobs, pool, state)
+    again = Counting()
+    assert trials.run_jobs(jobs, again, state) == [{"done": key} for key in "abc"]
+    assert again.ran == 1
