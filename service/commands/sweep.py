@@ -73,9 +73,9 @@ def _specs(
         chosen += trials.sampled(start, random, seed)
     if specs is not None:
         chosen += orjson.loads(specs.read_bytes())
-    unique: dict[bytes, JSON] = {}
+    unique: dict[str, JSON] = {}
     for spec in chosen:
-        unique.setdefault(orjson.dumps(spec, option=orjson.OPT_SORT_KEYS), spec)
+        unique.setdefault(trials.key_of(trials.completed(spec)), spec)
     return list(unique.values())
 
 
@@ -94,5 +94,8 @@ def show(lessons: Lessons, results: list[Trial], form: str) -> None:
         table.add_row(str(place), mean, interval, str(trial.refused or ""), text)
     Console().print(table)
     print(f"{lessons.name}: {lessons.count} events under {len(results)} specs")
-    if results and results[0].mean_loss is not None:
+    losses = sorted({str(trial.spec["loss"]) for trial in results if "loss" in trial.spec})
+    if len(losses) > 1:
+        print(f"no best: the specs lose by {', '.join(losses)}, which cannot be compared")
+    elif results and results[0].mean_loss is not None:
         print(f"best: {orjson.dumps(results[0].spec).decode()}")

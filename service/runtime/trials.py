@@ -35,6 +35,10 @@ from .follower import PAGE
 
 BLOCKS = 30
 T_975 = 2.045  # Student's t of 29 degrees of freedom, two sides of 95 %
+# What a mean loss is a mean of: drawn anew, the trials could not be compared.
+JUDGES = (
+    "labels", "loss", "weights", "reject_costs", "blocks", "cutoff", "measure", "range", "default_reward", "baseline"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,24 +136,32 @@ def changed(base: View, values: View) -> JSON:
 
 
 def sampled(base: View, count: int, seed: int) -> Iterator[JSON]:
-    """`base` with random values of its algorithm's own parameters: words evenly, numbers by orders of magnitude."""
+    """`base` with random values of its algorithm's own parameters: words evenly, numbers by orders of magnitude.
+
+    All differ (fewer than `count` where there are no more), and have the loss of `base`.
+    """
     chance = random.Random(seed)  # noqa: S311  (a search, not a secret)
     full = learners.build(base).spec
     table = parameters(registry.algorithm(full["algorithm"]))
-    fields = [name for name in full if name in table and name not in ("labels", "wait", "tokenizer")]
-    drawn = 0
+    fields = [name for name in full if name in table and name not in (*JUDGES, "wait", "tokenizer")]
+    drawn: set[str] = set()
     for _ in range(100 * count):
-        if drawn == count:
+        if len(drawn) == count:
             return
         spec = {"task": full["task"], "algorithm": full["algorithm"]}
-        spec |= {name: full[name] for name in ("labels",) if full.get(name)}
+        spec |= {name: full[name] for name in JUDGES if full.get(name)}
         for name in fields:
             value = _draw(full[name], table[name].check_for(learners.build(base).form).schema, chance)
             if value is not None:
                 spec[name] = value
-        if _problem(spec) is None:
-            drawn += 1
+        if _problem(spec) is None and (key := key_of(completed(spec))) not in drawn:
+            drawn.add(key)
             yield spec
+
+
+def completed(spec: JSON) -> JSON:
+    """The spec with all its defaults, by which equal ones are known; as it is where it cannot be built."""
+    return spec if _problem(spec) else learners.build(spec).spec
 
 
 def _problem(spec: JSON) -> str | None:

@@ -129,10 +129,14 @@ def test_another_algorithm_starts_from_its_own_defaults():
 def test_random_settings_can_be_built_and_are_the_same_for_a_seed():
     specs = list(trials.sampled(SPEC, 12, seed=4))
     assert specs == list(trials.sampled(SPEC, 12, seed=4))
-    assert len({json.dumps(spec) for spec in specs}) > 6
-    assert len(specs) == 12
+    assert len({json.dumps(spec) for spec in specs}) == len(specs) == 12
     built = [trials.run_trial(spec, lines_of(3)) for spec in specs]
     assert not any(trial.problem for trial in built)
+    few = [trials.completed(spec) for spec in trials.sampled({"task": "multiclass"}, 30, seed=4)]
+    assert len({json.dumps(spec) for spec in few}) == len(few)
+    assert {spec["loss"] for spec in few} == {"zero-one"}  # one loss, or the table would compare nothing
+    costs = {"task": "multiclass", "loss": "weighted", "weights": {"x": 3.0}}
+    assert all(spec["weights"] == {"x": 3.0} for spec in trials.sampled(costs, 3, seed=4))
 
 
 def test_the_command_names_the_best_and_leaves_retracted_events_out(tmp_path):
@@ -150,6 +154,11 @@ def test_the_command_names_the_best_and_leaves_retracted_events_out(tmp_path):
     assert len(rows) == 3
     shown = CliRunner().invoke(app, arguments)
     assert "best: " in shown.output
+    losses = '{"algorithm": ["predtron"], "loss": ["zero-one", "weighted"]}'
+    assert (
+        "no best"
+        in CliRunner().invoke(app, ["l", "--grid", losses, "--store", store, "--workers", "1"]).output
+    )
     wrong = CliRunner().invoke(app, ["nobody", "--store", store])
     assert wrong.exit_code == 1
     assert "there is no learner" in wrong.output
