@@ -6,7 +6,7 @@ Reading is pure and depends on nothing but the input: what one process accepts, 
     ItemList  a list of items, features by name     -> Matrix
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -100,7 +100,7 @@ class ItemList:
         if matrix.ndim != 2 or len(matrix) != len(ids):
             raise InstanceError("the matrix must have one row an id", "/items")
         _finite(matrix, "/items")
-        _unique(ids)
+        _unique(ids, _id_of_item)
         return cls(ids, numbered(matrix.shape[1]), matrix)
 
 
@@ -165,14 +165,23 @@ def _check_names(names: Sequence[Any], place: str) -> None:
         raise InstanceError("a feature's name must not be empty", place)
 
 
-def _unique(ids: Sequence[Any]) -> None:
+def _unique(ids: Sequence[Any], place: Callable[[int], str]) -> None:
     if not {str}.issuperset(map(type, ids)) or "" in ids:
         bad = next(i for i, name in enumerate(ids) if not (isinstance(name, str) and name))
-        raise InstanceError("an item needs an id: text that is not empty", pointer("items", bad, "id"))
+        raise InstanceError("an item needs an id: text that is not empty", place(bad))
     if len(set(ids)) < len(ids):
-        seen: set[str] = set()
-        bad = next(i for i, name in enumerate(ids) if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InstanceError(f"the id {ids[bad]!r} is duplicated in the list", pointer("items", bad, "id"))
+        bad = _repeated(ids)
+        raise InstanceError(f"the id {ids[bad]!r} is duplicated in the list", place(bad))
+
+
+def _id_of_item(i: int) -> str:
+    return pointer("items", i, "id")
+
+
+def _repeated(names: Sequence[str]) -> int:
+    """Where the first name stands that came before."""
+    first: dict[str, int] = {}
+    return next(i for i, name in enumerate(names) if first.setdefault(name, i) < i)
 
 
 def read_items(items: object) -> ItemList:
@@ -191,7 +200,7 @@ def read_items(items: object) -> ItemList:
             missing = "id" if "id" not in item else "features"
             raise InstanceError("missing field", pointer("items", i, missing))
     ids = [item["id"] for item in items]
-    _unique(ids)
+    _unique(ids, _id_of_item)
     alike = _alike([item["features"] for item in items])
     if alike is not None:
         return ItemList(ids, *alike)
@@ -215,13 +224,10 @@ def _read_columns(items: Mapping[str, Any]) -> ItemList:
     ids, names, rows = items["ids"], items["columns"], items["rows"]
     if not ids:
         raise InstanceError("must be a list of at least one item", pointer("items", "ids"))
-    if not {str}.issuperset(map(type, ids)) or "" in ids:
-        raise InstanceError("an id must be text that is not empty", pointer("items", "ids"))
-    if len(set(ids)) < len(ids):
-        raise InstanceError("an id is duplicated", pointer("items", "ids"))
+    _unique(ids, lambda i: pointer("items", "ids", i))
     _check_names(names, pointer("items", "columns"))
     if len(set(names)) < len(names):
-        raise InstanceError("a column is duplicated", pointer("items", "columns"))
+        raise InstanceError("a column is duplicated", pointer("items", "columns", _repeated(names)))
     if len(rows) != len(ids):
         raise InstanceError(f"there are {len(ids)} ids and {len(rows)} rows", pointer("items", "rows"))
     plain = kernel.matrix(rows, len(names))

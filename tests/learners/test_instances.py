@@ -66,9 +66,10 @@ def test_columns_are_the_items_they_stand_for():
     ("change", "pointer"),
     [
         ({"ids": []}, "/items/ids"),
-        ({"ids": ["d1", "d1"]}, "/items/ids"),
-        ({"ids": ["d1", ""]}, "/items/ids"),
-        ({"columns": ["bm25", "bm25"]}, "/items/columns"),
+        ({"ids": ["d1", "d1"]}, "/items/ids/1"),
+        ({"ids": ["d1", ""]}, "/items/ids/1"),
+        ({"ids": [7, "d1"]}, "/items/ids/0"),
+        ({"columns": ["bm25", "bm25"]}, "/items/columns/1"),
         ({"columns": ["bm25", ""]}, "/items/columns"),
         ({"columns": "ab"}, "/items/columns"),
         ({"rows": [[1, 2]]}, "/items/rows"),
