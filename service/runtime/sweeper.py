@@ -66,8 +66,8 @@ class Sweeper:
         """Join clicks to a remembered prediction: `{"prediction_id", "clicks", "closes_at"}`, all clicks so far."""
         only(request, CLICKS)
         id = id_of(request, "prediction_id")
-        if id is None:
-            raise Unprocessable.at("/prediction_id", "missing field")
+        if id is None or "clicks" not in request:
+            raise Unprocessable.at("/prediction_id" if id is None else "/clicks", "missing field")
         async with self._memory.use(name) as learner:
             while True:
                 stored = await self._store.recall(learner.log, id)
@@ -76,7 +76,7 @@ class Sweeper:
                 record = orjson.loads(stored)
                 with ErrorScope():
                     spec = learner.state.learner.spec
-                    truth: JSON = {"clicks": request["clicks"]} if "clicks" in request else {}
+                    truth: JSON = {"clicks": request["clicks"]}
                     reading.truth(spec, truth, reading.instance(spec, record["instance"]))
                 so_far = record.get("truth", {}).get("clicks", [])
                 together = list(dict.fromkeys([*so_far, *truth["clicks"]]))

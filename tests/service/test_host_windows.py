@@ -87,8 +87,9 @@ def test_clicks_become_one_event_when_the_window_is_over(with_host):
         with pytest.raises(faults.NotFound):
             await host.clicks("r", {"prediction_id": "never", "clicks": ["b"]})
         for wrong in ({"clicks": ["z"]}, {"clicks": "a"}, {}):
-            with pytest.raises(faults.Unprocessable):
+            with pytest.raises(faults.Unprocessable) as refused:
                 await host.clicks("r", {"prediction_id": plain, **wrong})
+            assert refused.value.errors[0]["pointer"].startswith("/clicks")
         # What is said outright wins over the window.
         await host.clicks("r", {"prediction_id": plain, "clicks": ["a"]})
         await host.feedback("r", {"prediction_id": plain, "relevance": {"b": 2}})
