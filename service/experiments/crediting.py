@@ -46,7 +46,6 @@ from .teaching import Teaching
 
 log = logging.getLogger(__name__)
 FIELDS = FEEDBACK - {"served"} | {"unit", "before", "reward"}
-CLICK_WAIT = 600.0  # seconds in which clicks join, where the definition says nothing
 Pair = tuple[JSON | None, Draft]
 
 
@@ -226,11 +225,8 @@ class Crediting:
             with ErrorScope():
                 records.check(live, record["instance"], {"clicks": joined})
                 records.measured(live, record, {"clicks": joined})
-            due = (
-                None
-                if live.plan.wait is not None and record["counted"]
-                else record["at"] + (live.plan.wait or CLICK_WAIT)
-            )
+            closes = record["at"] + self._window(live)
+            due = None if live.plan.wait is not None and record["counted"] else closes
             try:
                 value = encode({**record, "clicks": joined})
                 await self._store.amend(live.log, prediction, value, stored, due)
@@ -238,8 +234,12 @@ class Crediting:
                 continue
             except Missing:
                 raise self._unknown(live, prediction) from None
-            closes = record["at"] + (live.plan.wait or CLICK_WAIT)
             return {"prediction_id": prediction, "clicks": joined, "closes_at": closes}
+
+    def _window(self, live: LoadedExperiment) -> float:
+        """Seconds in which clicks join: those of the definition, else the longest `wait` of an arm; at most while remembered."""
+        asked = max(float(spec.get("wait", 0)) for spec in live.specs)
+        return live.plan.wait or min(asked, self._settings.prediction_ttl - 1.0)
 
     async def due(self, live: LoadedExperiment, key: str, stored: bytes, record: JSON) -> None:
         """The window of a prediction is over: one event with its clicks, or none."""
@@ -247,7 +247,7 @@ class Crediting:
         if "clicks" in record:
             truth = {"clicks": record["clicks"]}
             # They were clicked within the window, whenever this is written.
-            end = record["at"] + (live.plan.wait or CLICK_WAIT)
+            end = record["at"] + self._window(live)
             event = records.event(
                 live, record, {"kind": "feedback", "truth": truth}, truth, min(time.time(), end) - 1e-6
             )

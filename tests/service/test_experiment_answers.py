@@ -100,6 +100,21 @@ def test_clicks_join_one_by_one_and_count_once_when_the_window_is_over(store_url
     run(store_url, body, LISTS)
 
 
+def test_the_window_of_clicks_is_that_of_the_arms_where_the_definition_has_none(store_url: str) -> None:
+    async def body(host: Host, experiments: Experiments) -> None:
+        for name, wait in (("short", 0.1), ("long", 0.2)):
+            await host.create(name, {**LISTS, "wait": wait})
+        await experiments.create("e", {"arms": ["short", "long"], "method": "interleave"})
+        page = await experiments.predict("e", {**PAGE, "unit": "u"})
+        sent = {"prediction_id": page["prediction_id"], "clicks": ["d1"]}
+        before = time.time()
+        assert (await experiments.clicks("e", sent))["closes_at"] <= before + 0.2
+        await counted(experiments, 1)
+        assert [(await host.info(name))["version"] for name in ("short", "long")] == [1, 1]
+
+    run(store_url, body, LISTS)
+
+
 def test_answers_within_a_window_count_when_it_is_over(store_url: str) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
         definition = {"arms": ["a", "b"], "measure": "zero-one", "wait": 0.3, "default": 1.0}
