@@ -29,6 +29,7 @@ log = logging.getLogger("feedrank.requests")
 
 GONE = 499  # what the metrics show for a client that left before its reply
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:\[\]@/?#\\]+))(?::[0-9]*)?")
 # A stream lasts as long as its client likes (each chunk of it has the time limit), a large file as long as its way.
 UNTIMED = ("/stream", "/snapshot")
 HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
@@ -295,10 +296,9 @@ def by_name(sent: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without the port; an address in brackets keeps none of them."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower().rstrip(".")
+    """The name in a Host header, without the port, and without brackets around an address; "" if it is no host."""
+    shape = HOST.fullmatch(host)
+    return (shape[1] or shape[2]).lower().rstrip(".") if shape else ""
 
 
 def _foreign(origin: bytes, host: bytes) -> bool:

@@ -102,6 +102,7 @@ async def serve(app: FastAPI, settings: Settings, listener: socket.socket) -> No
     config = uvicorn.Config(
         app,
         http=protocol(settings),
+        ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -155,15 +155,22 @@ class Protocol(HttpToolsProtocol):
             self.patrol.forget(self)
         else:
             self.patrol.wait("body", self)
-        if not self.crowded or path in HEALTH:
+        strange = self.url[:1] != b"/" and self._names_another_host()
+        if not strange and (not self.crowded or path in HEALTH):
             super().on_headers_complete()
             return
-        own, self.app = self.app, cast(Any, unavailable)
+        own, self.app = self.app, cast(Any, misdirected if strange else unavailable)
         try:
             super().on_headers_complete()
         finally:
             self.app = own
         self.cycle.keep_alive = False
+
+    def _names_another_host(self) -> bool:
+        """Whether a target in absolute form has not the one authority of Host: others may go by it (RFC 9112, 3.2.2)."""
+        hosts = [value for name, value in self.headers if name == b"host"]
+        authority = self.url.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0]
+        return self.url != b"*" and [authority.lower()] != [host.lower() for host in hosts]
 
     def on_body(self, body: bytes) -> None:
         if not self.scope["path"].endswith(PATIENT):
@@ -197,6 +204,12 @@ def protocol(settings: Settings) -> type[Protocol]:
 async def unavailable(scope: Scope, receive: Receive, send: Send) -> None:
     """The reply while all connections are taken."""
     await respond(TimedOut("all connections are taken; send the same request again"))(scope, receive, send)
+
+
+async def misdirected(scope: Scope, receive: Receive, send: Send) -> None:
+    """The reply to a request that names two hosts."""
+    error = MalformedRequest("the target names another host than the header Host")
+    await respond(error)(scope, receive, send)
 
 
 def _reply(error: ServiceError) -> bytes:

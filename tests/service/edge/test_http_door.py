@@ -19,6 +19,9 @@ from feedrank.service.http.edge import Door, ForeignRequest, host_name
         ("[::1]:80", "::1"),
         ("127.0.0.1", "127.0.0.1"),
         ("Evil.Example.", "evil.example"),
+        ("localhost:80:evil.example", ""),
+        ("localhost@evil.example", ""),
+        ("[::1]evil.example", ""),
     ],
 )
 def test_the_name_of_a_host_has_no_port(host, name):
@@ -84,6 +87,12 @@ def test_with_keys_the_allowed_hosts_are_a_setting(tmp_path):
     Door(Settings(keys_file=str(keys))).check({b"host": b"other.example"})
 
 
+UPGRADE = (
+    b"GET /v1/learners HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
+
+
 def connect(process):
     host, _, port = process.url.removeprefix("http://").partition(":")
     return socket.create_connection((host, int(port)), timeout=600)
@@ -121,6 +130,11 @@ def test_a_request_that_stays_half_sent_is_hung_up_on(start, part):
         (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 2**18, 431),
         (b"not HTTP at all\r\n\r\n", 400),
         (b"GET /livez HTTP/1.1\r\nHost: evil.example\r\nHost: localhost\r\n\r\n", 403),
+        (b"GET http://evil.example/v1/learners HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400),
+        (b"GET http://localhost@evil/v1/learners HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400),
+        (b"GET http://localhost/v1/learners HTTP/1.1\r\nHost: evil\r\nConnection: close\r\n\r\n", 400),
+        (b"GET http://evil/v1/learners HTTP/1.1\r\nHost: evil\r\nConnection: close\r\n\r\n", 403),
+        (UPGRADE + b"Origin: http://evil.example\r\n\r\n", 403),
     ],
 )
 def test_a_head_without_an_end_or_sense_is_refused_and_not_kept(start, sent, status):
@@ -148,6 +162,15 @@ def read_reply(connection):
             if data.endswith(b"}"):
                 break
     return data
+
+
+def test_a_target_that_names_its_host_is_answered_as_one_that_does_not(start):
+    process = start()
+    host = process.url.removeprefix("http://").encode()
+    with connect(process) as connection:
+        connection.sendall(b"GET http://" + host + b"/livez?x=/ HTTP/1.1\r\nHost: " + host.upper() + b"\r\n")
+        connection.sendall(b"Connection: close\r\n\r\n")
+        assert read_all(connection).endswith(b'{"status":"ok"}\n')
 
 
 def test_half_sent_requests_that_take_every_place_make_room_for_others(start):
