@@ -237,7 +237,7 @@ class Crediting:
             return {"prediction_id": prediction, "clicks": joined, "closes_at": closes}
 
     def _window(self, live: LoadedExperiment) -> float:
-        """Seconds in which clicks join: those of the definition, else the longest `wait` of an arm; at most while remembered."""
+        """Seconds in which clicks join: those of the definition, else the longest `wait` of an arm."""
         asked = max(float(spec.get("wait", 0)) for spec in live.specs)
         return live.plan.wait or min(asked, self._settings.prediction_ttl - 1.0)
 

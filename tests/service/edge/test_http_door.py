@@ -130,8 +130,14 @@ def test_a_request_that_stays_half_sent_is_hung_up_on(start, part):
         (b"GET /livez HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 2**18, 431),
         (b"not HTTP at all\r\n\r\n", 400),
         (b"GET /livez HTTP/1.1\r\nHost: evil.example\r\nHost: localhost\r\n\r\n", 403),
-        (b"GET http://evil.example/v1/learners HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400),
-        (b"GET http://localhost@evil/v1/learners HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400),
+        (
+            b"GET http://evil.example/v1/learners HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+            400,
+        ),
+        (
+            b"GET http://localhost@evil/v1/learners HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+            400,
+        ),
         (b"GET http://localhost/v1/learners HTTP/1.1\r\nHost: evil\r\nConnection: close\r\n\r\n", 400),
         (b"GET http://evil/v1/learners HTTP/1.1\r\nHost: evil\r\nConnection: close\r\n\r\n", 403),
         (UPGRADE + b"Origin: http://evil.example\r\n\r\n", 403),
