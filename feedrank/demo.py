@@ -15,15 +15,16 @@ import sys
 import tempfile
 import time
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypedDict
 
 import typer
 
 from feedrank.clients import Client
 from feedrank.clients.exceptions import ClientError, Conflict
+from feedrank.clients.replies import Entry
 
 app = typer.Typer(add_completion=False)
 
@@ -46,6 +47,13 @@ Ctrl-C ends it{kept}.
 """
 
 
+class Product(TypedDict):
+    """An item of the shop."""
+
+    id: str
+    features: dict[str, float]
+
+
 class Traffic:
     """People who get mail and visit a shop; `step` is one of them."""
 
@@ -56,8 +64,8 @@ class Traffic:
 
     def prepare(self) -> None:
         """Make the learners and the experiment, where they are not there yet."""
-        ranking = {"task": "subset-ranking"}
-        specs: dict[str, dict[str, Any]] = {
+        ranking: Mapping[str, object] = {"task": "subset-ranking"}
+        specs: dict[str, Mapping[str, object]] = {
             "demo-mail": {"task": "multiclass"},
             "demo-shop": ranking,
             "demo-ranker-a": ranking,
@@ -69,7 +77,7 @@ class Traffic:
         with suppress(Conflict):  # it is there from an earlier run, made by another release
             self._client.create_experiment("demo-test", {"arms": arms, "method": "interleave"})
 
-    def _make(self, name: str, spec: dict[str, Any]) -> None:
+    def _make(self, name: str, spec: Mapping[str, object]) -> None:
         """A learner of an earlier release may have another preset, and goes on with what it has learned."""
         try:
             self._client.create(name, spec)
@@ -111,7 +119,7 @@ class Traffic:
         event = {"prediction_id": page.prediction_id, "clicks": self._clicks(items, page.ranking)}
         self._client.experiment_feedback("demo-test", event)
 
-    def _products(self) -> list[dict[str, Any]]:
+    def _products(self) -> list[Product]:
         chance = self._chance
         return [
             {
@@ -125,11 +133,11 @@ class Traffic:
             for number in chance.sample(range(1000), 8)
         ]
 
-    def _clicks(self, items: list[dict[str, Any]], ranking: Any) -> list[str]:
+    def _clicks(self, items: list[Product], ranking: Sequence[Entry]) -> list[str]:
         """Visitors read from the top and take the first product that they like; some take nothing."""
         by_id = {item["id"]: item["features"] for item in items}
         for entry in ranking:
-            features = by_id[entry.id]
+            features = by_id[str(entry.id)]
             liked = features["rating"] - features["price"] / 80 + features["in stock"] > 3.2
             if liked and self._chance.random() < 0.9:
                 return [str(entry.id)]

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import httpx
 import uvicorn
+from fastapi import FastAPI
 
 from feedrank.service.contract.settings import Settings
 from feedrank.service.http.app import create_app
@@ -78,7 +79,7 @@ class Embedded(httpx.BaseTransport):
 
 
 @contextlib.asynccontextmanager
-async def _sharing(app: Any, place: Path | None) -> AsyncIterator[None]:
+async def _sharing(app: FastAPI, place: Path | None) -> AsyncIterator[None]:
     """Listen on a socket that only this user can open. The store's lock is ours, so a socket that is left there is dead."""
     if place is None:
         yield

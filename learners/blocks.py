@@ -14,7 +14,6 @@ The counts are state. They change by learning only; a block that is new has (1 +
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -42,6 +41,9 @@ def _sums(blocks: Ints, values: Floats, count: int) -> Floats:
     return np.asarray(np.bincount(blocks, values, count), dtype=np.float64)
 
 
+BlocksMark = tuple[int, Floats, Floats, int]
+
+
 class Blocks:
     """The blocks in order of joining, and how often each was right and wrong."""
 
@@ -65,11 +67,11 @@ class Blocks:
             self.right = grown(self.right, len(self.names))
             self.wrong = grown(self.wrong, len(self.names))
 
-    def mark(self) -> Any:
+    def mark(self) -> BlocksMark:
         """What `rewind` needs: there are few blocks."""
         return len(self.names), self.right.copy(), self.wrong.copy(), self._rows
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: BlocksMark) -> None:
         """All as it was at the mark."""
         count, self.right, self.wrong, self._rows = mark
         self.names.forget(count)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import SpecError, pointer
+from .json_types import Json
 
 # Settings beyond these cannot be told from 0 or infinity, but their products with features of 1e100 overflow.
 SMALLEST, LARGEST = 1e-15, 1e15
@@ -19,14 +20,15 @@ class Check:
     value names, each with the JSON pointer to its place, where all of them must be labels of the learner.
     """
 
-    read: Callable[[Any, str], Any]
-    schema: Mapping[str, Any]
+    read: Callable[[object, str], Json]
+    schema: Mapping[str, Json]
     labels: Callable[[Any, str], list[tuple[str, str]]] = lambda value, field: []
 
     @property
     def options(self) -> tuple[str, ...]:
         """The words that are allowed, if the value is one of some words."""
-        return tuple(self.schema.get("enum", ()))
+        options = self.schema.get("enum", ())
+        return tuple(map(str, options)) if isinstance(options, list) else ()
 
 
 def choice(*options: str) -> Check:
@@ -57,8 +59,8 @@ def number(above: float | None = None, most: float | None = None) -> Check:
     return Check(lambda value, field: _real(value, pointer(field), above, most), _range(above, most))
 
 
-def _range(above: float | None, most: float | None) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "number"}
+def _range(above: float | None, most: float | None) -> dict[str, Json]:
+    schema: dict[str, Json] = {"type": "number"}
     if above is not None:
         schema["exclusiveMinimum"] = above
     if most is not None:
@@ -93,11 +95,14 @@ def numbers(above: float | None = None, most: float | None = None) -> Check:
 def integer(least: int) -> Check:
     """A whole number."""
 
-    def read(value: Any, field: str) -> int:
-        whole = isinstance(value, int) or (
-            isinstance(value, float) and math.isfinite(value) and value == int(value)
-        )
-        if isinstance(value, bool) or not whole or not least <= value <= 2**53:
+    def read(value: object, field: str) -> int:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+            or value != int(value)
+            or not least <= value <= 2**53
+        ):
             raise SpecError(f"must be a whole number of at least {least}", pointer(field))
         return int(value)
 
@@ -141,7 +146,7 @@ def costs(zero: bool) -> Check:
                 raise SpecError("must be at least 0", place)
         return prices
 
-    prices = {"type": "number", "minimum": 0} if zero else _range(0.0, None)
+    prices: Json = {"type": "number", "minimum": 0} if zero else _range(0.0, None)
     return Check(
         read,
         {"type": "object", "additionalProperties": prices},
@@ -163,7 +168,7 @@ def _label_blocks(value: object, field: str) -> list[list[str]]:
     return [list(block) for block in value]
 
 
-_LABELS = {"type": "array", "items": {"type": "string", "minLength": 1}}
+_LABELS: dict[str, Json] = {"type": "array", "items": {"type": "string", "minLength": 1}}
 boolean = Check(_boolean, {"type": "boolean"})
 label_list = Check(_label_list, _LABELS | {"uniqueItems": True})
 label_blocks = Check(

@@ -15,6 +15,7 @@ from io import SEEK_END, BytesIO
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import SnapshotError
 from .learner import Learner, build
@@ -40,7 +41,7 @@ _DIGEST = 32
 _PIECE = 2**22  # bytes that are read or written at a time
 
 
-def pieces(learner: Learner) -> Iterator[Any]:
+def pieces(learner: Learner) -> Iterator[bytes | memoryview]:
     """The whole learner, piece by piece, the digest last: one of a gigabyte is never copied as a whole."""
     arrays = {f"model/{name}": array for name, array in learner.model.arrays().items()}
     names, ends = learner.features.text()
@@ -75,7 +76,7 @@ def pieces(learner: Learner) -> Iterator[Any]:
     yield digest.digest()
 
 
-def _contents(head: bytes, arrays: Arrays) -> Iterator[Any]:
+def _contents(head: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:
     yield head
     for array in arrays.values():
         rows = _rows(array)
@@ -84,7 +85,7 @@ def _contents(head: bytes, arrays: Arrays) -> Iterator[Any]:
         yield bytes(-array.nbytes % 8)
 
 
-def _rows(array: Any) -> int:
+def _rows(array: npt.NDArray[Any]) -> int:
     """Rows of an array that make a piece."""
     return int(max(1, _PIECE // max(1, array[:1].nbytes)))
 
@@ -128,10 +129,12 @@ class Place(NamedTuple):
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
-    def read(self, file: BinaryIO, name: str, into: Any = None) -> Any:
+    def _fits(self, array: npt.NDArray[Any]) -> bool:
+        return array.flags.writeable and array.shape == self.shape and array.dtype == self.dtype
+
+    def read(self, file: BinaryIO, name: str, into: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
         """The array, in the memory of `into` if that fits."""
-        fits = into is not None and into.flags.writeable and into.shape == self.shape
-        array = into if fits and into.dtype == self.dtype else np.empty(self.shape, self.dtype)
+        array = np.empty(self.shape, self.dtype) if into is None or not self._fits(into) else into
         rows = _rows(array)
         file.seek(self.at)
         for first in range(0, len(array) if array.size else 0, rows):  # 2^52 rows of nothing take no time

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from .algorithms.predtron import LossDriven, Predtron, weights_of
 from .instances import Matrix, Vector
 from .model import FirstOrder, Surrogate
-from .tasks.task import Task
+from .tasks.task import Sigma, Task
 from .weights.base import X
 
 
@@ -32,7 +32,7 @@ class Problem:
             raise ValueError(f"an instance has {len(self.rows)} features here, not {values.shape[-1]}")
         return Vector(self.rows, values) if values.ndim == 1 else Matrix(self.rows, values)
 
-    def predict(self, instance: npt.ArrayLike) -> Any:
+    def predict(self, instance: npt.ArrayLike) -> Sigma:
         """The decision, in the form that the task gives it."""
         return self.model.decide(self._x(instance)).sigma
 

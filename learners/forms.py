@@ -10,15 +10,16 @@ is added by `add`, from any file in `learners/tasks/`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from . import truths
 from .errors import SpecError, TruthError
-from .instances import FeatureVector, Floats, Ints, ItemList
+from .instances import FeatureVector, Floats, Ints, ItemList, Mask
+from .json_types import Json
 from .losses.classes import REJECT
 from .names import Names
 from .truths import Truth
@@ -26,41 +27,44 @@ from .truths import Truth
 # A served label that the learner no longer has (its event was retracted): equal to no truth.
 GONE = -2
 
+Sigma = TypeVar("Sigma")
+Y = TypeVar("Y")
 
-class DecisionKind(ABC):
-    """What a decision is: `field` is its name in replies and in `served`."""
+
+class DecisionKind(ABC, Generic[Sigma, Y]):
+    """What a decision sigma and its truth y are; `field` is its name in replies and in `served`."""
 
     field: str
 
     @abstractmethod
-    def encode(self, truth: Truth, index: Mapping[str, int]) -> Any:
+    def encode(self, truth: Truth, index: Mapping[str, int]) -> Y:
         """y, as the task compares with it."""
 
-    def quick(self, truth: Mapping[str, Any], index: Mapping[str, int]) -> Any:
+    def quick(self, truth: Mapping[str, object], index: Mapping[str, int]) -> Y | None:
         """y of a plain truth whose labels have all joined; None where it must be read first."""
         return None
 
     @abstractmethod
-    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Any:
+    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Sigma | None:
         """The served decision; None if it abstained and the loss has no REJECT (`rejects`)."""
 
     @abstractmethod
-    def name(self, sigma: Any, names: Names) -> Any:
+    def name(self, sigma: Sigma, names: Names) -> Json:
         """The named decision; None for REJECT, or where the ranking says it all."""
 
-    def empty(self) -> Any:
+    def empty(self) -> Json:
         """The named decision before any label has joined."""
         return None
 
-    def reply(self, named: Any) -> dict[str, Any]:
+    def reply(self, named: Json) -> dict[str, Json]:
         """Its part of a reply."""
         return {self.field: named}
 
-    def shown(self, named: Any, ranking: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    def shown(self, named: Json, ranking: Sequence[tuple[str, float]]) -> dict[str, Json]:
         """What the user saw, as `sigma` takes it back."""
         return {self.field: named}
 
-    def check(self, served: Any) -> None:
+    def check(self, served: object) -> None:
         """Refuse a `served` that is not such a decision."""
         if not isinstance(served, Mapping) or set(served) != {self.field}:
             raise TruthError(f"must be an object with {self.field!r} only", "/served")
@@ -78,7 +82,7 @@ class DecisionKind(ABC):
     single = False
 
 
-class OneLabel(DecisionKind):
+class OneLabel(DecisionKind[int, int]):
     """sigma and y are indices of labels; REJECT abstains."""
 
     field = "label"
@@ -88,50 +92,50 @@ class OneLabel(DecisionKind):
         (name,) = truth.grades
         return index[name]
 
-    def quick(self, truth: Mapping[str, Any], index: Mapping[str, int]) -> int | None:
+    def quick(self, truth: Mapping[str, object], index: Mapping[str, int]) -> int | None:
         label = truth.get("label")
-        return index.get(label) if type(label) is str else None
+        return index.get(label) if isinstance(label, str) else None
 
     def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> int | None:
         if served["label"] is None:
             return REJECT if rejects else None
         return index.get(served["label"], GONE)
 
-    def name(self, sigma: Any, names: Names) -> str | None:
+    def name(self, sigma: int, names: Names) -> str | None:
         return None if int(sigma) == REJECT else names[int(sigma)]
 
 
-class LabelSet(DecisionKind):
+class LabelSet(DecisionKind[Mask, Mask]):
     """sigma and y are masks over the labels."""
 
     field = "labels"
 
-    def encode(self, truth: Truth, index: Mapping[str, int]) -> Any:
+    def encode(self, truth: Truth, index: Mapping[str, int]) -> Mask:
         return self._mask(truth.grades, index)
 
-    def quick(self, truth: Mapping[str, Any], index: Mapping[str, int]) -> Any:
+    def quick(self, truth: Mapping[str, object], index: Mapping[str, int]) -> Mask | None:
         labels = truth.get("labels")
-        if type(labels) is not list or not all(type(name) is str and name in index for name in labels):
+        if not isinstance(labels, list) or not all(type(name) is str and name in index for name in labels):
             return None
         return self._mask(labels, index) if len(set(labels)) == len(labels) else None
 
-    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Any:
+    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Mask | None:
         return None if served["labels"] is None else self._mask(served["labels"], index)
 
-    def name(self, sigma: Any, names: Names) -> list[str]:
+    def name(self, sigma: Mask, names: Names) -> list[str]:
         return [names[i] for i in np.flatnonzero(sigma).tolist()]
 
     def empty(self) -> list[str]:
         return []
 
     @staticmethod
-    def _mask(chosen: Any, index: Mapping[str, int]) -> Any:
+    def _mask(chosen: Iterable[str], index: Mapping[str, int]) -> Mask:
         mask = np.zeros(len(index), dtype=bool)
         mask[[index[name] for name in chosen if name in index]] = True
         return mask
 
 
-class Order(DecisionKind):
+class Order(DecisionKind[Ints, Floats]):
     """sigma is an order of labels or items, best first; y holds their grades. The ranking is the decision."""
 
     field = "ranking"
@@ -147,17 +151,17 @@ class Order(DecisionKind):
         rest[shown] = False
         return np.concatenate((np.array(shown, dtype=np.intp), np.flatnonzero(rest)))
 
-    def name(self, sigma: Any, names: Names) -> None:
+    def name(self, sigma: Ints, names: Names) -> None:
         return None
 
-    def reply(self, named: Any) -> dict[str, Any]:
+    def reply(self, named: Json) -> dict[str, Json]:
         return {}
 
-    def shown(self, named: Any, ranking: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    def shown(self, named: Json, ranking: Sequence[tuple[str, float]]) -> dict[str, Json]:
         return {self.field: [name for name, _ in ranking]}
 
 
-class Chosen(DecisionKind):
+class Chosen(DecisionKind[int, float]):
     """One item of a list, drawn: the decision is its id and the probability with which it was drawn."""
 
     field = "choice"
@@ -170,16 +174,18 @@ class Chosen(DecisionKind):
     def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> int:
         return index.get(served["id"], GONE)
 
-    def name(self, sigma: Any, names: Names) -> str:
+    def name(self, sigma: int, names: Names) -> str:
         return names[int(sigma)]
 
-    def reply(self, named: Any) -> dict[str, Any]:
+    def reply(self, named: Json) -> dict[str, Json]:
+        assert isinstance(named, tuple)
         return {"choice": named[0], "probability": named[1]}
 
-    def shown(self, named: Any, ranking: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    def shown(self, named: Json, ranking: Sequence[tuple[str, float]]) -> dict[str, Json]:
+        assert isinstance(named, tuple)
         return {"id": named[0], "probability": named[1]}
 
-    def check(self, served: Any) -> None:
+    def check(self, served: object) -> None:
         if not isinstance(served, Mapping) or set(served) != {"id", "probability"}:
             raise TruthError("must be an object with 'id' and 'probability'", "/served")
         if not isinstance(served["id"], str):
@@ -199,7 +205,7 @@ class Form:
 
     name: str
     text: str
-    decision: DecisionKind
+    decision: DecisionKind[Any, Any]
     truths: tuple[str, ...]
     loss: str
     instance: str = "features"
@@ -232,7 +238,7 @@ class Form:
             raise SpecError(f"{self.name} needs {self.wanted}", "/labels")
 
     def truth_of(
-        self, spec: Mapping[str, Any], truth: Any, instance: FeatureVector | ItemList | None
+        self, spec: Mapping[str, Any], truth: object, instance: FeatureVector | ItemList | None
     ) -> Truth:
         """The truth by name, checked. Without the instance, its names are not compared with the items."""
         if isinstance(instance, ItemList):

@@ -1,12 +1,14 @@
 """Arrays that grow. No result may depend on how much room is left: only on how much is used."""
 
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+Entry = TypeVar("Entry", bound=np.generic)
 
-def grown(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
+
+def grown(array: npt.NDArray[Entry], rows: int) -> npt.NDArray[Entry]:
     """`array` with room for `rows` rows: itself, or a copy of doubled length, zeros behind."""
     room = len(array)
     if rows <= room:

@@ -22,6 +22,7 @@ from .kernel import times
 from .kernel.elementary import Floats, Mask
 from .kernel.reference import EMPTY, Ints, Vector, ones
 from .kernel.reference import Features as PlainFeatures
+from .sparse import Csr
 
 __all__ = [
     "EMPTY",
@@ -54,7 +55,7 @@ class Matrix:
     """X of a list: one row an item, one column for each of the known feature `rows` of the list."""
 
     rows: Ints
-    values: Any  # Floats (items, len(rows)), or a scipy CSR array of that shape
+    values: Floats | Csr  # (items, len(rows))
     unseen: Floats = field(default_factory=lambda: EMPTY)  # squared norm of each item's features not met yet
 
     def product(self, block: Floats) -> Floats:
@@ -63,15 +64,17 @@ class Matrix:
 
     def gradient(self, g: Floats) -> Floats:
         """The step in the active rows: X' g, as a column."""
-        step: Floats = self.values.T.dot(g) if sparse.issparse(self.values) else times(g, self.values)
+        values = self.values
+        step: Floats = times(g, values) if isinstance(values, np.ndarray) else values.T.dot(g)
         return step[:, None]
 
     def squared_norms(self) -> Floats:
         """||x_i||^2 of every item, unseen features included."""
-        if sparse.issparse(self.values):
-            squares = np.asarray(self.values.multiply(self.values).sum(axis=1)).ravel()
+        values = self.values
+        if isinstance(values, np.ndarray):
+            squares: Floats = (values * values).sum(axis=1)
         else:
-            squares = (self.values * self.values).sum(axis=1)
+            squares = np.asarray(values.multiply(values).sum(axis=1)).ravel()
         return squares + self.unseen if len(self.unseen) else squares
 
     def squared_norm(self) -> float:
@@ -79,9 +82,9 @@ class Matrix:
         return float(self.squared_norms().max())
 
 
-def _product(values: Any, w: Floats) -> Floats:
+def _product(values: Floats | Csr, w: Floats) -> Floats:
     """X w, every sum from the first feature to the last: SciPy's loops over sparse rows run so too."""
-    return values.dot(w) if sparse.issparse(values) else times(values, w)  # type: ignore[no-any-return]
+    return times(values, w) if isinstance(values, np.ndarray) else values.dot(w)
 
 
 @dataclass(slots=True)
@@ -90,7 +93,7 @@ class ItemList:
 
     ids: Sequence[str]
     names: Sequence[str]
-    values: Any
+    values: Floats | Csr
     context: FeatureVector | None = None
 
     @classmethod
@@ -110,7 +113,7 @@ def numbered(count: int) -> tuple[str, ...]:
     return tuple(map(str, range(count)))
 
 
-def _finite(values: Any, place: str) -> None:
+def _finite(values: Floats, place: str) -> None:
     # `not <=` is true for NaN as well.
     if values.size and not np.abs(values).max() <= LARGEST:
         raise InstanceError(f"numbers must be finite and at most {LARGEST:g} in size", place)
@@ -287,13 +290,13 @@ def _gather(ids: Sequence[str], rows: Sequence[PlainFeatures]) -> ItemList:
     cells = len(rows) * len(columns)
     if cells > _SPARSE_CELLS and len(where) < _SPARSE_SHARE * cells:
         starts = np.concatenate([[0], np.cumsum(counts)])
-        matrix: Any = sparse.csr_array(
+        rare = sparse.csr_array(
             (values, np.array(where, dtype=np.intp), starts), shape=(len(rows), len(columns))
         )
-        matrix.sort_indices()
-    else:
-        matrix = np.zeros((len(rows), len(columns)))
-        matrix[np.repeat(np.arange(len(rows)), counts), where] = values
+        rare.sort_indices()
+        return ItemList(ids, list(columns), rare)
+    matrix = np.zeros((len(rows), len(columns)))
+    matrix[np.repeat(np.arange(len(rows)), counts), where] = values
     return ItemList(ids, list(columns), matrix)
 
 

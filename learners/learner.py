@@ -15,11 +15,13 @@ from . import spec as specs
 from .errors import OptionError, pointer
 from .explaining import explain as explain_scores
 from .instances import FeatureVector, ItemList, Matrix
+from .json_types import Json
 from .lessons import NOTHING, Lesson, Look, list_lesson
 from .model import Model, WholeRound
 from .names import Names
 from .registry import Spec
 from .results import Outcome, Prediction, Progress, Served
+from .tasks.task import Sigma
 from .transforms import ALL_KNOWN, Transform, UnknownFeatures
 from .truths import Truth
 from .weights.base import X
@@ -212,7 +214,7 @@ class Learner:
         self.version = version
         return outcome
 
-    def _rewind(self, mark: tuple[Any, int, int, int]) -> None:
+    def _rewind(self, mark: tuple[object, int, int, int]) -> None:
         """An event that failed leaves no trace, whatever was raised: names leave again, counts and weights go back."""
         model, labels, features, events = mark
         self._forget_last()
@@ -229,7 +231,7 @@ class Learner:
         seen = None if served is None else self._seen(served)
         return Lesson(self._look(parsed), self.form.decision.encode(truth, self.labels.index), seen)
 
-    def _seen(self, served: Served) -> Any:
+    def _seen(self, served: Served) -> Sigma:
         """The decision that the user saw; None if it abstained and the loss has no REJECT."""
         return self.form.decision.sigma(served, self.labels.index, self.spec.get("loss") == "reject")
 
@@ -301,7 +303,7 @@ class Learner:
     # ---- telling
 
     @property
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> dict[str, Json]:
         """What the theory proves at this moment; empty where it is silent."""
         return self.model.certificate()
 
@@ -310,7 +312,7 @@ class Learner:
         counts = 0 if self.transform.scaling is None else 32 * len(self.features)
         return self.model.nbytes() + self.features.nbytes() + self.labels.nbytes() + counts
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """The parts of the contract's Progress that a learner knows of itself."""
         experts, drift = self.model.expert_rows(), self.model.drift()
         more = ({} if experts is None else {"experts": experts}) | ({} if drift is None else {"drift": drift})

@@ -8,12 +8,13 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 
 from .errors import OptionError, pointer
 from .instances import Floats
+from .json_types import Json
 from .kernel import Rounds, Table
 from .scaling import Scaling
 from .tasks.task import Sigma, Task, Y
@@ -48,7 +49,7 @@ class Round:
     y: Y
     x: X | None = None
     weights: Weights | None = None
-    order: Any = None
+    order: Sigma = None
     judged: Any = None
     weight: float = 1.0
 
@@ -71,11 +72,11 @@ class Surrogate(ABC):
         """How `kernel.Rounds` does the same on linear weights where the decision is an argmax; None if it does not."""
         return None
 
-    def judge(self, order: Any, y: Y) -> Any:
+    def judge(self, order: Sigma, y: Y) -> tuple[Any, ...] | None:
         """(loss of an order, what else is needed of it for the direction); None leaves the judgement to the task."""
         return None
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> dict[str, Json]:
         """What the theory proves at this moment."""
         return {}
 
@@ -87,6 +88,14 @@ class Surrogate(ABC):
         """Take the state back."""
         if counters:
             raise ValueError(f"{type(self).__name__} has no state to restore")
+
+
+class ExpertRow(TypedDict):
+    """What `GET` shows of one expert of a pool."""
+
+    name: str
+    weight: float
+    mean_loss: float | None
 
 
 class Model(Savable):
@@ -158,15 +167,15 @@ class Model(Savable):
         """What each active feature adds to each score; None where a score is not a sum over features."""
         return None
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> dict[str, Json]:
         """What the theory proves at this moment."""
         return {}
 
-    def expert_rows(self) -> list[dict[str, Any]] | None:
-        """`name`, `weight` and `mean_loss` of every expert; None where there are none."""
+    def expert_rows(self) -> list[ExpertRow] | None:
+        """One row an expert; None where there are none."""
         return None
 
-    def drift(self) -> dict[str, Any] | None:
+    def drift(self) -> dict[str, Json] | None:
         """What the drift alarm has to say; None where there is none."""
         return None
 
@@ -199,10 +208,10 @@ class Model(Savable):
 class WholeRound(Protocol):
     """Whole rounds in the kernel, in two calls for a prediction and its feedback. None leaves an instance to the pieces."""
 
-    def predict(self, instance: Any, top: int, names: list[str]) -> tuple[Any, ...] | None:
+    def predict(self, instance: object, top: int, names: list[str]) -> tuple[Any, ...] | None:
         """Ranking, margin, decision, and probabilities where there are any; of all labels where top is below 0."""
 
-    def plan(self, instance: Any, y: Any, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
+    def plan(self, instance: object, y: Y, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
         """(loss, updated, what `commit` needs); nothing is changed yet."""
 
     def commit(self, after: tuple[Any, ...]) -> None:
@@ -221,7 +230,7 @@ class Fused:
         self.rounds, self.task, self.surrogate = rounds, task, surrogate
         self.predict, self._commit, self.clear = rounds.predict, rounds.commit, rounds.clear
 
-    def plan(self, instance: Any, y: Any, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
+    def plan(self, instance: object, y: Y, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
         """(loss, updated, the surrogate's sums after it), or None."""
         cost = self.task.cost(y)
         planned = self.rounds.plan(
@@ -262,10 +271,10 @@ class FirstOrder(Model):
     def grow(self, features: int, columns: int) -> None:
         self.weights.grow(features, columns)
 
-    def mark(self) -> Any:
+    def mark(self) -> tuple[object, Counters]:
         return self.weights.mark(), self.surrogate.counters()
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: tuple[object, Counters]) -> None:
         self.weights.rewind(mark[0])
         self.surrogate.restore(mark[1])
 
@@ -313,7 +322,7 @@ class FirstOrder(Model):
     def contributions(self, x: X, loss: str | None = None) -> Floats | None:
         return self.weights.contributions(x)
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> dict[str, Json]:
         return self.surrogate.certificate()
 
     @property

@@ -9,7 +9,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import forms
 from .checks import Check
@@ -18,6 +18,11 @@ from .instances import FeatureVector, ItemList
 from .model import Model
 from .tasks.task import Task
 
+if TYPE_CHECKING:
+    from .learner import Learner
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 Spec = dict[str, Any]
 
 
@@ -26,7 +31,7 @@ class Needs:
     """A condition: another field, read before, has one of these values."""
 
     field: str
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
 
     def holds(self, spec: Mapping[str, object]) -> bool:
         return spec.get(self.field) in self.values
@@ -71,7 +76,7 @@ class Parameter:
     def check_for(self, form: Form) -> Check:
         return self.check if isinstance(self.check, Check) else self.check(form)
 
-    def default_for(self, form: Form, spec: Spec) -> Any:
+    def default_for(self, form: Form, spec: Spec) -> object:
         if self.default is FIRST:
             options = self.check_for(form).options
             return options[0] if options else None
@@ -136,7 +141,7 @@ class Algorithm:
     accepts: Callable[[Mapping[str, object], FeatureVector | ItemList], None] | None = None
     cost: Callable[[Spec, Size], Cost] = first_order_cost
     weight: str = "takes a step w times as long"
-    learner: Callable[[Spec, Any], Any] | None = None
+    learner: Callable[[Spec, Any], "Learner"] | None = None
     linear: Callable[[Spec], bool] = lambda spec: False
 
     def does(self) -> tuple[str, ...]:
@@ -175,7 +180,7 @@ def register_preset(task: str, settings: Mapping[str, object]) -> None:
     _new(_PRESETS, task, dict(settings))
 
 
-def _new(table: dict[Any, Any], key: object, value: object) -> None:
+def _new(table: dict[Key, Value], key: Key, value: Value) -> None:
     if key in table:
         raise ValueError(f"{key} is registered already")
     table[key] = value

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from .forms import Form
+from .json_types import Json
 
 Served = Mapping[str, object]  # a decision that a user saw, as `Prediction.served` gives it
 
@@ -20,7 +20,7 @@ class Prediction:
     form: Form
     ranking: list[tuple[str, float]]
     margin: float | None
-    decision: object = None
+    decision: Json = None
     abstained: bool = False
     objective: float | None = None
     contributions: list[dict[str, float]] = field(default_factory=list)
@@ -36,17 +36,17 @@ class Prediction:
         """The decision, where it is a set of labels."""
         return self.decision if isinstance(self.decision, list) else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """The fields of the contract's reply that the learner knows."""
         key = self.form.entry
-        ranking: list[dict[str, Any]] = [{key: name, "score": score} for name, score in self.ranking]
+        ranking: list[dict[str, Json]] = [{key: name, "score": score} for name, score in self.ranking]
         if self.contributions:
             for entry, contributions in zip(ranking, self.contributions, strict=False):
                 entry["contributions"] = contributions
         if self.probabilities:
             for entry, probability in zip(ranking, self.probabilities, strict=False):
                 entry["probability"] = probability
-        reply: dict[str, Any] = {
+        reply: dict[str, Json] = {
             "ranking": ranking,
             **self.form.decision.reply(self.decision),
             "margin": self.margin,
@@ -56,7 +56,7 @@ class Prediction:
             reply["objective"] = self.objective
         return reply
 
-    def served(self) -> dict[str, Any]:
+    def served(self) -> dict[str, Json]:
         """What the user saw, as `Learner.learn` takes it back to judge it."""
         return self.form.decision.shown(self.decision, self.ranking)
 
@@ -103,7 +103,7 @@ class Progress:
             recent,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """As in the contract; means are None before the first round."""
         return {
             "rounds": self.rounds,

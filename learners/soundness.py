@@ -143,7 +143,7 @@ def check_kinds(stored: Mapping[str, Kind], fresh: Arrays) -> None:
             raise ValueError(f"{name} has another type or shape")
 
 
-def check_same(learner: Learner, stored: Mapping[str, Any], counters: Counters) -> None:
+def check_same(learner: Learner, stored: Arrays, counters: Counters) -> None:
     """The model took every array and counter as it is: a shape that was stretched or a type that was cast shows."""
     kept = learner.model.arrays()
     if kept.keys() != stored.keys():
@@ -162,7 +162,7 @@ def probe(learner: Learner) -> None:
     if learner.form.items:
         known = [name for name in known if name]
         rows = [{"id": "0", "features": []}, {"id": "1", "features": dict.fromkeys(known, 1.0)}]
-        instances: list[Any] = [{"items": rows}]
+        instances: list[object] = [{"items": rows}]
     else:
         instances = [{"features": {}}, {"features": dict.fromkeys([*known, "?"], 1.0)}]
     for instance in instances:

@@ -1,17 +1,63 @@
-"""SciPy's sparse arrays, imported when the first one is made: most learners never make one, and a start waits for it."""
+"""SciPy's sparse arrays, imported when the first one is made: most learners never make one, and a start waits for it.
+
+What is no NumPy array here is one of them.
+"""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, overload
 
 import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from .kernel.elementary import Floats
+    from .kernel.reference import Ints
 
 
-def issparse(values: Any) -> bool:
-    """Whether these values are a sparse array; all others here are NumPy's."""
-    return not isinstance(values, np.ndarray)
+class Coordinates(Protocol):
+    """The part of SciPy's `coo_array` that is used here."""
+
+    coords: "tuple[Ints, Ints]"
+    data: "Floats"
 
 
-def __getattr__(name: str) -> Any:
+class Csr(Protocol):
+    """The part of SciPy's `csr_array` that is used here."""
+
+    shape: tuple[int, int]
+    indptr: "Ints"
+    indices: "Ints"
+    data: "Floats"
+
+    @property
+    def T(self) -> "Csr": ...
+    def __abs__(self) -> "Csr": ...
+    def __getitem__(self, place: object) -> "Csr": ...
+    def __mul__(self, factor: float) -> "Csr": ...
+    @overload
+    def __matmul__(self, other: "Csr") -> "Csr": ...
+    @overload
+    def __matmul__(self, other: npt.NDArray[np.float64]) -> "Floats": ...
+    def dot(self, vector: "Floats") -> "Floats": ...
+    def multiply(self, other: "Csr | Floats") -> "Csr": ...
+    def sum(self, axis: int) -> "Floats": ...
+    def max(self, axis: int) -> "Csr": ...
+    def min(self, axis: int) -> "Csr": ...
+    def eliminate_zeros(self) -> None: ...
+    def sort_indices(self) -> None: ...
+    def toarray(self) -> "Floats": ...
+    def tocoo(self) -> Coordinates: ...
+
+
+if TYPE_CHECKING:
+
+    def csr_array(values: object, shape: tuple[int, int] | None = None) -> Csr: ...
+    def csc_array(values: object, shape: tuple[int, int] | None = None) -> Csr: ...
+    def diags_array(diagonal: Floats) -> Csr: ...
+    def hstack(parts: list[Floats | Csr], format: str | None = None) -> Csr: ...
+
+
+def __getattr__(name: str) -> object:
     if name.startswith("__"):
         raise AttributeError(name)
     return getattr(import_module("scipy.sparse"), name)

@@ -15,7 +15,6 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 from .errors import InstanceError, pointer
 
@@ -34,7 +33,7 @@ def tokens(text: str) -> list[str]:
     return list(dict.fromkeys((*words, *map(" ".join, pairwise(words)))))
 
 
-def read(text: Any) -> list[str]:
+def read(text: object) -> list[str]:
     """The features of `"text"`: of a text, or of an object of texts by field."""
     if isinstance(text, str):
         return tokens(text)

@@ -12,19 +12,20 @@ Of a vector, the table of the features (`kernel.Table`) does all but blocks. Its
 learning only, after the round is judged, so that a prediction and the judgement of the same round see the same x.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import sparse
-from .blocks import Blocks
+from .blocks import Blocks, BlocksMark
 from .errors import InstanceError
 from .instances import EMPTY, FeatureVector, Floats, Ints, ItemList, Matrix, Vector, ones
 from .kernel import LookedUp, Table
 from .kernel.reference import BIAS
 from .scaling import ScaledVector, Scaling
+from .sparse import Csr
 
 __all__ = ["ALL_KNOWN", "BIAS", "Transform", "UnknownFeatures"]
 
@@ -34,7 +35,7 @@ class UnknownFeatures:
     """Features of an instance that the learner has not met: they join if it is learned. `values` are scaled."""
 
     names: Sequence[str]
-    values: Any
+    values: Floats | Csr
 
 
 ALL_KNOWN = UnknownFeatures((), EMPTY)
@@ -43,7 +44,7 @@ ALL_KNOWN = UnknownFeatures((), EMPTY)
 class Transform:
     """Turns what was read into the x that the model scores. The state is the table's."""
 
-    def __init__(self, spec: dict[str, Any]) -> None:
+    def __init__(self, spec: Mapping[str, Any]) -> None:
         self.idf = spec.get("weighting") == "idf"
         self.normalize: str = spec["normalize"]
         self.bias: bool = spec["bias"]
@@ -51,8 +52,8 @@ class Transform:
         if self.normalize == "auto":
             self.scaling, self.idf = Scaling(self.idf, self.bias), False
         self.blocks = Blocks() if self.normalize == "blocks" else None
-        self._before: object = None
-        self._columns: tuple[Any, int, Ints] = ((), 0, np.empty(0, dtype=np.intp))
+        self._before: BlocksMark | None = None
+        self._columns: tuple[Sequence[str], int, Ints] = ((), 0, np.empty(0, dtype=np.intp))
 
     def table(self) -> Table:
         """The table of the features, empty."""
@@ -99,8 +100,8 @@ class Transform:
         return Matrix(rows, values, norms), unknown
 
     def _crossed(
-        self, item_list: ItemList, context: FeatureVector, values: Any, features: Table
-    ) -> tuple[Ints, Any, Sequence[str]]:
+        self, item_list: ItemList, context: FeatureVector, values: Floats | Csr, features: Table
+    ) -> tuple[Ints, Floats | Csr, Sequence[str]]:
         """The items' features, then for each feature of the context, as it is, its products with all of them."""
         about = dict.fromkeys(context.names) if context.values is None else context.names
         scales = ones(len(about)) if context.values is None else context.values
@@ -110,13 +111,12 @@ class Transform:
             raise InstanceError(
                 "a product with a feature of the items has the name of another feature", "/features"
             )
-        stack = sparse.hstack if sparse.issparse(values) else np.hstack
-        crossed = stack([values, *(values * scale for scale in scales.tolist())])
-        return (
-            features.rows(names),
-            sparse.csr_array(crossed) if sparse.issparse(crossed) else crossed,
-            names,
-        )
+        if isinstance(values, np.ndarray):
+            crossed: Floats | Csr = np.hstack([values, *(values * scale for scale in scales.tolist())])
+        else:
+            products = sparse.hstack([values, *(values * scale for scale in scales.tolist())])
+            crossed = sparse.csr_array(products)
+        return features.rows(names), crossed, names
 
     def _rows(self, names: Sequence[str], features: Table) -> Ints:
         # Numbered features come as one shared tuple: they are looked up once.
@@ -174,23 +174,23 @@ class Transform:
         """As it was with so many features and events; x is what was counted since, if anything was."""
         if self.scaling is not None:
             self.scaling.uncount()
-        if self.blocks is not None:
+        if self.blocks is not None and self._before is not None:
             self.blocks.rewind(self._before)
         if features.events > events:
             self.uncount(x, features)
         features.forget(count)
 
 
-def hstack(left: Any, right: Any) -> Any:
+def hstack(left: Floats | Csr, right: Floats | Csr) -> Floats | Csr:
     """Side by side: sparse if one of them is."""
-    if sparse.issparse(left) or sparse.issparse(right):
-        return sparse.csr_array(sparse.hstack([left, right], format="csr"))
-    return np.hstack([left, right])
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return np.hstack([left, right])
+    return sparse.csr_array(sparse.hstack([left, right], format="csr"))
 
 
-def _unit_rows(values: Any) -> Any:
-    if sparse.issparse(values):
-        top = np.asarray(abs(values).max(axis=1).todense()).ravel()
+def _unit_rows(values: Floats | Csr) -> Floats | Csr:
+    if not isinstance(values, np.ndarray):
+        top = abs(values).max(axis=1).toarray().ravel()
         values = sparse.diags_array(1 / np.where(top > 0, top, 1)) @ values
         norms = np.sqrt(Matrix(EMPTY.astype(np.intp), values).squared_norms())
         return sparse.csr_array(sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ values)
@@ -200,15 +200,15 @@ def _unit_rows(values: Any) -> Any:
     return values / np.where(norms > 0, norms, 1)[:, None]
 
 
-def _list_columns(values: Any) -> Any:
-    if sparse.issparse(values):
+def _list_columns(values: Floats | Csr) -> Floats | Csr:
+    if not isinstance(values, np.ndarray):
         # Zeros stay zeros where a feature's least value is 0; elsewhere the shift fills the column.
-        low = np.asarray(values.min(axis=0).todense()).ravel()
+        low = values.min(axis=0).toarray().ravel()
         if low.any():
             return _list_columns(values.toarray())
-        high = np.asarray(values.max(axis=0).todense()).ravel()
+        high = values.max(axis=0).toarray().ravel()
         return sparse.csr_array(values @ sparse.diags_array(1 / np.where(high > 0, high, 1)))
-    scaled = values - values.min(axis=0)
+    scaled: Floats = values - values.min(axis=0)
     spread = scaled.max(axis=0)
     scaled /= np.where(spread > 0, spread, 1)
     return scaled

@@ -9,11 +9,12 @@
 Reading is pure and depends on the spec and the instance alone. Which of them a task takes is in its form (forms.py).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import TruthError, pointer
 from .instances import LARGEST, Floats
@@ -55,7 +56,7 @@ def read(
     parsed = _READERS[field](value)
     if members is not None:
         allowed = set(members)
-        named: Any = parsed.grades if parsed.clicks is None else parsed.clicks
+        named: Iterable[str] = parsed.grades if parsed.clicks is None else parsed.clicks
         if not allowed.issuperset(named):
             name = next(name for name in named if name not in allowed)
             steps = (
@@ -119,7 +120,7 @@ def _reward(value: object) -> Truth:
     return Truth({}, reward=float(value))
 
 
-def _listed(value: Any, members: Sequence[str] | None) -> Truth:
+def _listed(value: npt.NDArray[Any], members: Sequence[str] | None) -> Truth:
     if value.ndim != 1 or value.dtype.kind not in "fiu" or len(value) != len(members or ()):
         raise TruthError("an array of grades must hold one number an item", pointer("relevance"))
     listed: Floats = np.asarray(value, dtype=np.float64)

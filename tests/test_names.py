@@ -38,3 +38,21 @@ def test_no_class_or_type_is_defined_twice(package):
 def test_no_two_files_share_a_name(package):
     names = [path.name for path in (ROOT / package).rglob("*.py") if path.name != "__init__.py"]
     assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("package", [*KNOWN, "feedrank"])
+def test_few_values_are_of_any_type(package):
+    lines = uses = 0
+    for path in (ROOT / package).rglob("*.py"):
+        if package != "feedrank" or not set(path.parts) & set(KNOWN):
+            text = path.read_text()
+            lines += text.count("\n")
+            uses += sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(ast.parse(text)))
+    assert lines > 500
+    assert 1000 * uses / lines <= 12, f"{uses} uses of Any in {lines} lines"
+
+
+@pytest.mark.parametrize("package", KNOWN)
+def test_no_file_is_longer_than_one_idea(package):
+    long = {path.name: path.read_text().count("\n") for path in (ROOT / package).rglob("*.py")}
+    assert {name: lines for name, lines in long.items() if lines > 350} == {}

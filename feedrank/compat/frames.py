@@ -3,7 +3,7 @@
 learn_frame(learner, frame, truth="folder", text=["subject", "body"])
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from feedrank.learners import Learner, Outcome
@@ -11,7 +11,7 @@ from feedrank.learners import Learner, Outcome
 from .portable import features_of
 
 
-def rows_of(frame: Any) -> Iterator[dict[str, Any]]:
+def rows_of(frame: Any) -> Iterator[dict[str, object]]:
     """The rows of a DataFrame, a Table or a RecordBatch as dicts by column."""
     if hasattr(frame, "to_batches"):  # an Arrow table: one batch in memory as Python values at a time
         for batch in frame.to_batches(max_chunksize=1024):
@@ -24,7 +24,7 @@ def rows_of(frame: Any) -> Iterator[dict[str, Any]]:
             yield dict(zip(columns, values, strict=True))
 
 
-def instance_of(row: dict[str, Any], text: Sequence[str] = ()) -> dict[str, Any]:
+def instance_of(row: Mapping[str, object], text: Sequence[str] = ()) -> dict[str, object]:
     """The contract's instance of a row: its `text` columns as raw text, or else all columns as features."""
     if text:
         return {"text": {name: str(row[name]) for name in text if row.get(name) is not None}}
@@ -36,7 +36,9 @@ def learn_frame(learner: Learner, frame: Any, truth: str, text: Sequence[str] = 
     outcomes = []
     for row in rows_of(frame):
         value = row.pop(truth)
-        several = isinstance(value, list | tuple | set)
-        wanted: dict[str, Any] = {"labels": [str(v) for v in value]} if several else {"label": str(value)}
+        if isinstance(value, list | tuple | set):
+            wanted: dict[str, object] = {"labels": [str(label) for label in value]}
+        else:
+            wanted = {"label": str(value)}
         outcomes.append(learner.learn(instance_of(row, text), wanted))
     return outcomes

@@ -3,15 +3,17 @@
 import math
 from collections.abc import Hashable, Mapping
 from numbers import Real
-from typing import Any
+from typing import TypeVar
 
 from feedrank import learners
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Portable:
     """A learner that travels as bytes. Copies are exact: `load(dump(learner))` is the learner, bit for bit."""
 
-    def __init__(self, spec: Mapping[str, Any]) -> None:
+    def __init__(self, spec: Mapping[str, object]) -> None:
         self.learner = learners.build(spec)
 
     def __getstate__(self) -> bytes:
@@ -26,7 +28,7 @@ class Portable:
         return copy
 
 
-def features_of(row: Mapping[Any, Any]) -> dict[str, float]:
+def features_of(row: Mapping[Key, object]) -> dict[str, float]:
     """A row of mixed values as features: a number by its column's name, text and other values as `column=value`.
 
     What is missing (None, NaN) is left out, and so teaches nothing. Names are in order, so that nothing depends on that of

@@ -20,7 +20,7 @@ from .portable import LabelNames, Portable, features_of
 class FeedrankClassifier(base.Classifier):
     """One label out of several: the automatic learner of `multiclass`, or what `spec` asks for."""
 
-    def __init__(self, spec: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, spec: Mapping[str, object] | None = None) -> None:
         self.spec = spec
         self._names = LabelNames()
         self._portable = Portable({"task": forms.MULTICLASS.name, **(spec or {})})
@@ -33,16 +33,16 @@ class FeedrankClassifier(base.Classifier):
         """The learner as one portable file."""
         return learners.dump(self._portable.learner)
 
-    def learn_one(self, x: dict[Any, Any], y: Hashable) -> None:
+    def learn_one(self, x: dict[Hashable, object], y: Hashable) -> None:
         """One round."""
         self._portable.learner.learn({"features": features_of(x)}, {"label": self._names.name(y)})
 
-    def predict_one(self, x: dict[Any, Any], **_: object) -> Any:
+    def predict_one(self, x: dict[Hashable, object], **_: object) -> Any:
         """The label; None before the first round."""
         label = self._portable.learner.predict({"features": features_of(x)}).label
         return None if label is None else self._names.labels[label]
 
-    def predict_proba_one(self, x: dict[Any, Any], **_: object) -> dict[Any, float]:
+    def predict_proba_one(self, x: dict[Hashable, object], **_: object) -> dict[Any, float]:
         """The learner's estimate of each label met so far; where it estimates none, all on its decision."""
         prediction = self._portable.learner.predict({"features": features_of(x)})
         labels = [self._names.labels[name] for name, _ in prediction.ranking]
@@ -54,7 +54,7 @@ class FeedrankClassifier(base.Classifier):
 class FeedrankMultilabel(base.MultiLabelClassifier):
     """A set of labels: y is a dict of label and whether it belongs to the set."""
 
-    def __init__(self, spec: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, spec: Mapping[str, object] | None = None) -> None:
         self.spec = spec
         self._names = LabelNames()
         self._portable = Portable({"task": forms.MULTILABEL.name, **(spec or {})})
@@ -63,14 +63,14 @@ class FeedrankMultilabel(base.MultiLabelClassifier):
         """The learner as one portable file."""
         return learners.dump(self._portable.learner)
 
-    def learn_one(self, x: dict[Any, Any], y: Mapping[Any, Any]) -> None:
+    def learn_one(self, x: dict[Hashable, object], y: Mapping[Hashable, object]) -> None:
         """One round; labels that were never true are known all the same, and predicted False."""
         chosen = [self._names.name(label) for label, member in y.items() if member]
         for label in y:
             self._names.name(label)
         self._portable.learner.learn({"features": features_of(x)}, {"labels": chosen})
 
-    def predict_one(self, x: dict[Any, Any], **_: object) -> dict[Any, bool]:
+    def predict_one(self, x: dict[Hashable, object], **_: object) -> dict[Hashable, bool]:
         """Whether each label met so far belongs to the set."""
         chosen = set(self._portable.learner.predict({"features": features_of(x)}).labels or ())
         return {label: name in chosen for label, name in self._names.names.items()}

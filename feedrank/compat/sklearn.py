@@ -33,7 +33,7 @@ class _Estimator(BaseEstimator):
 
     def __init__(
         self,
-        spec: Mapping[str, Any] | None = None,
+        spec: Mapping[str, object] | None = None,
         passes: int = 1,
         shuffle: bool = True,
         random_state: int | np.random.RandomState | None = 0,
@@ -55,7 +55,7 @@ class _Estimator(BaseEstimator):
         return learners.dump(self.portable_.learner)
 
     def _start(self, task: str, labels: Sequence[str] = ()) -> None:
-        spec: dict[str, Any] = {"task": task, **(self.spec or {})}
+        spec: dict[str, object] = {"task": task, **(self.spec or {})}
         if labels:
             spec["labels"] = list(labels)
         self.portable_ = Portable(spec)
@@ -113,7 +113,7 @@ class FeedrankClassifier(ClassifierMixin, _Estimator):
             self.portable_.learner.learn({"features": row}, truth)
         return self
 
-    def _truths(self, y: Array) -> list[dict[str, Any]]:
+    def _truths(self, y: Array) -> list[dict[str, object]]:
         if self.multilabel_:
             if y.ndim != 2 or y.shape[1] != len(self.classes_):
                 raise ValueError(f"y must have {len(self.classes_)} columns as in the first call")
@@ -211,7 +211,7 @@ class FeedrankRanker(_Estimator):
         return scores
 
 
-def _items(X: Array) -> dict[str, Any]:
+def _items(X: Array) -> dict[str, object]:
     return {"items": [{"id": str(i), "features": row} for i, row in enumerate(X)]}
 
 

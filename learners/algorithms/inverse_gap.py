@@ -1,7 +1,5 @@
 """Choosing one item and learning from its reward: bilinear logistic regression with inverse-gap exploration."""
 
-from typing import Any
-
 from ..checks import Check, number
 from ..choice.chooser import ChoiceLearner
 from ..choice.rewards import Rewards
@@ -10,7 +8,7 @@ from ..instances import LARGEST
 from ..registry import Algorithm, Cost, Parameter, Size, Spec, register
 
 
-def _range(value: Any, field: str) -> list[float]:
+def _range(value: object, field: str) -> list[float]:
     bounds = value if isinstance(value, list | tuple) else ()
     if len(bounds) != 2 or any(isinstance(end, bool) or not isinstance(end, int | float) for end in bounds):
         raise SpecError("must be a list of two numbers", pointer(field))
@@ -24,7 +22,7 @@ RANGE = Check(_range, {"type": "array", "items": {"type": "number"}, "minItems":
 
 
 def _between(least: float, most: float) -> Check:
-    def read(value: Any, field: str) -> float:
+    def read(value: object, field: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
             raise SpecError(f"must be a number from {least:g} to {most:g}", pointer(field))
         return float(value)
@@ -39,7 +37,7 @@ def agree(spec: Spec) -> None:
         raise SpecError(f"must be from {low:g} to {high:g}, the range of rewards", pointer("default_reward"))
 
 
-def build(spec: Spec) -> Any:
+def build(spec: Spec) -> Rewards:
     """The state of a choice."""
     low, high = spec["range"]
     return Rewards(spec["gamma"], spec["floor"], low, high, spec["baseline"])

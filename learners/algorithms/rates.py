@@ -21,7 +21,7 @@ import numpy as np
 
 from ..instances import Floats, Matrix
 from ..model import Round, Surrogate
-from ..tasks.task import Y
+from ..tasks.task import Sigma, Y
 from ..weights.base import X
 
 # The share of 1 / mean ||x||^2: the best of 0.1, 0.3, 0.5, 1 for ListNet on MQ2008 and OHSUMED, all within 0.011 of NDCG;
@@ -80,7 +80,7 @@ class Paced(Surrogate):
         self.surrogate = surrogate
         self.rate = rate
 
-    def judge(self, order: Any, y: Y) -> Any:
+    def judge(self, order: Sigma, y: Y) -> tuple[Any, ...] | None:
         return self.surrogate.judge(order, y)
 
     def direction(self, round: Round) -> Floats | None:

@@ -10,14 +10,19 @@ A log of the baseline alone proves nothing: with e = 0 there would be nothing to
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from ..inference.confidence import Capital, lower_bounds
+from ..instances import Floats
+from ..json_types import Json
+from ..weights.base import Arrays, Counters
 
 CONFIDENCE = 0.95
 NEAR = 0.01  # of the range of rewards: what counts as not worse
+
+
+ApprenticeMark = tuple[int, float, int, Capital | None]
 
 
 @dataclass(slots=True)
@@ -35,7 +40,7 @@ class Apprentice:
         """Whether the caller's first item is served as a rule."""
         return self.share > 0.0 and not self.released
 
-    def mixed(self, policy: Any, first: int) -> Any:
+    def mixed(self, policy: Floats, first: int) -> Floats:
         """p of every item while it is an apprentice."""
         p = self.share * policy
         p[first] += 1.0 - self.share
@@ -54,14 +59,14 @@ class Apprentice:
         if self.interval()[0] > -NEAR:
             self.released = version
 
-    def mark(self) -> Any:
+    def mark(self) -> ApprenticeMark:
         """What `rewind` needs to take the next round back."""
         capital = (
             Capital(self.capital.mantissa.copy(), self.capital.exponent.copy()) if self.serving else None
         )
         return self.rounds, self.sum, self.released, capital
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: ApprenticeMark) -> None:
         """As at the mark."""
         self.rounds, self.sum, self.released, capital = mark
         if capital is not None:
@@ -77,7 +82,7 @@ class Apprentice:
         lower = min(1.0, max(-1.0, below))
         return lower, max(lower, min(1.0, -above))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """As `GET` shows it."""
         lower, upper = self.interval()
         mean = self.sum / self.rounds if self.rounds else None
@@ -90,15 +95,15 @@ class Apprentice:
             "released": self.released or None,
         }
 
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> Arrays:
         """The capital."""
         return {"capital": self.capital.mantissa, "exponents": self.capital.exponent}
 
-    def counters(self) -> dict[str, Any]:
+    def counters(self) -> Counters:
         """The rest."""
         return {"rounds": self.rounds, "sum": self.sum, "released": self.released}
 
-    def restore(self, arrays: dict[str, Any], counters: dict[str, Any]) -> None:
+    def restore(self, arrays: Arrays, counters: Counters) -> None:
         """All as it was."""
         if any(arrays[name].shape != own.shape for name, own in self.arrays().items()):
             raise ValueError("another number of bets")

@@ -15,8 +15,6 @@ Implicit steps need no learning rate and never overshoot, however large f is. Th
 phi = 0.01 each time the pair is met again, W does not: so steps do not go to 0, and a reward that changes is followed.
 """
 
-from typing import Any
-
 import numpy as np
 
 from ..growth import grown
@@ -38,7 +36,7 @@ class Bilinear:
         self.rows = self.columns = 0
         self.weights: Floats = np.zeros((0, 0))
         self.precision: Floats = np.zeros((0, 0))
-        self._before: tuple[Any, Floats, Floats] | None = None
+        self._before: tuple[tuple[Ints, Ints], Floats, Floats] | None = None
 
     def grow(self, rows: int, columns: int) -> None:
         """Room for what has joined."""

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import reading, sparse
+from .. import reading
 from ..errors import OptionError, TruthError, pointer
 from ..forms import of as form_of
 from ..instances import EMPTY, FeatureVector, Floats, Ints, ItemList
+from ..json_types import Json
 from ..kernel import Table
 from ..kernel.elementary import log, row_total, sigmoid
 from ..kernel.welford import CLIP, FLAT
@@ -28,7 +29,7 @@ from ..results import Outcome, Prediction, Progress, Served
 from ..scaling import ScaledVector, Scaling
 from ..transforms import Transform
 from .exploration import draw
-from .rewards import Rewards
+from .rewards import Rewards, RewardsMark
 
 CONTEXT, FEATURE, ID = "c", "f", "i"
 CONSTANT = 0.2
@@ -210,7 +211,7 @@ class ChoiceLearner(Learner):
         self.version += 1
         return outcome
 
-    def _take_back(self, mark: Any, names: tuple[int, int, int, int]) -> None:
+    def _take_back(self, mark: RewardsMark, names: tuple[int, int, int, int]) -> None:
         """An event that failed leaves no trace: names leave again, counts and weights go back."""
         features, contexts, columns, events = names
         self.features.events = events
@@ -252,7 +253,7 @@ class ChoiceLearner(Learner):
     def _see(self, parsed: ItemList) -> Seen:
         words = self._contexts.look(parsed.context or _NO_CONTEXT)
         context = self.model.contexts.vector(words, len(self._contexts), self.version)
-        raw = parsed.values.toarray() if sparse.issparse(parsed.values) else parsed.values
+        raw = parsed.values if isinstance(parsed.values, np.ndarray) else parsed.values.toarray()
         features = self._columns.rows([FEATURE + name for name in parsed.names])
         ids = self._columns.rows([ID + name for name in parsed.ids])
         scaled = _scaled_rows(self.model.items, features, raw, self.version)
@@ -275,7 +276,7 @@ class ChoiceLearner(Learner):
         scores[there] += along[count:]
         return scores
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """The parts of the contract's Progress, and what a choice has to tell beyond."""
         return {
             "spec": self.spec,

@@ -1,21 +1,24 @@
 """The state of a choice: bilinear weights, the scales of contexts and items, what each item earned, the apprentice."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ..growth import grown
 from ..instances import Floats, Ints
+from ..json_types import Json
 from ..model import Decision, Model
 from ..scaling import Scaling
 from ..tasks.task import Sigma, Y
 from ..weights.base import Arrays, Counters, X
-from .apprentice import Apprentice
+from .apprentice import Apprentice, ApprenticeMark
 from .bilinear import Bilinear
 from .exploration import inverse_gap
 
 MOST = 100  # items that `GET` shows
+
+
+RewardsMark = tuple[tuple[int, int], int, ApprenticeMark]
 
 
 class Rewards(Model):
@@ -63,13 +66,13 @@ class Rewards(Model):
         self.explored += explored
         self.apprentice.add(p, first, reward, version)
 
-    def mark(self) -> Any:
+    def mark(self) -> RewardsMark:
         self.contexts.mark()
         self.items.mark()
         self._before = None
         return self.weights.mark(), self.explored, self.apprentice.mark()
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: RewardsMark) -> None:
         weights, self.explored, apprentice = mark
         if self._before is not None:
             column, served, earned = self._before
@@ -80,13 +83,13 @@ class Rewards(Model):
         self.items.uncount()
         self.weights.rewind(weights)
 
-    def describe(self, names: Sequence[str], ids: Sequence[bool]) -> dict[str, Any]:
+    def describe(self, names: Sequence[str], ids: Sequence[bool]) -> dict[str, Json]:
         """Items by how often they were served, exploration, the apprentice."""
         places = [place for place, is_id in enumerate(ids) if is_id and self.served[place]]
         places.sort(key=lambda place: (-self.served[place], place))
         width = self.high - self.low
         total = float(sum(self.served[place] for place in places))
-        shown = [
+        shown: list[Json] = [
             {
                 "id": names[place],
                 "share": float(self.served[place]) / total,

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SubsetLoss", "counts", "error_set_size", "hamming", "subset_zero_one"]
+__all__ = ["Counts", "Losses", "SubsetLoss", "counts", "error_set_size", "hamming", "subset_zero_one"]
 
-SubsetLoss = Callable[[Any, Any, Any, Any], Any]
+Counts = int | NDArray[np.intp]
+Losses = float | NDArray[np.floating[Any]]
+SubsetLoss = Callable[[Counts, Counts, Counts, Counts], Losses]
 
 
 def counts(sigma: NDArray[np.bool_], y: NDArray[np.bool_]) -> tuple[int, int, int, int]:
@@ -22,16 +24,16 @@ def counts(sigma: NDArray[np.bool_], y: NDArray[np.bool_]) -> tuple[int, int, in
     return a, chosen - a, relevant - a, y.size - chosen - relevant + a
 
 
-def subset_zero_one(a: Any, b: Any, c: Any, d: Any) -> Any:
+def subset_zero_one(a: Counts, b: Counts, c: Counts, d: Counts) -> Losses:
     """L = 1 - I(b = 0) I(c = 0)."""
     return 1.0 * (b + c > 0)
 
 
-def hamming(a: Any, b: Any, c: Any, d: Any) -> Any:
+def hamming(a: Counts, b: Counts, c: Counts, d: Counts) -> Losses:
     """L = b + c, a count."""
     return 1.0 * (b + c)
 
 
-def error_set_size(a: Any, b: Any, c: Any, d: Any) -> Any:
+def error_set_size(a: Counts, b: Counts, c: Counts, d: Counts) -> Losses:
     """L = b c: the pairs of a relevant label left out and an irrelevant label let in."""
     return 1.0 * (b * c)

@@ -12,7 +12,6 @@ Eq. (19) is printed without v_max under its first root; the derivation, and Eq. 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import floor, log2, sqrt
-from typing import Any
 
 import numpy as np
 
@@ -82,7 +81,7 @@ class Fooled:
 
 def adversary(
     predict: Callable[[Floats], Ints],
-    learn: Callable[[Floats, Floats], Any],
+    learn: Callable[[Floats, Floats], object],
     *,
     R: float,
     gamma: float,

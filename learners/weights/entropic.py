@@ -12,8 +12,6 @@ collapses, so that the cost is spread thin.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..growth import columns_for, grown
@@ -56,10 +54,10 @@ class Entropic(Weights):
             self.dimension = features
         self.log_z[old:] = log_of(float(self.dimension))
 
-    def mark(self) -> Any:
+    def mark(self) -> tuple[int, int, int, Floats, Floats]:
         return self.features, self.labels, self.dimension, self.log_z.copy(), self.drift.copy()
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: tuple[int, int, int, Floats, Floats]) -> None:
         features, labels, self.dimension, self.log_z, self.drift = mark
         self.theta[features : self.features] = 0.0
         self.theta[:, labels : self.labels] = 0.0

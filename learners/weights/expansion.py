@@ -10,8 +10,6 @@ For a list the sum runs over its items, each with its own number: t(item) = sum_
 the loss bounds no longer hold, but memory and time are flat and the learner follows a stream that drifts.
 """
 
-from typing import Any
-
 import numpy as np
 
 from .. import sparse
@@ -78,11 +76,10 @@ class KernelExpansion(Weights):
         starts = counts[self.starts[: self.examples + 1]]
         shape = (self.examples, len(x.rows))
         stored = sparse.csr_array((self.values[: self.cells][met], columns[met], starts), shape=shape)
-        inner: Any = stored @ x.values.T  # SciPy's sparse loops run from the first to the last
-        if sparse.issparse(inner):
-            inner = inner.toarray()
+        product = stored @ x.values.T  # SciPy's sparse loops run from the first to the last
+        inner = product if isinstance(product, np.ndarray) else product.toarray()
         if self.kind == "linear":
-            return inner  # type: ignore[no-any-return]
+            return inner
         if self.kind == "polynomial":
             return _whole_power(1.0 + inner, self.degree)
         squares = self.squares[: self.examples]

@@ -1,5 +1,7 @@
 """Linear weights: W = theta, the identity link. The kernel keeps them, (features, labels)."""
 
+import numpy as np
+
 from .. import kernel
 from ..instances import Floats, Ints, Matrix
 from .base import Arrays, Counters, Weights, X
@@ -59,7 +61,7 @@ class Linear(Weights):
         """values * W in the active rows."""
         block = self.block(x.rows)
         if isinstance(x, Matrix):
-            dense: Floats = x.values if hasattr(x.values, "take") else x.values.toarray()
+            dense: Floats = x.values if isinstance(x.values, np.ndarray) else x.values.toarray()
             return dense * block[:, 0]
         return block * x.values[:, None]
 

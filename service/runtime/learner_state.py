@@ -236,10 +236,10 @@ class LearnerState:
         rest = {"curve": curve, "skipped": self.skipped, "labels": self.labels}
         head = orjson.dumps(rest | {"shown": shown})
         out.write(START.pack(MAGIC, FORMAT, len(head)) + head)
-        last = b""
+        last: bytes | memoryview = b""
         for last in learners.pieces(self.learner):
             out.write(last)
-        return digest(orjson.dumps(rest), last)
+        return digest(orjson.dumps(rest), bytes(last))
 
     @classmethod
     def load(cls, data: BinaryIO, expected: str | None = None) -> LearnerState:

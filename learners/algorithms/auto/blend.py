@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from ... import kernel
-from ...instances import Floats
+from ...instances import Floats, Matrix
+from ...json_types import Json
 from ...kernel import Table, sigmoid, softmax, times
-from ...model import Decision, Model
+from ...model import Decision, ExpertRow, Model
 from ...scaling import ScaledVector, Scaling
 from ...tasks.task import Sigma, Y
 from ...weights.base import Arrays, Counters, X
@@ -242,16 +243,17 @@ class Blend(Model):
 
     def _as_words(self, x: X) -> ScaledVector:
         """Features by row, each with u = z = 1."""
+        assert not isinstance(x, Matrix)
         dense = x.rows < self.bias
         return ScaledVector(x.rows, x.values, raw=x.values, z=np.where(dense, 0.0, 1.0), dense=dense)
 
     extra_names = ("(constant)", "(random features)")
     piecewise = True
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> dict[str, Json]:
         return self.pool.certificate([expert.name for expert in self.experts])
 
-    def expert_rows(self) -> list[dict[str, Any]]:
+    def expert_rows(self) -> list[ExpertRow]:
         """Name, weight in the pool's log-odds, and mean loss alone; one that has left has weight 0."""
         weights = self._weights()
         whole = float(weights.sum())
@@ -266,7 +268,7 @@ class Blend(Model):
             )
         ]
 
-    def drift(self) -> dict[str, Any]:
+    def drift(self) -> dict[str, Json]:
         return self.drift_alarm.describe()
 
     def arrays(self) -> Arrays:

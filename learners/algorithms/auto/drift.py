@@ -10,8 +10,7 @@ before, is at most b, E[e] <= 1, so that M - t is a supermartingale and the mean
 is at least 100,000 rounds: an e-detector (Shin, Ramdas and Rinaldo 2024). A swap of labels raises it in a few dozen.
 """
 
-from typing import Any
-
+from ...json_types import Json
 from ...weights.base import Counters
 
 THRESHOLD = 100_000.0
@@ -19,6 +18,7 @@ TOLERANCE = 0.05
 WARM_UP = 50
 HIGHEST = 0.95
 ODDS = (2.0, 4.0, 16.0)
+DriftMark = tuple[int, int, int | None, int, float, tuple[float, float, float]]
 
 
 class Drift:
@@ -59,15 +59,15 @@ class Drift:
         """M, the evidence for a change; the alarm is raised at 100,000."""
         return (self.evidence[0] + self.evidence[1] + self.evidence[2]) / 3.0
 
-    def mark(self) -> Any:
+    def mark(self) -> DriftMark:
         """What `rewind` takes back to."""
         return self.rounds, self.alarms, self.last, self.count, self.sum, self.evidence
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: DriftMark) -> None:
         """All as it was at the mark."""
         self.rounds, self.alarms, self.last, self.count, self.sum, self.evidence = mark
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """For `GET`: how often, when, and how near."""
         return {
             "alarms": self.alarms,

@@ -18,16 +18,16 @@ prefers ridge where its order is the worst of the three.
 With more than 100 features ridge leaves for good: it costs the square of them.
 """
 
-from typing import Any
-
 import numpy as np
 
 from ...growth import grown
 from ...instances import Floats, Ints, Matrix
+from ...json_types import Json
 from ...kernel import add_outer, row_total, softmax, times, total
 from ...kernel.trust import log_losses
 from ...losses.rankings import gains
-from ...model import Decision, Model
+from ...model import Decision, ExpertRow, Model
+from ...sparse import Csr
 from ...tasks.task import Sigma, Task, Y
 from ...weights.base import Arrays, Counters, X
 from .drift import Drift
@@ -39,7 +39,7 @@ CAUTION = 4.0
 NAMES = ("ridge", "coin", "listnet")
 
 
-def inputs(values: Any) -> Floats:
+def inputs(values: Floats | Csr) -> Floats:
     """F, two columns a feature: the value within the list, and the rank."""
     scaled: Floats = values if isinstance(values, np.ndarray) else values.toarray()
     count, features = scaled.shape
@@ -212,7 +212,7 @@ class ListBlend(Model):
                 parts += both[:, 0::2] + both[:, 1::2]
         return parts
 
-    def expert_rows(self) -> list[dict[str, Any]]:
+    def expert_rows(self) -> list[ExpertRow]:
         """Ridge, coin and listnet, each with the same say while it takes part."""
         here = [self.ridge, True, True]
         return [
@@ -224,7 +224,7 @@ class ListBlend(Model):
             for name, present, loss in zip(NAMES, here, self.losses, strict=True)
         ]
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> dict[str, Json]:
         """loss <= best_loss + bound, whatever the lists were."""
         loss, average, *each = self.entropies.tolist()
         live = {name: one for name, one in zip(NAMES, each, strict=True) if self.ridge or name != "ridge"}
@@ -239,7 +239,7 @@ class ListBlend(Model):
             "bound": average - live[best],
         }
 
-    def drift(self) -> dict[str, Any]:
+    def drift(self) -> dict[str, Json]:
         return self.drift_alarm.describe()
 
     def arrays(self) -> Arrays:

@@ -15,16 +15,18 @@ follow a drift, and takes its proof away; Hedge gives it back. Log loss is conve
 The loss of a round is in nats; for bits it is the mean over the bits.
 """
 
-from typing import Any
-
 import numpy as np
 
-from ...instances import Floats
+from ...instances import Floats, Mask
+from ...json_types import Json
 from ...kernel import log, pool_round
 from ...kernel.trust import DAMPING, hedge
 from ...weights.base import Arrays, Counters
 
 TRUST = 0.9  # Hedge's prior on Newton's weights; the experts share the rest
+
+
+PoolMark = tuple[tuple[Floats, Floats, Floats, Mask], Floats, Floats, float, float]
 
 
 class Pool:
@@ -66,12 +68,12 @@ class Pool:
         )
         self.loss += loss
 
-    def mark(self) -> Any:
+    def mark(self) -> PoolMark:
         """What a round changes in place."""
         arrays = self.a.copy(), self.A.copy(), self.losses.copy(), self.present.copy()
         return arrays, self.w.copy(), self.weights.copy(), self.gaps, self.loss
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: PoolMark) -> None:
         """All as it was at the mark."""
         arrays, self.w, self.weights, self.gaps, self.loss = mark
         self.a, self.A, self.losses, self.present = arrays
@@ -84,7 +86,7 @@ class Pool:
 
     # ---- telling
 
-    def certificate(self, names: list[str]) -> dict[str, Any]:
+    def certificate(self, names: list[str]) -> dict[str, Json]:
         """loss <= best + bound, whatever the events were."""
         every = ["pool", *names]
         live = [i for i, here in enumerate([True, *self.present.tolist()]) if here]

@@ -5,16 +5,15 @@ Right while there are fewer rows than features, and the only form of a kernel th
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ... import sparse
-from ...instances import Floats, Ints
+from ...instances import Floats, Ints, Matrix
 from ...kernel import exp, times
+from ...sparse import Csr
 from ...weights.base import X
-from .resolvent import Resolvent
-from .rows import Rows
+from .resolvent import Resolvent, ResolventMark
+from .rows import Rows, RowsMark
 
 __all__ = ["Dual", "KernelFunction", "Support"]
 
@@ -36,24 +35,26 @@ class KernelFunction:
 
 def squared_norms(x: X) -> Floats:
     """||x||^2 of the rows of x, features not met yet included."""
-    norms = getattr(x, "squared_norms", None)
-    return norms() if norms else np.array([x.squared_norm()])
+    return x.squared_norms() if isinstance(x, Matrix) else np.array([x.squared_norm()])
 
 
-def columns_of(x: X, features: int) -> Any:
+def columns_of(x: X, features: int) -> Floats | Csr:
     """x as columns (features, rows), dense or CSC; features beyond are left out."""
     rows = x.rows
-    values: Any = x.values if x.values.ndim == 2 else x.values[None, :]
+    values = x.values if isinstance(x, Matrix) else x.values[None, :]
     if len(rows) and rows.max() >= features:
         known = rows < features
         rows, values = rows[known], values[:, known]
-    if sparse.issparse(values):
+    if not isinstance(values, np.ndarray):
         coordinates = values.tocoo()
         at = (rows[coordinates.coords[1]], coordinates.coords[0])
         return sparse.csc_array((coordinates.data, at), shape=(features, values.shape[0]))
     columns = np.zeros((features, values.shape[0]))
     columns[rows] = values.T
     return columns
+
+
+SupportMark = tuple[RowsMark, Floats, Floats, int]
 
 
 class Support:
@@ -71,17 +72,17 @@ class Support:
 
     def append(self, x: X, scale: float = 1.0) -> None:
         """The rows of x join, each to count `scale` squared times."""
-        values = x.values if x.values.ndim == 2 else x.values[None, :]
+        values = x.values if isinstance(x, Matrix) else x.values[None, :]
         self.rows.extend(x.rows, values)
         self.norms = np.concatenate((self.norms, squared_norms(x)))
-        self.scales = np.concatenate((self.scales, np.full(len(values), scale)))
+        self.scales = np.concatenate((self.scales, np.full(values.shape[0], scale)))
         if len(x.rows):
             self.features = max(self.features, int(x.rows.max()) + 1)
 
-    def mark(self) -> Any:
+    def mark(self) -> SupportMark:
         return self.rows.mark(), self.norms, self.scales, self.features
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: SupportMark) -> None:
         rows, self.norms, self.scales, self.features = mark
         self.rows.rewind(rows)
 
@@ -94,6 +95,10 @@ class Support:
         dots = self.rows.matrix(self.features) @ columns_of(x, self.features)
         return self.scales[:, None] * self.kernel(_dense(dots), self.norms, squared_norms(x))
 
+    def scaled_rows(self, features: int) -> Csr:
+        """The rows times their scales, one column for each of so many features."""
+        return self.rows.matrix(features).multiply(self.scales[:, None])
+
     def gram(self) -> Floats:
         """K of the support with itself, rows and columns times their scales."""
         matrix = self.rows.matrix(self.features)
@@ -101,8 +106,8 @@ class Support:
         return self.scales[:, None] * K * self.scales
 
 
-def _dense(array: Any) -> Floats:
-    return array.toarray() if sparse.issparse(array) else array  # type: ignore[no-any-return]
+def _dense(array: Floats | Csr) -> Floats:
+    return array if isinstance(array, np.ndarray) else array.toarray()
 
 
 class Dual:
@@ -115,10 +120,10 @@ class Dual:
         self.psi = psi
         self.resolvent = Resolvent() if rho is None else Resolvent.of(support.gram(), rho)
 
-    def mark(self) -> Any:
+    def mark(self) -> ResolventMark:
         return self.resolvent.mark()
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: ResolventMark) -> None:
         self.resolvent.rewind(mark)
 
     def predict(self, x: X, columns: Ints, targets: int, rho: float) -> Floats:
@@ -127,9 +132,10 @@ class Dual:
         psi = self.psi.matrix(targets)
         if cross.shape[1] <= len(columns):
             alpha = self.resolvent.solve(rho, cross)[: len(self.support)]
-            return (psi.T @ alpha)[columns].T  # type: ignore[no-any-return]
+            return (psi.T @ alpha)[columns].T
         right = self.resolvent.pad(_dense(psi[:, columns]))
-        return times(cross.T, self.resolvent.solve(rho, right))  # type: ignore[no-any-return]
+        g: Floats = times(cross.T, self.resolvent.solve(rho, right))
+        return g
 
     def alpha(self, x: X, rho: float) -> Floats:
         """alpha(x) of Eq. (8), one column for each row of x."""
@@ -150,4 +156,4 @@ class Dual:
         right = self.resolvent.pad(_dense(self.psi.matrix(T.shape[1]) @ T.T))
         solved = self.resolvent.solve(rho, right)[: len(self.support)]
         scaled = self.support.scales[:, None] * solved
-        return self.support.rows.matrix(self.support.features).T @ scaled  # type: ignore[no-any-return]
+        return self.support.rows.matrix(self.support.features).T @ scaled

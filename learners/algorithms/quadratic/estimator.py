@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...errors import OptionError, pointer
 from ...instances import Floats
+from ...json_types import Json
 from ...model import Decision, Model
+from ...tasks.task import Sigma, Y
 from ...weights.base import Arrays, Counters, X
 from .families import Family
-from .regression import Regression
+from .regression import Regression, RegressionMark
 
 __all__ = ["Quadratic"]
 
@@ -63,14 +64,14 @@ class Quadratic(Model):
         """gamma(x) of Eq. (18), of the estimated risk."""
         return decision.margin if isinstance(decision, Decoded) else None
 
-    def judge(self, decision: Decision, y: Any) -> float:
+    def judge(self, decision: Decision, y: Y) -> float:
         return self.family.loss(self.own, decision.sigma, y)
 
-    def loss(self, sigma: Any, y: Any) -> float:
+    def loss(self, sigma: Sigma, y: Y) -> float:
         return self.family.loss(self.own, sigma, y)
 
     def learn(
-        self, x: X, decision: Decision, y: Any, scored: X, clicked: Floats | None = None, weight: float = 1.0
+        self, x: X, decision: Decision, y: Y, scored: X, clicked: Floats | None = None, weight: float = 1.0
     ) -> bool:
         columns, values = self.family.psi(y)
         if clicked is not None:
@@ -93,15 +94,15 @@ class Quadratic(Model):
         full[:, columns[known]] = T[:, known]
         return self.regression.contributions(x, full)
 
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> dict[str, Json]:
         """Whether the answers are still those of the batch estimator, the form in use, and the ridge."""
         regression = self.regression
         return {"exact": regression.exact, "form": regression.form, "ridge": regression.rho()}
 
-    def mark(self) -> Any:
+    def mark(self) -> tuple[RegressionMark, object]:
         return self.regression.mark(), self.family.mark()
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: tuple[RegressionMark, object]) -> None:
         self.regression.rewind(mark[0])
         self.family.rewind(mark[1])
 

@@ -20,6 +20,7 @@ import numpy as np
 from ...errors import OptionError, pointer
 from ...instances import Floats, Ints
 from ...losses import rankings as losses
+from ...tasks.task import Sigma, Y
 from ...weights.base import Arrays
 from . import decoders
 from .decoders import Optimum
@@ -46,7 +47,7 @@ class Family(ABC):
         raise ValueError(f"{type(self).__name__} has no loss with blocks")
 
     @abstractmethod
-    def psi(self, y: Any) -> tuple[Ints, Floats]:
+    def psi(self, y: Y) -> tuple[Ints, Floats]:
         """The columns where psi(y) is not 0, which may join now, and its values, one row for each row of the
         regression.
         """
@@ -64,7 +65,7 @@ class Family(ABC):
         """T (scores, columns asked) with scores = T theta, at this decision. For items, one row that fits all."""
 
     @abstractmethod
-    def loss(self, loss: str, sigma: Any, y: Any) -> float:
+    def loss(self, loss: str, sigma: Sigma, y: Y) -> float:
         """L(sigma, y)."""
 
     @abstractmethod

@@ -21,22 +21,26 @@ data lie. Memory is O(D^2 + D targets) whatever the length of the stream.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from ...instances import Floats, Ints
+from ...instances import Floats, Ints, Matrix
 from ...kernel import add_outer, times
 from ...kernel.products import forward
 from ...weights.base import Arrays, Counters, X, check_rows
-from .dual import Dual, KernelFunction, Support, columns_of
-from .resolvent import Resolvent
-from .ridge import Primal
-from .rows import Rows
+from .dual import Dual, KernelFunction, Support, SupportMark, columns_of
+from .resolvent import Resolvent, ResolventMark
+from .ridge import Primal, PrimalMark
+from .rows import Rows, RowsMark
 
 __all__ = ["BUDGET", "Regression"]
 
 BUDGET = 2048
+
+
+Lists = tuple[Support, SupportMark, Rows, RowsMark]
+Forms = tuple[tuple[Primal, PrimalMark] | None, tuple[Dual, ResolventMark] | None, Floats | None]
+RegressionMark = tuple[Lists, Forms, tuple[float, int, int, int]]
 
 
 class Regression:
@@ -81,7 +85,7 @@ class Regression:
 
     def predict(self, x: X, columns: Ints) -> Floats:
         """g (rows of x, targets asked); 0 for a target that has not joined."""
-        g = np.zeros((x.values.shape[0] if x.values.ndim == 2 else 1, len(columns)))
+        g = np.zeros((x.values.shape[0] if isinstance(x, Matrix) else 1, len(columns)))
         known = columns < self.targets
         if not known.any():
             return g
@@ -135,7 +139,7 @@ class Regression:
 
     def _to_features(self) -> None:
         size = min(self.features, self.budget)
-        rows = self.support.scales[:, None] * self.support.rows.matrix(self.features)
+        rows = self.support.scaled_rows(self.features)
         if self.features > self.budget:
             F = np.zeros((size, len(self.support)))
             at, sign = self._places(np.arange(self.features))
@@ -205,7 +209,7 @@ class Regression:
             W = self._at(
                 self.primal.weights(T, self.rho()), np.where(x.rows < self.features, at, self.features), sign
             )
-        if x.values.ndim == 1:
+        if not isinstance(x, Matrix):
             return x.values[:, None] * W
         values = x.values if isinstance(x.values, np.ndarray) else x.values.toarray()
         return values * W[:, 0]
@@ -215,18 +219,26 @@ class Regression:
         known = at < len(W)
         return np.where(known, sign, 0.0)[:, None] * W.take(np.where(known, at, 0), axis=0, mode="clip")
 
-    def mark(self) -> Any:
+    def mark(self) -> RegressionMark:
         """What `rewind` needs. Rows are appended, forms replaced: references will do but for what changes in place."""
-        form: Primal | Dual = self.primal if self.primal is not None else self._dual()
-        parts = (self.support, self.support.mark()), (self.psi, self.psi.mark()), (form, form.mark())
-        return parts, self.events, self.rows, self.targets, self.features, self.primal, self.dual, self.basis
+        primal = None if self.primal is None else (self.primal, self.primal.mark())
+        dual = None if self.dual is None else (self.dual, self.dual.mark())
+        lists = self.support, self.support.mark(), self.psi, self.psi.mark()
+        return lists, (primal, dual, self.basis), (self.events, self.rows, self.targets, self.features)
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: RegressionMark) -> None:
         """All as it was at the mark."""
-        parts, self.events, self.rows, self.targets, self.features, self.primal, self.dual, self.basis = mark
-        self.support, self.psi = parts[0][0], parts[1][0]
-        for part, state in parts:
-            part.rewind(state)
+        (self.support, support, self.psi, psi), (primal, dual, self.basis), counts = mark
+        self.events, self.rows, self.targets, self.features = counts
+        self.support.rewind(support)
+        self.psi.rewind(psi)
+        self.primal = self.dual = None
+        if primal is not None:
+            self.primal = primal[0]
+            self.primal.rewind(primal[1])
+        if dual is not None:
+            self.dual = dual[0]
+            self.dual.rewind(dual[1])
 
     def _dual(self) -> Dual:
         assert self.dual is not None
@@ -262,8 +274,7 @@ class Regression:
         }
 
     def _resolvent(self) -> Resolvent:
-        part: Any = self.primal if self.primal is not None else self.dual
-        return part.resolvent  # type: ignore[no-any-return]
+        return self._dual().resolvent if self.primal is None else self.primal.resolvent
 
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         """Take the state back, bit for bit."""

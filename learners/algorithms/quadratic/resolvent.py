@@ -13,7 +13,6 @@ as n grows by a quarter. All products are the kernel's, in one order on every CP
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -30,6 +29,9 @@ WINDOW = math.sqrt(math.sqrt(1.25))
 CANCELS = 1e8
 # Conjugate gradients stop at STEP; a pass is repeated on what M says is left, until that is below REFINED.
 STEP, REFINED, STEPS, PASSES = 1e-12, 1e-10, 60, 4
+
+
+ResolventMark = tuple[int, float, float, tuple[Floats, Floats]]
 
 
 class Resolvent:
@@ -121,7 +123,7 @@ class Resolvent:
             left = after
         return V
 
-    def mark(self) -> Any:
+    def mark(self) -> ResolventMark:
         """What `rewind` needs: copies of M and P, in arrays that are kept for it, because both change in place."""
         if self._spare is None or self._spare[0].shape != self.M.shape:
             self._spare = (np.empty_like(self.M), np.empty_like(self.P))
@@ -129,7 +131,7 @@ class Resolvent:
         np.copyto(self._spare[1], self.P)
         return self.size, self.rho, self.floor, self._spare
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: ResolventMark) -> None:
         """All as it was at the mark."""
         self.size, self.rho, self.floor, (self.M, self.P) = mark
         self._spare = None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...growth import grown
 from ...instances import Floats, Ints
 from ...kernel import times
-from .resolvent import Resolvent
+from .resolvent import Resolvent, ResolventMark
 
 __all__ = ["Primal"]
+
+
+PrimalMark = tuple[int, Floats, ResolventMark]
 
 
 class Primal:
@@ -31,12 +32,12 @@ class Primal:
         self.B = grown(self.B, targets)
         self.targets = max(self.targets, targets)
 
-    def mark(self) -> Any:
+    def mark(self) -> PrimalMark:
         """What `rewind` needs; `learn` keeps the rows of B that it changes."""
         self._before = None
         return self.targets, self.B, self.resolvent.mark()
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: PrimalMark) -> None:
         """All as it was at the mark."""
         if self._before is not None:
             B, columns, rows = self._before

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ... import sparse
 from ...growth import grown
 from ...instances import Floats, Ints
+from ...sparse import Csr
+from ...weights.base import Arrays
 
 __all__ = ["Rows"]
+
+
+RowsMark = tuple[int, Ints, Ints, Floats]
 
 
 class Rows:
@@ -33,9 +36,9 @@ class Rows:
         self._starts = grown(self._starts, self.count + 1)
         self._starts[self.count] = end
 
-    def extend(self, indices: Ints, values: Any) -> None:
+    def extend(self, indices: Ints, values: Floats | Csr) -> None:
         """A row for each row of `values`, dense or sparse, whose columns are `indices`."""
-        if sparse.issparse(values):
+        if not isinstance(values, np.ndarray):
             for i in range(values.shape[0]):
                 row = slice(values.indptr[i], values.indptr[i + 1])
                 self.append(indices[values.indices[row]], values.data[row])
@@ -48,15 +51,15 @@ class Rows:
         """The first rows only."""
         self.restore(self.arrays(count))
 
-    def mark(self) -> Any:
+    def mark(self) -> RowsMark:
         """Rows are only appended: the arrays and their count are the way back."""
         return self.count, self._starts, self._indices, self._values
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: RowsMark) -> None:
         """All as it was at the mark."""
         self.count, self._starts, self._indices, self._values = mark
 
-    def matrix(self, columns: int) -> Any:
+    def matrix(self, columns: int) -> Csr:
         """All rows as CSR."""
         used = int(self._starts[self.count])
         return sparse.csr_array(
@@ -64,7 +67,7 @@ class Rows:
             shape=(self.count, columns),
         )
 
-    def arrays(self, count: int | None = None) -> dict[str, Any]:
+    def arrays(self, count: int | None = None) -> Arrays:
         count = self.count if count is None else count
         used = int(self._starts[count])
         return {
@@ -73,7 +76,7 @@ class Rows:
             "values": self._values[:used].copy(),
         }
 
-    def restore(self, arrays: dict[str, Any]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         self._starts, self._indices, self._values = (
             arrays[name].copy() for name in ("starts", "indices", "values")
         )

@@ -8,7 +8,6 @@ bounded, Hamming, precision and the F-score stay exact, and 0-1 and block 0-1 kn
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -64,11 +63,11 @@ class Sets(Family):
     def _growing(self) -> tuple[Growing, ...]:
         return self.set_columns, self.sizes, self.pair_columns, self.pair_labels, self.pair_sizes
 
-    def mark(self) -> Any:
+    def mark(self) -> tuple[int, int, list[int], Mask, Ints]:
         counts = [part.count for part in self._growing()]
         return self.labels, len(self.table), counts, self._member, self._marginals.copy()
 
-    def rewind(self, mark: Any) -> None:
+    def rewind(self, mark: tuple[int, int, list[int], Mask, Ints]) -> None:
         self.labels, columns, counts, self._member, self._marginals = mark
         self.table.forget(columns)
         for part, count in zip(self._growing(), counts, strict=True):
