@@ -30,6 +30,7 @@ from report import Report, arguments, part, track
 
 from feedrank.clients import Client
 from feedrank.clients.mail.bookkeeping import MailState
+from feedrank.clients.mail.copies import content_digest, with_copies
 from feedrank.clients.mail.extract import features
 from feedrank.clients.mail.sources import find, in_order
 from feedrank.clients.mail.training import train
@@ -111,9 +112,17 @@ def unpacked(data: Path, users: Sequence[str], into: Path) -> list[Path]:
 
 
 def read(root: Path) -> list[Mail]:
-    """The messages of a user in date order."""
-    raws = [(one.load(), one.folder) for one in in_order(find(root))]
-    return [Mail(features(raw), words(email.message_from_bytes(raw)), folder) for raw, folder in raws]
+    """The messages of a user in date order, with the copies that came before them."""
+    stream = []
+    copies: dict[str, list[str]] = {}
+    for one in in_order(find(root)):
+        raw = one.load()
+        names = features(raw)
+        before = copies.setdefault(content_digest(names), [])
+        plain = words(email.message_from_bytes(raw))
+        stream.append(Mail(with_copies(names, before), plain, one.folder))
+        before.append(one.folder)
+    return stream
 
 
 def row(user: str, stream: Sequence[Mail]) -> tuple[list[object], list[float], float | None]:

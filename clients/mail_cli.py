@@ -19,10 +19,11 @@ from .connection import Key, LearnerName, Server, Store, service
 from .mail.account import Account, AccountError, Secret, Trust, connect
 from .mail.accounts_file import Watched, read_accounts
 from .mail.bookkeeping import MailState
-from .mail.extract import features
+from .mail.extract import of
 from .mail.filing import WatchSettings
 from .mail.folder_names import is_choice
 from .mail.imap_source import ImapSource
+from .mail.message import read
 from .mail.options import (
     HOME,
     Archive,
@@ -135,7 +136,8 @@ def rank(
     names = service_name(server, store)
     with one_line(), service(server, store, key) as client, MailState(state, "", learner, names) as record:
         trained(client, record)
-        words = features(sys.stdin.buffer.read())
+        message = read(sys.stdin.buffer.read())
+        words = record.with_copies(of(message), message.id)
         prediction = client.predict(learner, {"features": words}, top=top, explain=True, remember=False)
         sure = False
         if prediction.label is not None and prediction.margin is not None:

@@ -1,60 +1,23 @@
 """What the mail commands remember between runs, in one small SQLite file: never any text of a message.
 
-folders   a mailbox folder as last seen, and the label it has in the learner (kept when the folder is renamed)
-places    where each message was last seen: folder and UID
-seen      each message known: what was predicted for it, and when
-learned   (message, label) pairs that the service has, and `logs`: how far its log went when it had them
-labels    folders that were renamed, and the label that they keep in the learner
-actions   what we did: filed, suggested; and what became of it
-judgements  certainty and rightness of predictions whose truth the person showed, and `senders`: where their mail went
-credits   the credit and the debt of filing (see `promise`)
-
-What belongs to a learner is kept by its name and the service that has it: another store has learned nothing yet.
+The tables are in `state_tables`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from feedrank.files import create_private
-
+from .copies import Copy, content_digest, with_copies
 from .promise import SENDER, Credit, Judgement
+from .state_tables import OF_LEARNER, open_state
 
 __all__ = ["Action", "Folder", "MailState", "Predicted", "feedback_id"]
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS folders (account TEXT, name TEXT, uidvalidity INTEGER, uidnext INTEGER, messages INTEGER,
-    label TEXT NOT NULL, PRIMARY KEY (account, name)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS places (account TEXT, folder TEXT, uid INTEGER, key TEXT NOT NULL,
-    PRIMARY KEY (account, folder, uid)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS places_key ON places (account, key);
-CREATE TABLE IF NOT EXISTS seen (account TEXT, key TEXT, prediction_id TEXT, label TEXT, certainty REAL, risk REAL, at REAL,
-    PRIMARY KEY (account, key)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS learned (learner TEXT, id TEXT, PRIMARY KEY (learner, id)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS logs (learner TEXT PRIMARY KEY, version INTEGER, id TEXT) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS labels (learner TEXT, folder TEXT, label TEXT, PRIMARY KEY (learner, folder)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS actions (id INTEGER PRIMARY KEY, account TEXT, key TEXT, kind TEXT, origin TEXT, folder TEXT,
-    at REAL, fate TEXT, uid INTEGER, uidvalidity INTEGER, risk REAL);
-CREATE INDEX IF NOT EXISTS actions_key ON actions (account, key);
-CREATE TABLE IF NOT EXISTS judgements (id INTEGER PRIMARY KEY, learner TEXT, label TEXT, certainty REAL, right INTEGER);
-CREATE TABLE IF NOT EXISTS senders (learner TEXT, sender TEXT, labels TEXT, PRIMARY KEY (learner, sender)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS credits (learner TEXT, account TEXT, credit REAL, debt REAL, loans INTEGER, proof REAL,
-    PRIMARY KEY (learner, account)) WITHOUT ROWID;
-PRAGMA user_version = 2;
-"""
-# The first version knew learners by name alone, and margins where certainties are now: both are gathered anew.
-_FROM_FIRST = """
-DROP TABLE learned; DROP TABLE rounds; DROP TABLE seen;
-ALTER TABLE actions ADD COLUMN uid INTEGER; ALTER TABLE actions ADD COLUMN uidvalidity INTEGER;
-ALTER TABLE actions ADD COLUMN risk REAL;
-"""
 
 
 def feedback_id(key: str, label: str) -> str:
@@ -106,20 +69,9 @@ class MailState:
     """The file at `path`, for one IMAP account and one learner of one service. Every method is one transaction."""
 
     def __init__(self, path: str | Path, account: str = "", learner: str = "mail", service: str = "") -> None:
-        if str(path) != ":memory:":
-            create_private(path)
         self.path, self.account, self.learner, self.service = path, account, learner, service
         self._scope = f"{service}#{learner}"
-        self._db = sqlite3.connect(path, isolation_level=None, timeout=10.0)
-        version = self._one("PRAGMA user_version")[0]
-        if version not in (0, 1, 2):
-            self._db.close()
-            raise ValueError(f"{path} was written by a newer version")
-        self._db.execute("PRAGMA journal_mode = WAL")
-        # What a power cut takes is done again, and the service knows it as a duplicate.
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        if version < 2:
-            self._db.executescript((_FROM_FIRST if version == 1 else "") + _SCHEMA)
+        self._db = open_state(path)
 
     def close(self) -> None:
         """Close the file."""
@@ -137,13 +89,27 @@ class MailState:
         """Whether the service has the event of this id."""
         return bool(self._all("SELECT 1 FROM learned WHERE learner = ? AND id = ?", self._scope, identity))
 
-    def mark_learned(self, identities: Sequence[str], version: int) -> None:
-        """The service has these events, and with the last of them its log goes to `version`."""
-        if identities:
+    def mark_learned(self, identities: Sequence[str], version: int, copies: Sequence[Copy] = ()) -> None:
+        """The service has these events, its log goes to `version` with the last of them; `copies` says what they are."""
+        if not identities:
+            return
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
             rows = [(self._scope, identity) for identity in identities]
-            self._many("INSERT OR IGNORE INTO learned VALUES (?, ?)", rows)
+            self._db.executemany("INSERT OR IGNORE INTO learned VALUES (?, ?)", rows)
+            said = [(self._scope, *copy) for copy in copies]
+            self._db.executemany("INSERT OR IGNORE INTO copies VALUES (?, ?, ?, ?)", said)
             row = (self._scope, version, identities[-1])
             self._db.execute("INSERT OR REPLACE INTO logs VALUES (?, ?, ?)", row)
+
+    def copies(self, digest: str, but: str = "") -> list[str]:
+        """The labels of the messages of this content that were learned; the message `but` is no copy of itself."""
+        sql = "SELECT DISTINCT label FROM copies WHERE learner = ? AND digest = ? AND key <> ?"
+        return [row[0] for row in self._all(sql, self._scope, digest, but)]
+
+    def with_copies(self, names: Sequence[str], key: str) -> list[str]:
+        """The features of the message `key`, and where its copies are."""
+        return with_copies(names, self.copies(content_digest(names), key))
 
     def log(self) -> tuple[int, str] | None:
         """How far the learner's log went when an event was last learned, and that event's id."""
@@ -152,7 +118,7 @@ class MailState:
 
     def forget_learner(self) -> None:
         """The learner is another one than that which had our events."""
-        for table in ("learned", "logs", "judgements", "senders", "credits"):
+        for table in OF_LEARNER:
             self._db.execute(f"DELETE FROM {table} WHERE learner = ?", (self._scope,))  # noqa: S608
 
     def label_of(self, folder: str) -> str:
@@ -334,9 +300,6 @@ class MailState:
     def _all(self, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         with closing(self._db.execute(sql, values)) as cursor:
             return cursor.fetchall()
-
-    def _one(self, sql: str) -> tuple[int]:
-        return self._all(sql)[0]
 
     def _many(self, sql: str, rows: list[tuple]) -> None:  # type: ignore[type-arg]
         with self._db:

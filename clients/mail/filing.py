@@ -61,7 +61,7 @@ def advise(
     fixed = settings.rules.folder(message)
     if fixed in labels or fixed in folders:
         return Advice(None, folders.get(fixed, fixed), True, [fixed])
-    names = of(message)
+    names = state.with_copies(of(message), message.id)
     prediction = client.predict(state.learner, {"features": names}, remember=remember)
     if prediction.label is None or prediction.margin is None:
         return Advice(None, None, False, [])

@@ -34,6 +34,7 @@ class ShownMessage:
     """One message; its text never leaves this process but for an excerpt on the page."""
 
     reply: JSON
+    key: str
     features: list[str]
 
 
@@ -122,14 +123,15 @@ class Inbox:
                 "date": parsed.date.isoformat() if parsed.date else None,
                 "excerpt": excerpt(parsed),
             }
-            self._shown[uid] = ShownMessage(reply, of(parsed))
+            self._shown[uid] = ShownMessage(reply, parsed.id, of(parsed))
 
     def _ranked(self, shown: Sequence[ShownMessage]) -> list[JSON]:
         """Asked again at every look: what was learned since changes the ranking at once."""
         if not shown:
             return []
         names = {label: name for name, label in self._folders().items()}
-        asked = [{"features": one.features, "remember": False} for one in shown]
+        known = [self._state.with_copies(one.features, one.key) for one in shown]
+        asked = [{"features": features, "remember": False} for features in known]
         replies = []
         for one, prediction in zip(shown, self._client.predict_many(self._state.learner, asked), strict=True):
             top = [names[entry.label] for entry in prediction.ranking if entry.label in names][:TOP]

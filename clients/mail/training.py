@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from ..client import Client
 from ..exceptions import ClientError, NotFound, Refused
 from ..payloads import JSON
 from ..replies import Outcome, Prediction
 from .bookkeeping import MailState, feedback_id
+from .copies import Copy, content_digest, with_copies
 from .extract import SPEC, features
 from .promise import SENDER, Judgement, certainty
 from .sources import MessageRef, in_order
@@ -93,16 +95,16 @@ def train(
     learned(len(messages) - len(new))
     early, late = new[:-PREDICTED], new[-PREDICTED:]
     senders: dict[str, list[str]] = {}
-    for batch, predicts in ((early, False), (late, True)):
-        for events, seen in _batches(batch, labels):
-            if events and predicts:
-                _predicted(client, state, events, curve, senders)
-            elif events:
-                outcomes = client.feedback_many(state.learner, events)
+    for part, predicts in ((early, False), (late, True)):
+        for batch in _batches(state, part, labels):
+            if batch.events and predicts:
+                _predicted(client, state, batch, curve, senders)
+            elif batch.events:
+                outcomes = client.feedback_many(state.learner, batch.events)
                 curve.add(outcomes)
-                _mark(state, events, outcomes[-1].version)
-                _remember(state, events, senders)
-            learned(seen)
+                batch.mark(state, outcomes[-1].version)
+                _remember(state, batch.events, senders)
+            learned(batch.seen)
     return curve
 
 
@@ -130,10 +132,6 @@ def sender_of(features: Sequence[str]) -> str:
     return next((name for name in features if name.startswith("from:") and "@" in name), "")
 
 
-def _mark(state: MailState, events: Sequence[JSON], version: int) -> None:
-    state.mark_learned([event["feedback_id"] for event in events], version)
-
-
 def _remember(state: MailState, events: Sequence[JSON], senders: dict[str, list[str]]) -> None:
     """Where the senders' mail went."""
     touched = set()
@@ -149,11 +147,12 @@ def _remember(state: MailState, events: Sequence[JSON], senders: dict[str, list[
 def _predicted(
     client: Client,
     state: MailState,
-    events: Sequence[JSON],
+    batch: _Batch,
     curve: Curve,
     senders: dict[str, list[str]],
 ) -> None:
     """Predict, then learn, one after the other on one stream."""
+    events = batch.events
     lines: list[JSON] = []
     for event in events:
         lines.append({"predict": {"features": event["features"], "top": 1, "remember": False}})
@@ -176,24 +175,43 @@ def _predicted(
             judgements.append(Judgement(prediction.label, sureness, prediction.label == event["label"]))
         _remember(state, [event], senders)
     state.add_judgements(judgements)
-    _mark(state, events, version)
+    batch.mark(state, version)
 
 
-def _batches(messages: Iterable[MessageRef], labels: dict[str, str]) -> Iterator[tuple[list[JSON], int]]:
-    """Events, as many together as make a body of about a megabyte, and of how many messages: some are unreadable."""
-    batch: list[JSON] = []
-    size = seen = 0
+@dataclass(slots=True)
+class _Batch:
+    """Events, as many together as make a body of about a megabyte; of how many messages, since some are unreadable."""
+
+    events: list[JSON] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
+    seen: int = 0
+
+    def mark(self, state: MailState, version: int) -> None:
+        """All of them are learned."""
+        state.mark_learned([event["feedback_id"] for event in self.events], version, self.copies)
+
+
+def _batches(state: MailState, messages: Iterable[MessageRef], labels: dict[str, str]) -> Iterator[_Batch]:
+    """A batch is learned and marked before the next one is made: its copies are looked up in the state."""
+    batch, size = _Batch(), 0
+    own: dict[str, list[str]] = {}  # the labels by content within the batch
     for one in messages:
         raw = one.load()
-        seen += 1
+        batch.seen += 1
         if raw:
-            label = labels[one.folder]
-            batch.append(
-                {"features": features(raw), "label": label, "feedback_id": feedback_id(one.key, label)}
+            label, names = labels[one.folder], features(raw)
+            digest = content_digest(names)
+            before = own.setdefault(digest, [])
+            names = with_copies(names, [*state.copies(digest), *before])
+            before.append(label)
+            batch.copies.append(Copy(digest, label, one.key))
+            batch.events.append(
+                {"features": names, "label": label, "feedback_id": feedback_id(one.key, label)}
             )
-            size += len(batch[-1]["features"])
+            size += len(names)
         if size >= BATCH_FEATURES:
-            yield batch, seen
-            batch, size, seen = [], 0, 0
-    if seen:
-        yield batch, seen
+            yield batch
+            batch, size = _Batch(), 0
+            own.clear()
+    if batch.seen:
+        yield batch

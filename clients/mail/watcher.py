@@ -17,6 +17,7 @@ from ..client import Client
 from ..exceptions import Gone, NotFound
 from ..payloads import JSON
 from .bookkeeping import Folder, MailState, feedback_id
+from .copies import Copy, content_digest
 from .extract import features
 from .filing import Clerk, WatchSettings, truth_known
 from .folder_names import INBOX
@@ -165,12 +166,10 @@ class Watcher:
         """The person put the message there: that is the truth."""
         predicted = self._state.prediction(identity)
         event = feedback_id(identity, label)
-        truth = {"label": label, "feedback_id": event}
-        if not self._settings.dry_run:
-            version = self._feedback(uid, truth, predicted.prediction_id if predicted else None)
-            if version is None:
-                return
-            self._state.mark_learned([event], version)
+        truth: JSON = {"label": label, "feedback_id": event}
+        asked = predicted.prediction_id if predicted else None
+        if not self._settings.dry_run and not self._feedback(uid, identity, truth, asked):
+            return
         filed = self._state.actions("filed", identity)
         truth_known(self._state, self._settings, identity, label, bool(filed))
         for action in [*filed, *self._state.actions("suggested", identity)]:
@@ -178,23 +177,34 @@ class Watcher:
         self._state.see(identity)
         self._report(f"{folder}: learned <{identity}>")
 
-    def _feedback(self, uid: int, truth: dict[str, str], prediction_id: str | None) -> int | None:
-        """The version with the event; None if there was nothing to learn from: the message may have gone away meanwhile."""
+    def _feedback(self, uid: int, identity: str, truth: JSON, prediction_id: str | None) -> bool:
+        """Teach it; False if there was nothing to learn from: the message may have gone away meanwhile."""
         raw = message(self._imap, uid, self._report)
         names = features(raw) if raw else None
+        copies = []
         if names is not None:
             sender = sender_of(names)
             self._state.put_recent({sender: [*self._state.recent(sender), truth["label"]][-SENDER:]})
+            copies = [Copy(content_digest(names), truth["label"], identity)]
+        version = self._taught(identity, truth, prediction_id, names)
+        if version is not None:
+            self._state.mark_learned([truth["feedback_id"]], version, copies)
+        return version is not None
+
+    def _taught(
+        self, identity: str, truth: JSON, prediction_id: str | None, names: list[str] | None
+    ) -> int | None:
+        """The version with the event."""
         if prediction_id:
             try:
-                return self._client.feedback(
-                    self._state.learner, {"prediction_id": prediction_id, **truth}
-                ).version
+                reply = self._client.feedback(self._state.learner, {"prediction_id": prediction_id, **truth})
+                return reply.version
             except (Gone, NotFound):  # it was too long ago: the message itself is as good
                 pass
         if names is None:
             return None
-        return self._client.feedback(self._state.learner, {"features": names, **truth}).version
+        known = self._state.with_copies(names, identity)
+        return self._client.feedback(self._state.learner, {"features": known, **truth}).version
 
     def _settle(self) -> None:
         """A message that we filed, that was read and left there for a while, was filed rightly."""
@@ -259,9 +269,7 @@ class Watcher:
         if not self._settings.dry_run and not self._state.is_learned(event):
             self._imap.select_folder(self._settings.inbox, readonly=True)
             predicted = self._state.prediction(identity)
-            version = self._feedback(uid, truth, predicted.prediction_id if predicted else None)
-            if version is not None:
-                self._state.mark_learned([event], version)
+            if self._feedback(uid, identity, truth, predicted.prediction_id if predicted else None):
                 self._report(f"{self._settings.inbox}: learned <{identity}>")
         truth_known(self._state, self._settings, identity, INBOX, filed)
         self._state.see(identity)

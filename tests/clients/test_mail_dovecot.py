@@ -413,9 +413,9 @@ def test_training_that_is_killed_goes_on_and_leaves_nothing_behind(mail, tmp_pat
     place.mkdir()
     (place / "tmp").mkdir()
     code = (
-        "import os, feedrank.clients.mail.training as t; t.BATCH_FEATURES = 300; mark = t._mark\n"
+        "import os, feedrank.clients.mail.training as t; t.BATCH_FEATURES = 300; mark = t._Batch.mark\n"
         "def cut(*a):\n    mark(*a); cut.n = getattr(cut, 'n', 0) + 1\n    cut.n < 3 or os.kill(os.getpid(), 9)\n"
-        "t._mark = cut\nfrom feedrank.clients.mail_cli import main; main()"
+        "t._Batch.mark = cut\nfrom feedrank.clients.mail_cli import main; main()"
     )
     words = ["train", f"imap://{mail.user}@127.0.0.1:{mail.server.port}", "--state", str(place / "mail.db")]
     words += ["--store", f"sqlite:{place / 's.db'}", "--ca-file", str(mail.server.root / "authority.pem")]
