@@ -56,7 +56,7 @@ class Matrix:
 
     rows: Ints
     values: Floats | Csr  # (items, len(rows))
-    unseen: Floats = field(default_factory=lambda: EMPTY)  # squared norm of each item's features not met yet
+    unseen: Floats = field(default_factory=lambda: EMPTY)  # squared norm of each item's features not seen yet
 
     def product(self, block: Floats) -> Floats:
         """t = X w, where `block` holds the active rows of w as a column."""
@@ -277,7 +277,7 @@ def _alike(features: list[Any]) -> tuple[Sequence[str], Floats] | None:
 
 
 def _gather(ids: Sequence[str], rows: Sequence[PlainFeatures]) -> ItemList:
-    """One matrix over all the names of the list, in the order in which they are met."""
+    """One matrix over all the names of the list, in the order in which they come."""
     columns: dict[str, int] = {}
     names = [dict.fromkeys(row.names) if row.values is None else row.names for row in rows]
     where = [columns.setdefault(name, len(columns)) for row in names for name in row]

@@ -103,7 +103,7 @@ class Model(Savable):
 
     # Whether an event teaches while no label is known.
     learns_unlabelled = False
-    # Told what was scored and the direction g, before a step is taken along -g; no part of the state.
+    # Called with what was scored and the direction g, before a step is taken along -g; no part of the state.
     witness: Callable[[X, Floats], None] | None = None
     # The labels' scores are view @ t, where the model scores something else than the labels: (labels, columns).
     view: Floats | None = None

@@ -32,7 +32,7 @@ __all__ = ["ALL_KNOWN", "BIAS", "Transform", "UnknownFeatures"]
 
 @dataclass(slots=True)
 class UnknownFeatures:
-    """Features of an instance that the learner has not met: they join if it is learned. `values` are scaled."""
+    """Features of an instance that the learner does not know yet: they join if it is learned. `values` are scaled."""
 
     names: Sequence[str]
     values: Floats | Csr

@@ -181,7 +181,7 @@ class MailState:
     # ---- messages
 
     def is_seen(self, key: str) -> bool:
-        """Whether the message was met before."""
+        """Whether the message was seen before."""
         return bool(self._all("SELECT 1 FROM seen WHERE account = ? AND key = ?", self.account, key))
 
     def see(self, key: str, predicted: Predicted | None = None) -> None:

@@ -39,7 +39,7 @@ def constant(eta: float) -> Rate:
 
 
 def mean_square(x: X) -> float:
-    """mean_i ||x_i||^2 of a list's items, or ||x||^2 of a vector; features not met before count too."""
+    """mean_i ||x_i||^2 of a list's items, or ||x||^2 of a vector; features not seen before count too."""
     if not isinstance(x, Matrix):
         return x.squared_norm()
     values = x.values if isinstance(x.values, np.ndarray) else x.values.data

@@ -1,4 +1,4 @@
-"""Entropic weights: w_r = exp(theta_r) / Z_r over n coordinates, n - features of which were never met and have theta = 0.
+"""Entropic weights: w_r = exp(theta_r) / Z_r over n coordinates, n - features of which were never seen and have theta = 0.
 
 Z_r = sum_j exp(theta_rj) is carried as log Z_r, so that nothing overflows however far theta goes, and a step costs
 O(active features x labels touched):
@@ -27,7 +27,7 @@ ROUNDING = 2.0**-52
 
 
 class Entropic(Weights):
-    """t_r = sum_j x_j exp(theta_rj) / Z_r. Features of x that were never met weigh exp(0) / Z_r."""
+    """t_r = sum_j x_j exp(theta_rj) / Z_r. Features of x that were never seen weigh exp(0) / Z_r."""
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
@@ -74,7 +74,7 @@ class Entropic(Weights):
         return log_p
 
     def scores(self, x: X) -> Floats:
-        """t = W x; a feature never met weighs 1 / Z_r."""
+        """t = W x; a feature never seen weighs 1 / Z_r."""
         vector = _vector(x)
         t: Floats = times(vector.values, exp(self.theta.take(vector.rows, axis=0) - self.log_z))
         if len(vector.unseen):
@@ -128,7 +128,7 @@ class Entropic(Weights):
         return float((self.log_z[: self.labels] - log_of(float(self.dimension))).sum())
 
     def contributions(self, x: X) -> Floats:
-        """values * W in the active rows, then for the features never met."""
+        """values * W in the active rows, then for the features never seen."""
         vector = _vector(x)
         p = exp(self.log_probabilities(vector, np.arange(self.labels)))
         return p * np.concatenate((vector.values, vector.unseen))[:, None]

@@ -92,7 +92,7 @@ class ServeBody(RootModel[ServeOne | ServeMany]):
     """One instance, or a batch."""
 
 
-class Told(FeedbackOne):
+class ExperimentFeedbackOne(FeedbackOne):
     """One event; a reward if that is what is measured."""
 
     unit: str | None = None
@@ -100,14 +100,14 @@ class Told(FeedbackOne):
     reward: float | None = Field(None, ge=0, le=1)
 
 
-class ToldMany(BaseModel):
+class ExperimentFeedbackMany(BaseModel):
     """Many events, all applied in order or none."""
 
     model_config = ConfigDict(extra="forbid")
-    events: list[Told] = Field(min_length=1)
+    events: list[ExperimentFeedbackOne] = Field(min_length=1)
 
 
-class ToldBody(RootModel[Told | ToldMany]):
+class ExperimentFeedbackBody(RootModel[ExperimentFeedbackOne | ExperimentFeedbackMany]):
     """One event, or a batch."""
 
 

@@ -34,7 +34,7 @@ class KernelFunction:
 
 
 def squared_norms(x: X) -> Floats:
-    """||x||^2 of the rows of x, features not met yet included."""
+    """||x||^2 of the rows of x, features not seen yet included."""
     return x.squared_norms() if isinstance(x, Matrix) else np.array([x.squared_norm()])
 
 

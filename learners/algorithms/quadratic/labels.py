@@ -1,7 +1,7 @@
 """Label ranking: graded labels of one feature vector.
 
 Gains and relevances, m columns each, are always kept. Average precision and pairwise disagreement need a column
-for each pair of labels that was met: they are kept while there are at most PAIRED labels, or at any number if the
+for each pair of labels that was seen: they are kept while there are at most PAIRED labels, or at any number if the
 spec's loss is one of the two. A pair with a label that joined later counts as of equal grade in the events before:
 its target is 0 there.
 """

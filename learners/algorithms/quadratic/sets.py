@@ -1,4 +1,4 @@
-"""Multilabel: the indicator of every label set met serves every loss, because each is linear in it.
+"""Multilabel: the indicator of every label set seen serves every loss, because each is linear in it.
 
 Kept beside it, for cheap decoding, are the marginals and the constant. Past SETS distinct sets a new set has no
 column of its own and counts as (label, size) pairs instead, which is all that the F-score needs: memory is
@@ -27,7 +27,7 @@ _ONE, _MARGINAL, _SET, _PAIR = range(4)
 
 
 class Sets(Family):
-    """psi(y) = 1, the marginals 1[j in y], and 1[y = z] for the sets z met."""
+    """psi(y) = 1, the marginals 1[j in y], and 1[y = z] for the sets z seen."""
 
     served: tuple[str, ...] = ("subset-zero-one", "hamming", "f-score", "precision", "block-zero-one")
 
@@ -75,7 +75,7 @@ class Sets(Family):
 
     @property
     def member(self) -> Mask:
-        """The sets met, one row each."""
+        """The sets seen, one row each."""
         return self._member[: self.set_columns.count, : self.labels]
 
     def _join(self, key: Key) -> int:
@@ -143,7 +143,7 @@ class Sets(Family):
         return P[:, 1:], float(g[empty[0]]) if len(empty) else 0.0
 
     def _touched(self) -> tuple[Ints, Mask, Ints]:
-        """The group of each label, the distinct sets of groups that the sets met touch, and which of them each set
+        """The group of each label, the distinct sets of groups that the sets seen touch, and which of them each set
         has.
         """
         groups = groups_of(self.blocks, self.labels)

@@ -13,6 +13,7 @@ from feedrank.service.contract.experiment_models import (
     EvaluateBody,
     Evaluated,
     Experiment,
+    ExperimentFeedbackBody,
     ExperimentOutcome,
     ExperimentOutcomes,
     ExperimentPage,
@@ -21,7 +22,6 @@ from feedrank.service.contract.experiment_models import (
     Past,
     Promotion,
     ServeBody,
-    ToldBody,
 )
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.reply_models import ClicksSoFar, Retracted
@@ -101,7 +101,7 @@ async def experiment_predict(
     **call("feedback", 404, 409, 410, 413, 507, reply=ExperimentOutcome | ExperimentOutcomes),
 )
 async def experiment_feedback(
-    request: Request, name: Name, body: Annotated[JSON, Documented(ToldBody)]
+    request: Request, name: Name, body: Annotated[JSON, Documented(ExperimentFeedbackBody)]
 ) -> Response:
     """Credit the arms, and teach them; once, however often it is sent."""
     return reply(await experiments(request).feedback(name, body, request.headers.get("idempotency-key")))
