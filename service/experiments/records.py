@@ -17,6 +17,7 @@ from . import behaviour, examination, interleave, measures
 from .handover import Handover
 from .loaded import LoadedExperiment
 from .measures import Measure
+from .state import defaulted
 
 
 def lesson_id(live: LoadedExperiment, version: int) -> str:
@@ -53,18 +54,18 @@ def event(live: LoadedExperiment, record: JSON, body: JSON, feedback: JSON, now:
     timed: JSON = {"at": now}
     if "at" in record:
         timed |= {"served_at": record["at"], "delay": max(0.0, now - record["at"])}
-    return {**body, "record": record, **timed, **measured(live, record, feedback)}
+    whole = {**body, "record": record, **timed, **measured(live, record, feedback)}
+    wait = live.plan.wait
+    late = wait is not None and "at" in record and now >= record["at"] + wait
+    return defaulted(live.plan, whole) if late else whole
 
 
 def unanswered(live: LoadedExperiment, record: JSON, now: float) -> JSON:
     """The event of a round whose time to answer is over without one: it counts the default, and teaches nothing."""
-    plan = live.plan
     judged: JSON = {name: record[name] for name in ("unit", "before") if name in record}
-    if record["counted"] and plan.default is not None:
-        if "drafted" in record:
-            judged["credits"] = [plan.default] * len(plan.arms)
-        else:
-            judged |= {"arm": record["arm"], "value": plan.default}
+    if record["counted"] and live.plan.default is not None:
+        judged |= {"credits": ()} if "drafted" in record else {"arm": record["arm"]}
+        judged = defaulted(live.plan, judged)
     timed = {"at": now, "served_at": record["at"]}
     return {"kind": "unanswered", "truth": {}, "record": record, **timed, **judged}
 

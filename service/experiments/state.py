@@ -1,7 +1,8 @@
 """What an experiment has seen: a pure fold over its log. Equal logs give bit-equal states on every replica.
 
 feedback     {"kind", "arm", "value" | "credits", "unit"?, "before"?, "guards"?, "at", "served_at"?, "served"?}
-unanswered   the same, with the default as its value: nobody answered in time. The log takes one of the two for a prediction
+unanswered   the same, with the default as its value: nobody answered in time. The log takes one of the two for a
+             prediction; feedback that comes after its window and before this event counts like it
 pause, resume, stop, promote, tick
 
 `levels` says how units are counted. Without `wait` a round counts when its answer is in the log. With it, rounds wait
@@ -33,6 +34,16 @@ _COUNTED = ("unit", "arm", "value", "credits", "guards", "before", "kind", "dela
 def grace(wait: float) -> float:
     """Seconds after its window in which it may be written down that a round had no answer: both kinds count after them."""
     return min(5.0, wait / 2)
+
+
+def defaulted(plan: Plan, event: JSON) -> JSON:
+    """The event of a round without an answer in time: if it counts at all, it counts the default."""
+    counted = {name: value for name, value in event.items() if name not in ("value", "credits", "guards")}
+    if plan.default is None:
+        return counted
+    if "credits" in event:
+        return {**counted, "credits": [plan.default] * len(plan.arms)}
+    return {**counted, "value": plan.default} if event.get("arm") is not None else counted
 
 
 @dataclass(slots=True)
@@ -117,9 +128,11 @@ class State:
             self._count(plan, event)
             return
         due = served_at + plan.wait
-        if event["kind"] == "unanswered" or event.get("at", 0.0) < due:
-            kept = {name: event[name] for name in _COUNTED if name in event}
-            heappush(self.waiting, (due + grace(plan.wait), self.events, kept))
+        kept = {name: event[name] for name in _COUNTED if name in event}
+        if event["kind"] == "feedback" and event.get("at", 0.0) >= due:
+            # It has taken the place of the event that would say that nobody answered, and counts as that one.
+            kept = defaulted(plan, {**kept, "kind": "unanswered"})
+        heappush(self.waiting, (due + grace(plan.wait), self.events, kept))
 
     def _pass_time(self, plan: Plan, at: float) -> None:
         """Count the rounds whose time to answer is over at `at`, in the order in which they were served."""

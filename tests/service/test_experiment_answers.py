@@ -135,6 +135,25 @@ def test_answers_within_a_window_count_when_it_is_over(store_url: str) -> None:
     run(store_url, body, CLASSES)
 
 
+def test_an_answer_just_after_its_window_counts_as_none(store_url: str) -> None:
+    async def body(host: Host, experiments: Experiments) -> None:
+        await host.sweeper.close()
+        definition = {"arms": ["a", "b"], "measure": "zero-one", "wait": 0.2, "default": 1.0}
+        await experiments.create("e", definition)
+        page = await experiments.predict("e", {"features": ["f"], "unit": "u"})
+        await asyncio.sleep(0.25)  # the window is over, and nobody has written so yet
+        late = await experiments.feedback(
+            "e", {"prediction_id": page["prediction_id"], "label": page["label"]}
+        )
+        assert late["value"] == 1.0
+        assert [(await host.info(name))["version"] for name in ("a", "b")] == [1, 1]
+        info = await counted(experiments, 1)
+        assert [arm["mean"] for arm in info["arms"].values() if arm["rounds"]] == [1.0]
+        assert sum(arm["answered"] for arm in info["arms"].values()) == 0
+
+    run(store_url, body, CLASSES)
+
+
 def test_a_retracted_event_leaves_figures_and_arms_as_if_it_had_never_been(store_url: str) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
         for name in ("c", "d"):
