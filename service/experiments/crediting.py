@@ -46,6 +46,8 @@ from .teaching import Teaching
 
 log = logging.getLogger(__name__)
 FIELDS = FEEDBACK - {"served"} | {"unit", "before", "reward"}
+LOOKED_AT = 1024  # records that are due and not written down yet
+SHORTLY = 1e-6
 Pair = tuple[JSON | None, Draft]
 
 
@@ -261,10 +263,18 @@ class Crediting:
             return  # answered, clicked again or taken by another replica meanwhile
 
     async def pass_time(self, live: LoadedExperiment) -> None:
-        """Let rounds count whose window is over, though no event has come since."""
-        waiting = live.figures.waiting
-        if waiting and waiting[0][0] <= time.time() and live.figures.status == RUNNING:
-            await self.note(live, {"kind": "tick", "at": time.time()})
+        """Let rounds count that are due, up to the first that is not written down yet."""
+        waiting, now = live.figures.waiting, time.time()
+        if not waiting or waiting[0][0] > now or live.figures.status != RUNNING:
+            return
+        due = await self._store.due(now, LOOKED_AT)
+        unwritten = [one.at for one in due if one.log == live.log]
+        if len(due) == LOOKED_AT:
+            unwritten.append(due[-1].at)
+        complete = min(unwritten, default=now + SHORTLY) - SHORTLY
+        await live.follow()  # what is not due any more is in the log
+        if live.figures.waiting and live.figures.waiting[0][0] <= complete:
+            await self.note(live, {"kind": "tick", "at": complete})
 
     async def note(self, live: LoadedExperiment, event: JSON) -> None:
         """Append an event without an id, and fold it."""

@@ -39,7 +39,7 @@ from .assignment import hashed
 from .behaviour import query_hash
 from .handover import DRAFT, SECOND
 from .loaded import LoadedExperiment
-from .state import RUNNING, grace
+from .state import RUNNING, due_at
 
 FIELDS = PREDICT | {"unit", "before", "query", "offset"}
 _OWN = ("unit", "before", "query", "offset")
@@ -92,8 +92,7 @@ class Serving:
             record["reply"] = reply
             digest = request_digest(request)
         wait = live.plan.wait
-        # Due a little later than the window ends: an answer in the last moment has still been written then.
-        due = now + wait + grace(wait) / 2 if wait is not None and record["counted"] else None
+        due = due_at(now, wait) if wait is not None and record["counted"] else None
         return (
             reply,
             id,

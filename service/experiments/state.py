@@ -6,9 +6,10 @@ unanswered   the same, with the default as its value: nobody answered in time. T
 pause, resume, stop, promote, tick
 
 `levels` says how units are counted. Without `wait` a round counts when its answer is in the log. With it, rounds wait
-until an event comes that is `wait` seconds younger than their serving, and then count in the order in which they were
-served: so the time that answers take cannot decide which rounds are seen. Times are what the events say, no clock is
-read.
+until the log is complete up to their time, and then count in the order in which they were served: so the time that
+answers take cannot decide which rounds are seen. It is complete up to the round that an `unanswered` event is about, since
+these are written in order, and up to a `tick`, whose writer has seen that nothing older is due. Times are what the events
+say, no clock is read.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ from .trace import Trace
 
 RUNNING, PAUSED, STOPPED = "running", "paused", "stopped"
 _STATUS = {"pause": PAUSED, "resume": RUNNING, "stop": STOPPED, "promote": STOPPED}
+BEHIND = 60.0  # seconds
 _COUNTED = ("unit", "arm", "value", "credits", "guards", "before", "kind", "delay")
 
 
-def grace(wait: float) -> float:
-    """Seconds after its window in which it may be written down that a round had no answer: both kinds count after them."""
-    return min(5.0, wait / 2)
+def due_at(served_at: float, wait: float) -> float:
+    """When it is written down that a round had no answer: after an answer in the last moment has been written."""
+    return served_at + wait + min(2.5, wait / 4)
 
 
 def defaulted(plan: Plan, event: JSON) -> JSON:
@@ -110,7 +112,7 @@ class State:
         if self.status == STOPPED:
             return
         self.arrivals.serve(event.get("served", [0] * len(self.arms)))
-        self._pass_time(plan, event.get("at", 0.0))
+        self._pass_time(plan, self._complete_until(plan, event))
         if kind in ("feedback", "unanswered"):
             self._take(plan, event)
         self.trace.count(self.events, lambda: moments(plan, self.main))
@@ -127,15 +129,22 @@ class State:
         if plan.wait is None or served_at is None:
             self._count(plan, event)
             return
-        due = served_at + plan.wait
         kept = {name: event[name] for name in _COUNTED if name in event}
-        if event["kind"] == "feedback" and event.get("at", 0.0) >= due:
+        if event["kind"] == "feedback" and event.get("at", 0.0) >= served_at + plan.wait:
             # It has taken the place of the event that would say that nobody answered, and counts as that one.
             kept = defaulted(plan, {**kept, "kind": "unanswered"})
-        heappush(self.waiting, (due + grace(plan.wait), self.events, kept))
+        heappush(self.waiting, (due_at(served_at, plan.wait), self.events, kept))
+
+    def _complete_until(self, plan: Plan, event: View) -> float:
+        """The log has every round that was due by then."""
+        if event["kind"] == "unanswered" and plan.wait is not None:
+            return due_at(event["served_at"], plan.wait)
+        # An answer says nothing of rounds without one; but nobody is that long in writing them down.
+        at: float = event.get("at", 0.0)
+        return at if event["kind"] == "tick" else at - BEHIND
 
     def _pass_time(self, plan: Plan, at: float) -> None:
-        """Count the rounds whose time to answer is over at `at`, in the order in which they were served."""
+        """Count the rounds that were due by `at`, in the order in which they were served."""
         self.now = max(self.now, at)
         while self.waiting and self.waiting[0][0] <= self.now:
             self._count(plan, heappop(self.waiting)[2])
