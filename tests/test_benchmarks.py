@@ -86,3 +86,60 @@ def test_late_answers_hardly_ever_decide(start):
     checks = importlib.import_module("experiment_checks")
     assert checks.late_answers(np.random.default_rng(1), 50, 200, wait=True) <= 0.1
     assert checks.late_answers(np.random.default_rng(1), 50, 200, wait=False) <= 0.1
+
+
+def test_experiments_over_http_show_what_is_worked_out_anew(start, tmp_path, capsys):
+    start(
+        "experiment_http",
+        "--runs",
+        1,
+        "--events",
+        24,
+        "--only",
+        "labels-retracted",
+        "drafts-clicks",
+        "--out",
+        tmp_path,
+    )
+    rows = [
+        line
+        for line in (tmp_path / "report.md").read_text().splitlines()
+        if line.startswith(("| labels", "| drafts"))
+    ]
+    assert len(rows) == 2
+    assert all(row.endswith("| 0 | 0 |") for row in rows), rows
+
+
+def test_a_figure_that_is_not_what_was_sent_is_noticed(start):
+    brute = importlib.import_module("experiment_brute")
+    book = brute.Book(2, lower_is_better=True)
+    book.rounds = [
+        brute.Round(unit, "uv".index(unit), [value]) for unit, value in (("u", 1.0), ("v", 0.0), ("u", 0.0))
+    ]
+    low, high = book.interval(0, 1, 0)
+    shown = {
+        "rounds_per_unit": 1,
+        "arms": {"a": {"units": 1, "rounds": 2, "mean": 1.0}, "b": {"units": 1, "rounds": 1, "mean": 0.0}},
+        "differences": [
+            {
+                "arms": ["a", "b"],
+                "rounds_per_unit": 1,
+                "units": 2,
+                "difference": 1.0,
+                "lower": low,
+                "upper": high,
+            }
+        ],
+        "sample_ratio": None,
+        "reason": "",
+        "verdict": "undecided",
+    }
+    assert brute.differing(book, ["a", "b"], shown, deep=True) == []
+    shown["arms"]["a"]["mean"] = 0.5
+    shown["differences"][0]["lower"] += 0.01
+    shown["verdict"] = "b"
+    assert [text.split(":")[0] for text in brute.differing(book, ["a", "b"], shown, deep=True)] == [
+        "mean of a",
+        "lower 0 1",
+        "verdict b, must be None",
+    ]
