@@ -39,8 +39,11 @@ def prepare(
     is over, after 600 seconds; with `wait`, after so many, and pages without a click are logged as well.
     """
     engine = engine_arm(name)
-    client.create(name, dict(learner or spec()))
-    client.create(engine, {"task": "subset-ranking", "algorithm": "listnet"})
+    learned = dict(learner or spec())
+    client.create(name, learned)
+    # Both arms are sent the same instance, so both must take a context if one does.
+    context = {"context": True} if learned.get("context") else {}
+    client.create(engine, {"task": "subset-ranking", "algorithm": "listnet", **context})
     return client.create_experiment(
         name,
         {

@@ -165,6 +165,27 @@ def test_behaviour_is_among_the_features_that_are_learned(make, client):
     assert after["right"][-2] > after["right"][-3] > after["loud"][-3] > after["loud"][-2]
 
 
+def test_a_context_is_crossed_with_the_items(client):
+    """Who searches on a phone wants what others do not."""
+    prepare(client, "crossed", spec(context=True))
+    with Reranker(client, "crossed", features=FEATURES, deadline=300) as reranker:
+        for number in range(60):
+            mobile = number % 2
+            page = reranker.rerank(
+                "shoes", RESULTS, unit=f"v{number}", context={"mobile": mobile, "desk": 1 - mobile}
+            )
+            assert page.by != "fallback"
+            assert reranker.closed(page, ["right" if mobile else "loud"])
+        assert reranker.flush(300)
+        assert (reranker.outbox.counts.refused, reranker.last_error) == (0, None)
+    table = FEATURES.table("shoes", RESULTS)
+    first = [
+        client.predict("crossed", {"items": table, "features": who}, remember=False).ranking[0].id
+        for who in ({"mobile": 1, "desk": 0}, {"mobile": 0, "desk": 1})
+    ]
+    assert first == ["right", "loud"]
+
+
 def test_nothing_found_is_nothing_to_ask(make):
     reranker = make()
     page = reranker.rerank("shoes", [])
