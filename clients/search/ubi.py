@@ -76,10 +76,12 @@ def visits(
         if not event.get("query_id"):
             continue
         attributes = _mapping(event.get("event_attributes"))
-        ids = _objects(attributes.get("object"))
-        if not ids:
+        objects = _objects(attributes.get("object"))
+        if not objects:
             continue
         visit = parsed.setdefault(str(event["query_id"]), Visit(str(event["query_id"])))
+        # An object may be named by a field of its own and by the engine's id: the hits say which of the two they are.
+        ids = [next((id for id in named if id in visit.engine), named[0]) for named in objects]
         visit.unit = visit.unit or _unit(event)
         place = _ordinal(attributes.get("position"))
         for id in ids:
@@ -104,16 +106,15 @@ def _unit(record: Payload) -> str | None:
     return str(id) if id else None
 
 
-def _objects(value: object) -> list[str]:
-    """The ids of one object or of a list of them."""
+def _objects(value: object) -> list[list[str]]:
+    """The names, `object_id` first, of one object or of each in a list."""
     listed = value if isinstance(value, list) else [value]
-    ids = []
-    for one in listed:
-        own = _mapping(one)
-        id = own.get("object_id", own.get("internal_id")) if own else None
-        if isinstance(id, str | int) and not isinstance(id, bool) and str(id):
-            ids.append(str(id))
-    return ids
+    every = [[_mapping(one).get(name) for name in ("object_id", "internal_id")] for one in listed]
+    named = [
+        [str(id) for id in pair if isinstance(id, str | int) and not isinstance(id, bool) and str(id)]
+        for pair in every
+    ]
+    return [names for names in named if names]
 
 
 def _ordinal(value: object) -> int | None:
