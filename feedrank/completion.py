@@ -25,8 +25,18 @@ complete -c feedrank -a '(__feedrank)'""",
 }
 
 
+HELP = """usage: feedrank completion SHELL
+
+Print what makes the shell complete commands and options with Tab.
+
+  bash, zsh   eval "$(feedrank completion bash)"
+  fish        feedrank completion fish | source"""
+
+
 def script(arguments: Sequence[str]) -> str:
-    """What the shell evaluates; ValueError where there is no such shell."""
+    """What the shell evaluates, or the help; ValueError where there is no such shell."""
+    if arguments and arguments[0] in ("-h", "--help"):
+        return HELP
     if len(arguments) != 1 or arguments[0] not in SCRIPTS:
         raise ValueError(f'name a shell: {", ".join(SCRIPTS)}; bash: eval "$(feedrank completion bash)"')
     return SCRIPTS[arguments[0]]

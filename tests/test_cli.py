@@ -58,6 +58,7 @@ def test_bash_takes_the_completion():
     )
     assert "_feedrank" in done.stdout
     assert feedrank("completion", "tcsh").stderr.startswith("feedrank completion: name a shell")
+    assert feedrank("completion", "-h").stdout.startswith("usage: feedrank completion SHELL\n")
 
 
 def test_unknown_command():
