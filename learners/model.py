@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypedDict
 import numpy as np
 
 from .errors import OptionError, pointer
-from .instances import Floats
+from .instances import Floats, Ints
 from .json_types import Json
 from .kernel import Rounds, Table
 from .scaling import Scaling
@@ -165,6 +165,10 @@ class Model(Savable):
 
     def contributions(self, x: X, loss: str | None = None) -> Floats | None:
         """What each active feature adds to each score; None where a score is not a sum over features."""
+        return None
+
+    def item_weights(self, rows: Ints) -> Floats | None:
+        """One weight a feature of items, where contributions to one item alone say nothing; None elsewhere."""
         return None
 
     def certificate(self) -> dict[str, Json]:

@@ -16,7 +16,8 @@ def strongest(learner: Learner, label: str | None, count: int) -> list[tuple[str
     """At most `count` pairs (feature, weight) by falling |weight|, ties by joining; weights of 0 are left out.
 
     A weight is what a feature of value 1, after weighting and scaling, adds to the score of `label` (None in subset
-    ranking, where all items share one column). OptionError where there is no such label, or no weight of a feature.
+    ranking, where all items share one column) or, where features are scaled within a list, what the highest value of the
+    list adds. OptionError where there is no such label, or no weight of a feature.
     """
     if (label is None) != (learner.kind == "items"):
         kind = "needs one of the learner's labels" if label is None else "items have one ranker in common"
@@ -40,6 +41,9 @@ def strongest(learner: Learner, label: str | None, count: int) -> list[tuple[str
 
 
 def _column(learner: Learner, label: str | None, rows: Ints) -> Floats:
+    shared = learner.model.item_weights(rows)
+    if shared is not None:
+        return shared
     x = Vector(rows, np.ones(len(rows))) if label is not None else Matrix(rows, np.ones((1, len(rows))))
     parts = learner.model.contributions(x)
     if parts is None:

@@ -66,3 +66,18 @@ def test_what_has_no_weights_is_refused():
     for label in (None, "b"):
         with pytest.raises(OptionError):
             strongest.strongest(learner, label, 5)
+
+
+def test_the_preset_of_lists_names_what_was_clicked():
+    learner, rng = build({"task": "subset-ranking"}), random.Random(2)
+    assert strongest.strongest(learner, None, 5) == []
+    for _ in range(40):
+        items = [
+            {"id": str(i), "features": {"rating": rng.random(), "noise": rng.random(), "price": rng.random()}}
+            for i in range(6)
+        ]
+        worth = {item["id"]: item["features"]["rating"] - item["features"]["price"] for item in items}
+        learner.learn({"items": items}, {"relevance": {max(worth, key=worth.get): 1}})
+    weights = dict(strongest.strongest(learner, None, 5))
+    assert weights["rating"] > 0 > weights["price"]
+    assert abs(weights["noise"]) < min(weights["rating"], -weights["price"]) / 2

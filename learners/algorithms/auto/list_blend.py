@@ -212,6 +212,13 @@ class ListBlend(Model):
                 parts += both[:, 0::2] + both[:, 1::2]
         return parts
 
+    def item_weights(self, rows: Ints) -> Floats:
+        """What the highest value of a list adds to an item's score, the scorers brought to one spread over the features."""
+        gains = self.w[0 : 2 * self.features : 2] + self.w[1 : 2 * self.features : 2]
+        spreads = np.sqrt((gains * gains).sum(axis=0) / max(1, self.features))
+        weights: Floats = (gains[rows] / np.where(spreads > 1e-12, spreads, np.inf)).sum(axis=1)
+        return weights
+
     def expert_rows(self) -> list[ExpertRow]:
         """Ridge, coin and listnet, each with the same say while it takes part."""
         here = [self.ridge, True, True]
