@@ -46,7 +46,7 @@ export function chart(label) {
         svg("line", { class: "grid", x1: PAD.left, x2: width - PAD.right, y1: Y(value), y2: Y(value) }),
         svg("text", { class: "tick", x: PAD.left - 8, y: Y(value) + 4, "text-anchor": "end" }, String(Number(value.toPrecision(6))).replace("-", "−")),
       ]),
-      axis.marks(first, last, Math.max(2, Math.floor(width / 130)))
+      axis.marks(first, last, Math.max(3, Math.floor(width / 130)))
         .map(([value, text]) => svg("text", { class: "tick", x: Math.max(4 * text.length, Math.min(X(value), width - PAD.right - 4 * text.length)), y: HEIGHT - 8, "text-anchor": "middle" }, text)),
     ];
     if (zero) parts.push(svg("line", { class: "zero", x1: PAD.left, x2: width - PAD.right, y1: Y(0), y2: Y(0) }));

@@ -115,7 +115,7 @@ export function learnerPage(name, { nudge }) {
     curve.update({ series, axis, from: axis.from(points.map(axis.of)), low: 0, high: top, describe: rounds ? `After ${count(rounds)} rounds the mean loss is ${decimal(progress.mean_loss)}.` : "No rounds yet." });
     proof.textContent = !rounds ? "No event yet: the curve begins with the first feedback."
       : proved !== null ? `Proved: at most ${decimal(proved)} mistakes in these ${count(rounds)} rounds. There were ${count(certificate.mistakes)}.`
-        : certificate.bound < rounds ? `Proved: its ${certificate.measure} is at most ${decimal(certificate.bound)} above that of the best expert, in ${count(rounds)} rounds together. It is ${signed(certificate.regret)}.`
+        : certificate.bound < rounds ? `Proved: its ${certificate.measure} is at most ${decimal(certificate.bound)} above that of the best expert over ${count(rounds)} rounds; so far the difference is ${signed(certificate.regret)}.`
           : "";
   }
 
