@@ -22,37 +22,44 @@ static int relevant_of(PyObject *object, Relevant *relevant, Py_ssize_t count) {
     return -1;
 }
 
-static int by_value(const void *one, const void *other) {
-    double a = *(const double *)one, b = *(const double *)other;
-    return (a > b) - (a < b);
+/* The least of what is below `at` moves up, until `at` is the least of its part of the heap. */
+static void heap_sink(double *heap, Py_ssize_t count, Py_ssize_t at) {
+    double value = heap[at];
+    for (Py_ssize_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        if (child + 1 < count && heap[child + 1] < heap[child]) child++;
+        if (!(heap[child] < value)) break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = value;
 }
 
-static void sort_values(double *values, Py_ssize_t count) {
-    if (count > 24) {
-        qsort(values, (size_t)count, sizeof *values, by_value);
-        return;
-    }
-    for (Py_ssize_t i = 1; i < count; i++) {
-        double value = values[i];
-        Py_ssize_t k = i;
-        for (; k > 0 && values[k - 1] > value; k--) values[k] = values[k - 1];
-        values[k] = value;
-    }
+static void heap_make(double *heap, Py_ssize_t count) {
+    for (Py_ssize_t i = count / 2; i-- > 0;) heap_sink(heap, count, i);
 }
 
-/* The two levels of update III: `up` and `down` are the levels of the contenders, the latter negated. */
+/* The least of a heap leaves. */
+static double heap_pop(double *heap, Py_ssize_t *count) {
+    double least = heap[0];
+    heap[0] = heap[--*count];
+    if (*count) heap_sink(heap, *count, 0);
+    return least;
+}
+
+/* The two levels of update III: `up` and `down` are the levels of the contenders, the latter negated. Few of them mostly
+   take part, lowest first: a heap orders no more than these. */
 static void pour(double *up, Py_ssize_t ups, double *down, Py_ssize_t downs, double most, double gap, double *top,
                  double *bottom) {
-    sort_values(up, ups);
-    sort_values(down, downs);
-    double P = up[0], H = 1.0, Q = down[0], K = 1.0, amount;
-    for (Py_ssize_t i = 1, j = 1;;) {
+    heap_make(up, ups);
+    heap_make(down, downs);
+    double P = heap_pop(up, &ups), H = 1.0, Q = heap_pop(down, &downs), K = 1.0, amount;
+    for (;;) {
         amount = (gap - (P / H + Q / K)) / (1.0 / H + 1.0 / K);
-        double one = i < ups ? H * up[i] - P : INFINITY, other = j < downs ? K * down[j] - Q : INFINITY;
+        double one = ups ? H * up[0] - P : INFINITY, other = downs ? K * down[0] - Q : INFINITY;
         double next = one <= other ? one : other;
         if (next >= most || amount <= next) break;
-        if (one <= other) P += up[i++], H += 1.0;
-        else Q += down[j++], K += 1.0;
+        if (one <= other) P += heap_pop(up, &ups), H += 1.0;
+        else Q += heap_pop(down, &downs), K += 1.0;
     }
     amount = amount < 0.0 ? 0.0 : amount > most ? most : amount;
     *top = (amount + P) / H;
