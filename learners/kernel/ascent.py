@@ -27,17 +27,19 @@ def pour(up: list[float], down: list[float], most: float, gap: float) -> tuple[f
     up.sort()
     P, H, Q, K = up[0], 1.0, down[0], 1.0
     i = j = 1
+    one = up[1] - P if len(up) > 1 else math.inf
+    other = down[1] - Q if len(down) > 1 else math.inf
     while True:
         amount = (gap - (P / H + Q / K)) / (1.0 / H + 1.0 / K)
-        one = H * up[i] - P if i < len(up) else math.inf
-        other = K * down[j] - Q if j < len(down) else math.inf
         after = one if one <= other else other
         if after >= most or amount <= after:
             break
         if one <= other:
             P, H, i = P + up[i], H + 1.0, i + 1
+            one = H * up[i] - P if i < len(up) else math.inf
         else:
             Q, K, j = Q + down[j], K + 1.0, j + 1
+            other = K * down[j] - Q if j < len(down) else math.inf
     amount = 0.0 if amount < 0.0 else most if amount > most else amount
     return (amount + P) / H, -((amount + Q) / K)
 
@@ -51,59 +53,62 @@ def ascend(
     over Y, and growth = sum_r alpha_r t_r + |x|^2 alpha_r^2 / 2 what the step takes from the dual objective.
     """
     mask = isinstance(relevant, np.ndarray)
-    inside: Any = relevant.nonzero()[0].tolist() if mask else [relevant]
+    inside = relevant.nonzero()[0].tolist() if mask else [relevant]
     if not inside or len(inside) == len(t):
         return False, None, 0.0, 0.0
-    others = t.copy()
-    others[inside if mask else relevant] = -math.inf
-    s = int(others.argmax())
     scores = t[inside].tolist() if mask else [float(t[relevant])]
-    low = min(scores)
-    r, high = inside[scores.index(low)], float(t[s])
+    others = t.copy()
+    others[relevant] = -math.inf
+    s = int(others.argmax())
+    low, high = min(scores), float(t[s])
     mistake = low <= high
     if not square > 0.0 or (not mistake if update == 1 else low - high >= MET * gamma):
         return mistake, None, 0.0, 0.0
-    g = np.zeros(len(t))
     if update == 3:
-        if not _fill(others, inside, scores, square, C, gamma, (low - gamma, high + gamma), g):
+        reach = low - gamma, high + gamma
+        g = _fill(others, list(zip(inside, scores, strict=True)), square, C, gamma, reach)
+        if g is None:
             return mistake, None, 0.0, 0.0
     else:
         tau = C
         if update == 2:
             tau = (gamma - (low - high)) / (2.0 * square)
             tau = 0.0 if tau < 0.0 else C if tau > C else tau
-        g[r], g[s] = -tau, tau
-    moved = g.nonzero()[0]
-    parts = g[moved]
+        g = np.zeros(len(t))
+        g[inside[scores.index(low)]], g[s] = -tau, tau
     amount = 0.0
-    for part in g[inside].tolist() if mask else [float(g[relevant])]:
-        amount -= part
-    return mistake, g, amount, 0.5 * square * total(parts * parts) - total(parts * t[moved])
+    for r in inside:
+        amount -= float(g[r])
+    # Labels that do not change add zeros to both sums.
+    return mistake, g, amount, 0.5 * square * total(g * g) - total(g * t)
 
 
 def _fill(
     others: Floats,
-    inside: list[int],
-    scores: list[float],
+    inside: list[tuple[int, float]],
     square: float,
     C: float,
     gamma: float,
     reach: tuple[float, float],
-    g: Floats,
-) -> bool:
-    """Update III into g; False where scores are not finite. `reach`: where labels that take part end, below and above."""
-    ups = [(r, score / square) for r, score in zip(inside, scores, strict=True) if score <= reach[1]]
-    near = (others >= reach[0]).nonzero()[0]
-    if not ups or not len(near):
-        return False
-    levels = others[near] / square
-    top, bottom = pour([level for _, level in ups], np.sort(-levels).tolist(), C, gamma / square)
-    pressed = levels - bottom
-    g[near] = np.where(pressed > 0.0, pressed, 0.0)
+) -> Floats | None:
+    """g of update III; None where scores are not finite. `reach`: where labels that take part end, below and above.
+
+    `others` are the scores, minus infinity for those that are relevant, which are `inside` with their scores.
+    """
+    ups = [(r, score / square) for r, score in inside if score <= reach[1]]
+    near = others >= reach[0]
+    count = int(np.count_nonzero(near))
+    if not ups or not count:
+        return None
+    levels = others / -square  # negated
+    top, bottom = pour([level for _, level in ups], np.sort(levels)[:count].tolist(), C, gamma / square)
+    g = np.maximum(-bottom - levels, 0.0)
+    if count < len(g) - len(inside):
+        g *= near
     for r, level in ups:
         if top - level > 0.0:
             g[r] = -(top - level)
-    return True
+    return g
 
 
 def best(t: Floats, count: int) -> tuple[list[int], list[float]]:

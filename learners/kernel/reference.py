@@ -9,13 +9,13 @@ over one row by `np.add.accumulate`. No product is left to BLAS, no logarithm to
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import filterfalse
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..growth import grown
 from . import elementary
 from .elementary import LOGS, Floats, row_total, total
 
@@ -98,18 +98,31 @@ class Vector:
 
 @dataclass(slots=True)
 class LookedUp(Vector):
-    """A vector of a table: rows ascend; `unknown` names the features that have not joined."""
+    """A vector of a table: rows ascend; `unknown` names the features that have not joined.
+
+    `every` are the rows and values of all features, those that have not joined in the rows that they will get.
+    """
 
     unknown: Sequence[str] = ()
+    every: tuple[Ints, Floats] | None = None
+
+    def squared_norm(self) -> float:
+        """||x||^2, unseen features included."""
+        values = None if self.every is None else self.every[1]
+        return Vector.squared_norm(self) if values is None else total(values * values)
 
 
 class _Index(dict[str, int]):
-    """A dict whose missing names have the number -1, so that a whole vector is looked up without a Python loop."""
+    """The numbers of names. A missing one gets the number that it would join with, kept in `fresh`.
 
-    __slots__ = ()
+    So a whole vector is looked up without a Python loop over the names that are there.
+    """
+
+    __slots__ = ("fresh",)
+    fresh: dict[str, int]
 
     def __missing__(self, name: str) -> int:
-        return -1
+        return self.fresh.setdefault(name, len(self) + len(self.fresh))
 
 
 class Table:
@@ -154,14 +167,8 @@ class Table:
             number = len(self._names)
             self._names.append(name)  # first, so that `forget` sees it whatever fails
             self._index[name] = number
-            self._room()
+            self._counts = grown(self._counts, len(self._names))
         return number
-
-    def _room(self) -> None:
-        if len(self._names) > len(self._counts):
-            wider = np.zeros(max(len(self._names), 2 * len(self._counts)), dtype=np.int64)
-            wider[: len(self._counts)] = self._counts
-            self._counts = wider
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
@@ -170,57 +177,62 @@ class Table:
 
     def rows(self, names: Sequence[str]) -> Ints:
         """The row of every name, -1 for one that has not joined."""
+        rows = self._numbers(names)
+        if self._index.fresh:
+            rows[rows >= len(self._names)] = -1
+        return rows
+
+    def _numbers(self, names: Sequence[str]) -> Ints:
+        """The row of every name, of one that has not joined the row that it will get."""
+        index = self._index
+        index.fresh = {}
         if len(names) < 2:  # an itemgetter of one name gives no tuple
-            return np.array([self._index[name] for name in names], dtype=np.intp)
+            return np.array([index[name] for name in names], dtype=np.intp)
         # All look-ups in one short loop in C: memory is waited for side by side, in half the time of map's.
-        return np.fromiter(itemgetter(*names)(self._index), np.intp, len(names))
+        return np.array(itemgetter(*names)(index), dtype=np.intp)
 
     def look(self, features: Features) -> LookedUp:
         """x of the features: rows ascending, so that no result depends on the order in which they were written."""
-        rows, values, unknown, rest = self._look_up(features)
+        values, rows = features.values, self._numbers(features.names)
+        unknown = list(self._index.fresh)
+        if unknown:
+            self._counts = grown(self._counts, len(self._names) + len(unknown))
+        if values is not None:
+            order = rows.argsort(kind="stable")
+            rows, values = rows[order], values[order]
+        else:  # names alone: a repeated one shows as a repeated row
+            rows.sort()
+            if np.count_nonzero(rows[1:] == rows[:-1]):
+                rows = np.unique(rows)
         if self.idf:
-            now = float(self._logs(self.events))
-            values = values * (1.0 + (now - self._logs(self._counts.take(rows))))
-            rest = rest * (1.0 + (now - 0.0)) if len(rest) else rest
+            scales = self._logs(self.events) - self._logs(self._counts.take(rows))
+            scales += 1.0
+            values = scales if values is None else values * scales
+        elif values is None:
+            values = ones(len(rows))
         if self.unit:
-            values, rest = _unit(values, rest)
+            values = _unit(values, features.values is None)
         if self.bias:
             rows, values = np.concatenate(([0], rows)), np.concatenate(([1.0], values))
-        return LookedUp(rows, values, rest, unknown)
-
-    def _look_up(self, features: Features) -> tuple[Ints, Floats, Sequence[str], Floats]:
-        names, values = features.names, features.values
-        rows = self.rows(names)
-        unknown: Sequence[str] = ()
-        rest = EMPTY
-        if values is None:  # names alone: a repeated one shows as a repeated row
-            rows.sort()
-            if len(rows) and rows[0] < 0:
-                rows = rows[rows.searchsorted(0) :]
-                unknown = list(dict.fromkeys(filterfalse(self._index.__contains__, names)))
-                rest = ones(len(unknown))
-            if len(rows) > 1 and np.count_nonzero(rows[1:] == rows[:-1]):
-                rows = np.unique(rows)
-            return rows, ones(len(rows)), unknown, rest
-        order = rows.argsort(kind="stable")
-        rows, values = rows[order], values[order]
-        if len(rows) and rows[0] < 0:
-            first = int(rows.searchsorted(0))
-            unknown, rest = [names[i] for i in order[:first].tolist()], values[:first]
-            rows, values = rows[first:], values[first:]
-        return rows, values, unknown, rest
+        if not unknown:
+            return LookedUp(rows, values, EMPTY, unknown, (rows, values))
+        known = len(rows) - len(unknown)
+        return LookedUp(rows[:known], values[:known], values[known:], unknown, (rows, values))
 
     def _logs(self, counts: Any) -> Any:
         """log(1 + n): one number for every count, kept."""
         if self.events < len(LOGS):
-            return LOGS.take(counts)
+            return LOGS[counts]
         return elementary.log(1.0 + np.asarray(counts, dtype=np.float64))
 
     def join(self, x: LookedUp) -> LookedUp:
         """x with every feature known: the unknown ones join."""
-        if not len(x.unseen):
+        if not x.unknown:
             return x
+        first, every = len(self._names), x.every
         rows = [self.add(name) for name in x.unknown]
+        if every is not None and every[0][len(x.rows)] == first and rows[-1] == first + len(rows) - 1:
+            return LookedUp(*every, every=every)
         return LookedUp(
             np.concatenate((x.rows, np.array(rows, dtype=np.intp))), np.concatenate((x.values, x.unseen))
         )
@@ -269,18 +281,18 @@ class Table:
             raise ValueError("the names or their counts do not fit together")
         self._names, self._index, self.events = names, index, events
         self._counts = np.array(counts, dtype=np.int64)
-        self._room()
 
     def nbytes(self) -> int:
         """Roughly the memory in use: a function of the names alone."""
         return len(self.text()[0]) + (48 if self.idf else 40) * len(self._names)
 
 
-def _unit(values: Floats, rest: Floats) -> tuple[Floats, Floats]:
-    every = np.concatenate((values, rest)) if len(rest) else values
-    top = max(float(every.max()), -float(every.min())) if len(every) else 0.0
+def _unit(values: Floats, positive: bool) -> Floats:
+    top = float(np.maximum.reduce(values)) if len(values) else 0.0
+    if not positive and len(values):
+        top = max(top, -float(np.minimum.reduce(values)))
     if not top > 0.0:
-        return values, rest
-    every = every / top
-    every /= math.sqrt(total(every * every))
-    return every[: len(values)], every[len(values) :]
+        return values
+    values = values / top
+    values /= math.sqrt(total(values * values))
+    return values

@@ -115,8 +115,8 @@ class Rounds:
         g, eta = self._step
         features, labels, events = len(table), weights.labels, table.events
         try:
-            if len(x.unseen):
-                weights.grow(features + len(x.unseen), labels)
+            if x.unknown:
+                weights.grow(features + len(x.unknown), labels)
                 x = table.join(x)
             table.count(x)
             if g is not None:
@@ -143,9 +143,7 @@ class Rounds:
         named = type(value) is list
         if self._x is not None and (value == self._raw if named else value is self._features):
             return True
-        if named:
-            if not value or not _all_names(value):
-                return False
+        if named and value:
             features = Features(value[:])
         elif isinstance(value, Features):
             if self._x is not None and value == self._features:
@@ -154,19 +152,24 @@ class Rounds:
         else:
             return False
         table, weights = self._table, self._weights
-        if not weights.labels or weights.features != len(table):
+        count = len(table)
+        if not weights.labels or weights.features != count:
             return False
-        x = table.look(features)
+        try:
+            x = table.look(features)
+        except TypeError:  # what cannot be looked up is no name
+            return False
+        if (named and not _all_names(x, table.bias)) or len(table) != count:
+            return False
         t = weights.scores(x)
-        if not np.isfinite(t).all():
+        if not np.logical_and.reduce(np.isfinite(t)):
             return False
         self._raw, self._features, self._x, self._t = features.names if named else None, features, x, t  # type: ignore[assignment]
         return True
 
 
-def _all_names(names: list[Any]) -> bool:
-    try:
-        "".join(names)  # the quickest way to see that all are text
-    except TypeError:
+def _all_names(x: LookedUp, bias: bool) -> bool:
+    """Whether names were looked up: those that have joined are, but for the bias, which has row 0 and an empty one."""
+    if bias and len(x.rows) > 1 and x.rows[1] == 0:
         return False
-    return all(names)
+    return all(type(name) is str and name for name in x.unknown)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..growth import columns_for
-from .elementary import Floats, row_total
+from .elementary import Floats, row_product
 from .reference import Ints, Vector
 
 HIGHEST = float(np.finfo(np.float32).max)  # where weights of float32 stop
@@ -52,15 +52,17 @@ class Weights:
         block = self._theta.take(x.rows, axis=0)
         if self.single:
             block = block.astype(np.float64)
-        block *= x.values[:, None]
-        return row_total(block)[: self.labels] + 0.0  # a sum that starts from 0 is never -0
+        return row_product(x.values, block)[: self.labels]
 
     def step(self, x: Vector, g: Floats, eta: float) -> None:
         """W <- W - eta x g', in the rows of x and the columns in which g is not 0."""
         flat, places, columns = self._places(x, g)
         moved = np.multiply.outer(x.values, eta * g.take(columns)).ravel()
-        moved = np.subtract(flat.take(places), moved, out=moved)
-        flat[places] = np.minimum(np.maximum(moved, -HIGHEST), HIGHEST) if self.single else moved
+        if self.single:
+            np.subtract(flat.take(places), moved, out=moved)
+            flat[places] = np.minimum(np.maximum(moved, -HIGHEST), HIGHEST)
+        else:
+            np.subtract.at(flat, places, moved)
 
     def _places(self, x: Vector, g: Floats) -> tuple[npt.NDArray[Any], Ints, Ints]:
         """All weights in one row, and where those are that a step along g touches, in these columns."""
