@@ -144,6 +144,15 @@ class Order(DecisionKind[Ints, Floats]):
     def encode(self, truth: Truth, index: Mapping[str, int]) -> Floats:
         return truths.grades(truth, index)
 
+    def quick(self, truth: Mapping[str, Any], index: Mapping[str, int]) -> Floats | None:
+        """Of names alone."""
+        labels = [truth["label"]] if "label" in truth else truth.get("labels")
+        if type(labels) is not list or not all(type(name) is str and name in index for name in labels):
+            return None
+        y = np.zeros(len(index))
+        y[[index[name] for name in labels]] = 1.0
+        return y
+
     def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Ints:
         """What was not shown stands behind it, in order of joining."""
         shown = [index[name] for name in served["ranking"] if name in index]

@@ -226,7 +226,7 @@ class WholeRound(Protocol):
 
 
 class Fused:
-    """The whole round of first-order models on linear weights whose decision is an argmax."""
+    """The whole round of first-order models on linear weights whose decision is an argmax, or an order in two parts."""
 
     __slots__ = ("_commit", "clear", "predict", "rounds", "surrogate", "task")
 
@@ -237,9 +237,8 @@ class Fused:
     def plan(self, instance: object, y: Y, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
         """(loss, updated, the surrogate's sums after it), or None."""
         cost = self.task.cost(y)
-        planned = self.rounds.plan(
-            instance, y, weight, cost if self.surrogate.by_loss else 1.0, self.surrogate.sums
-        )
+        truth, size = y > 0.0 if self.task.parts else y, cost if self.surrogate.by_loss else 1.0
+        planned = self.rounds.plan(instance, truth, weight, size, self.surrogate.sums)
         if planned is None:
             return None
         mistake, updated, sums = planned
@@ -267,10 +266,12 @@ class FirstOrder(Model):
         return self.task.columns(labels)
 
     def fused(self, features: Table, scaling: Scaling | None) -> Fused | None:
-        settings, weights = self.surrogate.fused(), self.weights
-        if settings is None or scaling is not None or type(weights) is not Linear or not self.task.argmax:
+        settings, weights, task = self.surrogate.fused(), self.weights, self.task
+        whole = task.argmax or task.parts
+        if settings is None or scaling is not None or type(weights) is not Linear or not whole:
             return None
-        return Fused(Rounds(features, weights.kernel, eta=self.eta, **settings), self.task, self.surrogate)
+        rounds = Rounds(features, weights.kernel, eta=self.eta, ranks=task.parts, **settings)
+        return Fused(rounds, task, self.surrogate)
 
     def grow(self, features: int, columns: int) -> None:
         self.weights.grow(features, columns)

@@ -12,6 +12,16 @@ static inline int is_relevant(const Relevant *relevant, Py_ssize_t label) {
     return relevant->mask ? ((const char *)relevant->buffer.buf)[label] != 0 : label == relevant->label;
 }
 
+/* The lowest relevant label and the highest other one, -1 where there is none; of equals, what joined first. */
+static void worst_pair(const double *t, const Relevant *relevant, Py_ssize_t count, Py_ssize_t *lowest, Py_ssize_t *highest) {
+    Py_ssize_t r = -1, s = -1;
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (is_relevant(relevant, k)) r = r < 0 || t[k] < t[r] ? k : r;
+        else s = s < 0 || t[k] > t[s] ? k : s;
+    *lowest = r;
+    *highest = s;
+}
+
 static int relevant_of(PyObject *object, Relevant *relevant, Py_ssize_t count) {
     relevant->mask = !PyLong_Check(object);
     if (relevant->mask) return numbers_of(object, &relevant->buffer, '?', count, 0);
@@ -108,16 +118,14 @@ static PyObject *ascend(PyObject *module, PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, "OOdidd", &scores, &truth, &square, &update, &C, &gamma)) return NULL;
     Py_buffer buffer;
     if (numbers_of(scores, &buffer, 'd', -1, 0)) return NULL;
-    Py_ssize_t count = buffer.len / 8, r = -1, s = -1;
+    Py_ssize_t count = buffer.len / 8, r, s;
     const double *t = buffer.buf;
     Relevant relevant = {0};
     if (relevant_of(truth, &relevant, count)) {
         PyBuffer_Release(&buffer);
         return NULL;
     }
-    for (Py_ssize_t k = 0; k < count; k++)
-        if (is_relevant(&relevant, k)) r = r < 0 || t[k] < t[r] ? k : r;
-        else s = s < 0 || t[k] > t[s] ? k : s;
+    worst_pair(t, &relevant, count, &r, &s);
     int pair = r >= 0 && s >= 0, moved = 0;
     PyObject *mistake = pair && t[r] <= t[s] ? Py_True : Py_False, *direction = pair ? array_new(count, &g) : NULL;
     if (direction) {

@@ -161,7 +161,8 @@ static int blend_ascend(Blend *blend, Sums *sums) {
         }
         return 0;
     }
-    return ascend_label(s, labels, blend->label, square, 3, blend->weight, 1.0, blend->weight, blend->g, sums, &blend->moves);
+    Relevant relevant = {0, blend->label, {0}};
+    return ascend_labels(s, labels, &relevant, square, 3, blend->weight, 1.0, blend->weight, blend->g, sums, &blend->moves);
 }
 
 /* Y of a truth: a label's or a grade's number, or a mask of the labels. -1 with an exception. */

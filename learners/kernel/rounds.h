@@ -7,6 +7,7 @@ typedef struct {
     PyObject_HEAD Table *table;
     Weights *weights;
     int update; /* 0: Predtron; 1, 2, 3: dual ascent */
+    int ranks;  /* the order of the labels is the decision, and several of them may be right */
     double C, gamma, eta;
     Asked asked;
     double *t, *g; /* of `labels`; g is the second half of the memory of t */
@@ -23,11 +24,11 @@ static void rounds_drop(Rounds *rounds) {
 }
 
 static PyObject *rounds_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *words[] = {"table", "weights", "update", "C", "gamma", "eta", NULL};
+    static char *words[] = {"table", "weights", "update", "C", "gamma", "eta", "ranks", NULL};
     PyObject *table, *weights;
-    int update = 0;
+    int update = 0, ranks = 0;
     double C = 1.0, gamma = 1.0, eta = 1.0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|iddd", words, &table, &weights, &update, &C, &gamma, &eta))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|idddp", words, &table, &weights, &update, &C, &gamma, &eta, &ranks))
         return NULL;
     if (!Py_IS_TYPE(table, TableType) || !Py_IS_TYPE(weights, WeightsType) || update < 0 || update > 3) {
         PyErr_SetString(PyExc_TypeError, "a round takes a table, weights, and an update of 0 to 3");
@@ -40,6 +41,7 @@ static PyObject *rounds_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     rounds->table = (Table *)table;
     rounds->weights = (Weights *)weights;
     rounds->update = update;
+    rounds->ranks = ranks;
     rounds->C = C;
     rounds->gamma = gamma;
     rounds->eta = eta;
@@ -99,7 +101,8 @@ static inline Py_ssize_t highest(const double *t, Py_ssize_t count, Py_ssize_t b
     return best;
 }
 
-/* predict(instance, top, names) -> (ranking, margin, label), or None where it is left to the pieces. top < 0: all. */
+/* predict(instance, top, names) -> (ranking, margin, label), or None where it is left to the pieces. top < 0: all. Of an order
+   the margin is the least gap of neighbours, and there is no label. */
 static PyObject *rounds_predict(PyObject *self, PyObject *arguments) {
     Rounds *rounds = (Rounds *)self;
     PyObject *instance, *names, *ranking = NULL, *result = NULL;
@@ -117,7 +120,10 @@ static PyObject *rounds_predict(PyObject *self, PyObject *arguments) {
     if (top > count || top < 0) top = count;
     Ranked *ranked = malloc((size_t)(count + 1) * sizeof *ranked);
     if (!ranked) return PyErr_NoMemory();
-    rank_scores(t, count, top, ranked);
+    rank_scores(t, count, rounds->ranks ? count : top, ranked);
+    double gap = INFINITY;
+    for (Py_ssize_t k = 0; k + 1 < count && rounds->ranks; k++)
+        if (ranked[k].score - ranked[k + 1].score < gap) gap = ranked[k].score - ranked[k + 1].score;
     if ((ranking = PyList_New(top)))
         for (Py_ssize_t k = 0; k < top; k++) {
             PyObject *name = PyList_GetItem(names, ranked[k].label), *score = PyFloat_FromDouble(ranked[k].score);
@@ -131,8 +137,9 @@ static PyObject *rounds_predict(PyObject *self, PyObject *arguments) {
     free(ranked);
     if (!ranking) return NULL;
     Py_ssize_t first = highest(t, count, -1), second = highest(t, count, first);
-    PyObject *margin = second < 0 ? Py_None : PyFloat_FromDouble((t[first] - t[second]) + 0.0);
-    if (margin) result = PyTuple_Pack(3, ranking, margin, PyList_GetItem(names, first));
+    if (second >= 0 && !rounds->ranks) gap = t[first] - t[second];
+    PyObject *margin = second < 0 ? Py_None : PyFloat_FromDouble(gap + 0.0);
+    if (margin) result = PyTuple_Pack(3, ranking, margin, rounds->ranks ? Py_None : PyList_GetItem(names, first));
     if (second >= 0) Py_XDECREF(margin);
     Py_DECREF(ranking);
     return result;
@@ -145,16 +152,16 @@ typedef struct {
     int held;
 } Sums;
 
-/* Dual ascent on one label: g, whether it moves anything, and the sums after this round; whether it is a mistake, -1 with an
-   exception. C is that of an event that counts `weight` times. */
-static int ascend_label(const double *t, Py_ssize_t labels, Py_ssize_t label, double h, int update, double C, double gamma,
-                        double weight, double *g, Sums *sums, int *moves) {
+/* Dual ascent: g, whether it moves anything, and the sums after this round; whether it is a mistake, -1 with an exception. C
+   is that of an event that counts `weight` times. */
+static int ascend_labels(const double *t, Py_ssize_t labels, const Relevant *relevant, double h, int update, double C,
+                         double gamma, double weight, double *g, Sums *sums, int *moves) {
     double total = 0.0, linear = 0.0, quadratic = 0.0;
-    Py_ssize_t other = highest(t, labels, label);
-    Relevant relevant = {0, label, {0}};
+    Py_ssize_t r, s;
     *moves = 0;
-    if (other < 0) return 0;
-    int mistake = t[label] <= t[other];
+    worst_pair(t, relevant, labels, &r, &s);
+    if (r < 0 || s < 0) return 0;
+    int mistake = t[r] <= t[s];
     if (mistake) {
         sums->mistakes++;
         sums->held = sums->held && h <= 0.5 + 1e-12 && weight == 1.0;
@@ -162,7 +169,7 @@ static int ascend_label(const double *t, Py_ssize_t labels, Py_ssize_t label, do
         sums->promised += gamma * tau - tau * tau * h;
     }
     for (Py_ssize_t k = 0; k < labels; k++) g[k] = 0.0;
-    *moves = direction_of(t, &relevant, labels, label, other, h, update, C, gamma, g);
+    *moves = direction_of(t, relevant, labels, r, s, h, update, C, gamma, g);
     if (*moves < 0) return -1;
     if (!*moves) {
         if (h == 0.0) sums->total += C;
@@ -170,7 +177,7 @@ static int ascend_label(const double *t, Py_ssize_t labels, Py_ssize_t label, do
     }
     for (Py_ssize_t k = 0; k < labels; k++)
         if (g[k] != 0.0) {
-            if (k == label) total -= g[k];
+            if (is_relevant(relevant, k)) total -= g[k];
             linear -= g[k] * t[k];
             quadratic += g[k] * g[k];
         }
@@ -190,34 +197,34 @@ static int rounds_reserve(Rounds *rounds) {
                : 0;
 }
 
-/* plan(instance, label, weight, size, sums) -> (mistake, updated, sums), or None where it is left to the pieces. */
+/* plan(instance, truth, weight, size, sums) -> (mistake, updated, sums), or None where it is left to the pieces. The truth is the
+   number of a label, or for dual ascent a mask of those that are right. */
 static PyObject *rounds_plan(PyObject *self, PyObject *arguments) {
     Rounds *rounds = (Rounds *)self;
-    PyObject *instance, *before, *after = NULL, *result;
-    Py_ssize_t label;
+    PyObject *instance, *truth, *before, *after = NULL, *result;
     double weight, size;
     Sums sums = {0};
-    if (!PyArg_ParseTuple(arguments, "OnddO!", &instance, &label, &weight, &size, &PyTuple_Type, &before)) return NULL;
+    Relevant relevant = {0};
+    if (!PyArg_ParseTuple(arguments, "OOddO!", &instance, &truth, &weight, &size, &PyTuple_Type, &before)) return NULL;
     int state = rounds_look(rounds, instance), mistake;
     if (state < 0) return NULL;
     if (!state) Py_RETURN_NONE;
-    if (label < 0 || label >= rounds->labels) {
-        PyErr_SetString(PyExc_IndexError, "no such label");
-        return NULL;
-    }
+    if (!rounds->update && !PyLong_Check(truth)) return PyErr_SetString(PyExc_TypeError, "one label is right"), NULL;
+    if (relevant_of(truth, &relevant, rounds->labels)) return NULL;
     if (rounds->update) {
-        if (!PyArg_ParseTuple(before, "Ldddp", &sums.mistakes, &sums.total, &sums.conjugate, &sums.promised, &sums.held))
-            return NULL;
-        mistake = ascend_label(rounds->t, rounds->labels, label, vector_square(rounds->asked.x), rounds->update,
-                               rounds->C * weight, rounds->gamma, weight, rounds->g, &sums, &rounds->moves);
+        mistake = -1;
+        if (PyArg_ParseTuple(before, "Ldddp", &sums.mistakes, &sums.total, &sums.conjugate, &sums.promised, &sums.held))
+            mistake = ascend_labels(rounds->t, rounds->labels, &relevant, vector_square(rounds->asked.x), rounds->update,
+                                    rounds->C * weight, rounds->gamma, weight, rounds->g, &sums, &rounds->moves);
+        if (relevant.mask) PyBuffer_Release(&relevant.buffer);
         if (mistake < 0) return NULL;
         rounds->size = rounds->eta;
         after = Py_BuildValue("(LdddO)", sums.mistakes, sums.total, sums.conjugate, sums.promised, sums.held ? Py_True : Py_False);
     } else {
         Py_ssize_t first = highest(rounds->t, rounds->labels, -1);
-        mistake = rounds->moves = first != label;
+        mistake = rounds->moves = first != relevant.label;
         for (Py_ssize_t k = 0; k < rounds->labels; k++) rounds->g[k] = 0.0;
-        if (mistake) rounds->g[first] = size, rounds->g[label] = -size;
+        if (mistake) rounds->g[first] = size, rounds->g[relevant.label] = -size;
         rounds->size = rounds->eta * weight;
         Py_INCREF(before);
         after = before;
@@ -272,6 +279,6 @@ static PyMethodDef rounds_methods[] = {
 static PyType_Slot rounds_slots[] = {{Py_tp_new, rounds_new},
                                      {Py_tp_dealloc, rounds_dealloc},
                                      {Py_tp_methods, rounds_methods},
-                                     {Py_tp_doc, "Whole rounds: Rounds(table, weights, update=0, C=1.0, gamma=1.0, eta=1.0)."},
+                                     {Py_tp_doc, "Whole rounds: Rounds(table, weights, update=0, C=1.0, gamma=1.0, eta=1.0, ranks=False)."},
                                      {0, NULL}};
 static PyType_Spec rounds_spec = {"feedrank.learners.kernel._native.Rounds", sizeof(Rounds), 0, Py_TPFLAGS_DEFAULT, rounds_slots};

@@ -1,22 +1,24 @@
-"""The whole round on one vector and one true label: look up, score, decide, judge, direction, step. The specification.
+"""The whole round on one vector: look up, score, decide, judge, direction, step. The specification.
 
-    predict   (ranking, margin, label) of an instance
+    predict   (ranking, margin, label) of an instance; where the order is the decision (`ranks`), no label
     plan      (mistake, updated, sums) of learning from it; nothing is changed yet
     commit    what was planned: all of it, or, whatever is raised, nothing
 
 `update` is 0 for Predtron, which on a mistake takes g = size (e_first - e_y), or the number of the update of dual ascent,
-whose certificate adds up `sums` (certified.py). An instance is `{"features": ...}`, or what was read of it. Whatever is
-unusual gives None: then the learner does the round piece by piece, with the same bits. What was predicted last is kept for
-the feedback that mostly follows; `clear` must be called when names or weights were changed by others.
+whose certificate adds up `sums` (certified.py). The truth is one label, or for dual ascent a mask of those that are right.
+An instance is `{"features": ...}`, or what was read of it. Whatever is unusual gives None: then the learner does the round
+piece by piece, with the same bits. What was predicted last is kept for the feedback that mostly follows; `clear` must be
+called when names or weights were changed by others.
 """
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .ascent import ascend, best
-from .elementary import Floats
+from .elementary import Floats, Mask
 from .reference import EMPTY, Features, LookedUp, Table
 from .theta import Weights
 
@@ -32,6 +34,13 @@ def add_mistake(sums: Sums, update: int, h: float, C: float, gamma: float, weigh
     return mistakes + 1, total, conjugate, promised + (gamma * tau - tau * tau * h), held
 
 
+def has_pair(relevant: Mask | int, labels: int) -> bool:
+    """Whether there is a relevant label, and another one."""
+    if isinstance(relevant, np.ndarray):
+        return bool(relevant.any() and not relevant.all())
+    return labels > 1
+
+
 class Rounds:
     """See above. The weights have one column a label."""
 
@@ -43,8 +52,9 @@ class Rounds:
         C: float = 1.0,
         gamma: float = 1.0,
         eta: float = 1.0,
+        ranks: bool = False,
     ) -> None:
-        self._table, self._weights = table, weights
+        self._table, self._weights, self._ranks = table, weights, ranks
         self._update, self._C, self._gamma, self._eta = update, C, gamma, eta
         self._raw: list[str] | None = None
         self._features: Features | None = None
@@ -58,11 +68,16 @@ class Rounds:
 
     def predict(
         self, instance: Any, top: int, names: list[str]
-    ) -> tuple[list[tuple[str, float]], float | None, str] | None:
+    ) -> tuple[list[tuple[str, float]], float | None, str | None] | None:
         """All labels where `top` is below 0."""
         if not self._look(instance):
             return None
         t = self._t
+        if self._ranks:
+            order, scores = best(t, -1)
+            gaps = [one - other for one, other in pairwise(scores)]
+            ranking = [(names[i], score) for i, score in zip(order, scores, strict=True)]
+            return ranking if top < 0 else ranking[:top], min(gaps) + 0.0 if gaps else None, None
         first = int(t.argmax())
         order, scores = best(t, top)
         ranking = [(names[i], score) for i, score in zip(order, scores, strict=True)]
@@ -75,33 +90,35 @@ class Rounds:
         return ranking, float(t[first] - others[others.argmax()] + 0.0), names[first]
 
     def plan(
-        self, instance: Any, label: int, weight: float, size: float, sums: Any
+        self, instance: Any, truth: Any, weight: float, size: float, sums: Any
     ) -> tuple[bool, bool, Any] | None:
         """`size` is that of Predtron's direction; the event counts `weight` times."""
         if not self._look(instance):
             return None
         t = self._t
         if self._update:
-            mistake, g, sums = self._ascend(t, label, weight, sums)
+            mistake, g, sums = self._ascend(t, truth, weight, sums)
             self._step = g, self._eta
             return mistake, g is not None, sums
         first = int(t.argmax())
-        if first == label:
+        if first == truth:
             self._step = None, self._eta
             return False, False, sums
         g = np.zeros(len(t))
-        g[first], g[label] = size, -size
+        g[first], g[truth] = size, -size
         self._step = g, self._eta * weight
         return True, True, sums
 
-    def _ascend(self, t: Floats, label: int, weight: float, sums: Sums) -> tuple[bool, Floats | None, Sums]:
+    def _ascend(
+        self, t: Floats, relevant: Mask | int, weight: float, sums: Sums
+    ) -> tuple[bool, Floats | None, Sums]:
         assert self._x is not None
         h, C = self._x.squared_norm(), self._C * weight
-        mistake, g, total, growth = ascend(t, label, h, self._update, C, self._gamma)
+        mistake, g, total, growth = ascend(t, relevant, h, self._update, C, self._gamma)
         if mistake:
             sums = add_mistake(sums, self._update, h, C, self._gamma, weight)
         if g is None:
-            if h == 0.0 and len(t) > 1:
+            if h == 0.0 and has_pair(relevant, len(t)):
                 # x = 0 costs every competitor the loss gamma, and no weight can change: the dual rises by gamma C.
                 sums = (sums[0], sums[1] + C, *sums[2:])
             return mistake, None, sums

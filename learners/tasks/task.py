@@ -35,6 +35,8 @@ class Task(ABC):
     view: Floats | None = None
     # Whether the first label of the highest score is the decision, and missing y costs `cost(y)`.
     argmax = False
+    # Whether the order of the scores is the decision, and costs 1 unless all that is graded above 0 stands above the rest.
+    parts = False
 
     def columns(self, labels: int) -> int:
         """d, the length of t."""

@@ -45,6 +45,33 @@ def test_a_whole_round_has_the_bits_of_its_pieces(spec, events, data):
     assert dump(whole) == dump(pieces)
 
 
+RIGHT = st.one_of(
+    st.lists(st.sampled_from("abcd"), max_size=5).map(lambda names: {"labels": names}),
+    st.sampled_from("abcd").map(lambda name: {"label": name}),
+    st.dictionaries(st.sampled_from("abcd"), st.sampled_from([0, 1, 2.5])).map(
+        lambda grades: {"relevance": grades}
+    ),
+)
+SHOWN = st.sampled_from([None, {"ranking": ["b", "a"]}, {"ranking": []}])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(["I", "II", "III"]), st.lists(st.tuples(FEATURES, RIGHT, SHOWN, st.booleans())))
+def test_a_whole_round_on_an_order_has_the_bits_of_its_pieces(update, events):
+    spec = {"task": "label-ranking", "algorithm": "dual-ascent", "update": update, "normalize": "unit"}
+    whole, pieces = build(spec), build(spec)
+    assert whole._fused is not None
+    pieces._fused = None
+    for features, truth, served, ask in events:
+        instance = {"features": features}
+        for options in ({"top": 2}, {"min_margin": 0.1}) if ask else ():
+            assert whole.predict(instance, **options) == pieces.predict(instance, **options)
+        one, other = (each.learn(instance, truth, served=served) for each in (whole, pieces))
+        assert one == other
+        assert whole.certificate == pieces.certificate
+    assert dump(whole) == dump(pieces)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 3), st.booleans(), st.booleans(), EVENTS)
 def test_both_kernels_do_the_same_rounds(update, idf, single, events):

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...instances import Floats, Mask, Matrix, Vector
 from ...kernel import ascend
-from ...kernel.rounds import Sums, add_mistake
+from ...kernel.rounds import Sums, add_mistake, has_pair
 from ...model import Round, Surrogate
 from ...theory.dual_ascent_bounds import lemma
 from ...weights.entropic import Entropic
@@ -72,7 +72,7 @@ class DualAscent(Surrogate):
         if mistake:
             self._mistake(h, C, round.weight)
         if g is None:
-            if h == 0.0 and _has_pair(relevant, len(round.t)):
+            if h == 0.0 and has_pair(relevant, len(round.t)):
                 # x = 0 costs every competitor the loss gamma, and no weight can change: the dual rises by gamma C.
                 self._add(C, 0.0)
             return None
@@ -89,7 +89,7 @@ class DualAscent(Surrogate):
     def _entropic_direction(self, round: Round, x: Vector, weights: Entropic) -> Floats | None:
         t, C = round.t, self.C * round.weight
         relevant = relevant_labels(round.y, len(t))
-        if not _has_pair(relevant, len(t)):
+        if not has_pair(relevant, len(t)):
             return None
         r, s = worst_pair(t, relevant)
         mistake = bool(t[r] <= t[s])
@@ -139,13 +139,6 @@ class DualAscent(Surrogate):
 
 
 _SUMS = ("mistakes", "total", "conjugate", "promised", "condition_held")
-
-
-def _has_pair(relevant: Any, labels: int) -> bool:
-    """Whether there is a relevant label, and another one."""
-    if isinstance(relevant, np.ndarray):
-        return bool(relevant.any() and not relevant.all())
-    return labels > 1
 
 
 def _response(t: Floats, x: Vector, weights: Entropic) -> Response | None:

@@ -30,6 +30,8 @@ class TwoLabels(OneRelevant):
 class Relevant(Ranking):
     """Label ranking: every relevant label (grade above 0) must stand above all others."""
 
+    parts = True
+
     def loss(self, sigma: Ints, y: Floats) -> float:
         relevant = y[sigma] > 0.0
         return float(not relevant[: np.count_nonzero(relevant)].all())
