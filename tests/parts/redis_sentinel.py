@@ -64,7 +64,7 @@ class Replicated:
             and said.get("master-link-status") == "ok"
         )
 
-    def wait(self, condition, seconds: float = 120.0) -> None:
+    def wait(self, condition, seconds: float = 600.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, "Redis does not get there"

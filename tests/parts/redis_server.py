@@ -39,7 +39,7 @@ class RedisServer:
         command = [binary(), "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
         command += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while not self.answers():
             assert self.process.poll() is None, "redis-server did not start"
             assert time.monotonic() < deadline, "redis-server does not answer"
