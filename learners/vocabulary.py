@@ -1,8 +1,8 @@
 """Everything that may stand in a spec, as plain data and as the page docs/spec.md. Both are made from the registrations."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict
 
 from . import forms, registry, spec
 from .forms import Form
@@ -11,10 +11,70 @@ from .text import RULES
 
 __all__ = ["page", "reference"]
 
-JSON = dict[str, Any]
+Schema = Mapping[str, Any]  # of JSON Schema: whatever a check has put there
 
 
-def reference() -> JSON:
+class LabelRule(TypedDict):
+    """How many labels a spec names, and whether more may join."""
+
+    closed: bool
+    least: int
+    most: int | None
+
+
+class TaskEntry(TypedDict):
+    """A task."""
+
+    name: str
+    text: str
+    instance: str
+    truths: list[str]
+    decision: str
+    labels: LabelRule | None
+    losses: list[str]
+    preset: dict[str, Any]
+
+
+class Condition(TypedDict):
+    """Another field, and the values of it that give a parameter a meaning."""
+
+    field: str
+    values: list[object]
+
+
+class ParameterEntry(TypedDict):
+    """A field of a spec; `by_task` where its schema differs between tasks."""
+
+    name: str
+    text: str
+    tasks: list[str]
+    schema: Schema
+    by_task: dict[str, Schema]
+    default: object
+    when: Condition | None
+    required: bool | str
+    example: object
+
+
+class AlgorithmEntry(TypedDict):
+    """An algorithm; `weight` is what an event of weight w does."""
+
+    name: str
+    text: str
+    tasks: list[str]
+    weight: str
+    parameters: list[ParameterEntry]
+
+
+class Reference(TypedDict):
+    """Everything that may stand in a spec."""
+
+    tasks: list[TaskEntry]
+    common: list[ParameterEntry]
+    algorithms: list[AlgorithmEntry]
+
+
+def reference() -> Reference:
     """Tasks, algorithms and parameters as JSON: names, types (JSON Schema), defaults, conditions, texts, examples.
 
     `/openapi.json` and the form of the page are made from it, and docs/spec.md.
@@ -26,7 +86,7 @@ def reference() -> JSON:
     }
 
 
-def _task(form: Form) -> JSON:
+def _task(form: Form) -> TaskEntry:
     return {
         "name": form.name,
         "text": form.text,
@@ -39,7 +99,7 @@ def _task(form: Form) -> JSON:
     }
 
 
-def _algorithm(entry: Algorithm) -> JSON:
+def _algorithm(entry: Algorithm) -> AlgorithmEntry:
     return {
         "name": entry.name,
         "text": entry.text,
@@ -49,10 +109,10 @@ def _algorithm(entry: Algorithm) -> JSON:
     }
 
 
-def _parameter(name: str, table: Mapping[str, Parameter], tasks: tuple[str, ...]) -> JSON:
+def _parameter(name: str, table: Mapping[str, Parameter], tasks: tuple[str, ...]) -> ParameterEntry:
     entry = table[name]
     fitting = [task for task in tasks if _possible(entry, table, forms.of(task))]
-    schemas = {task: dict(entry.check_for(forms.of(task)).schema) for task in fitting}
+    schemas: dict[str, Schema] = {task: dict(entry.check_for(forms.of(task)).schema) for task in fitting}
     different = {json.dumps(schema) for schema in schemas.values()}
     when = entry.when
     return {
@@ -79,7 +139,7 @@ def _possible(entry: Parameter, table: Mapping[str, Parameter], form: Form) -> b
     return other.forms(form) and (not options or bool(set(options) & set(entry.when.values)))
 
 
-def _union(schemas: list[JSON]) -> JSON:
+def _union(schemas: Sequence[Schema]) -> Schema:
     """One schema for all tasks: the words of all of them."""
     first = dict(schemas[0]) if schemas else {}
     if "enum" in first:
@@ -87,7 +147,7 @@ def _union(schemas: list[JSON]) -> JSON:
     return first
 
 
-def _default(entry: Parameter, tasks: list[str]) -> Any:
+def _default(entry: Parameter, tasks: list[str]) -> object:
     """The default as JSON; "the first" where it differs between tasks."""
     defaults = [entry.default_for(forms.of(task), {}) for task in tasks]
     return defaults[0] if all(value == defaults[0] for value in defaults) else "the first"
@@ -121,12 +181,12 @@ def page() -> str:
     )
 
 
-def _table(head: tuple[str, ...], rows: Any) -> str:
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def _task_row(task: Mapping[str, Any]) -> tuple[str, ...]:
+def _task_row(task: TaskEntry) -> tuple[str, ...]:
     first = forms.of(task["name"]).loss
     losses = sorted(task["losses"], key=lambda name: name != first)
     return (
@@ -138,7 +198,7 @@ def _task_row(task: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _section(entry: Mapping[str, Any]) -> str:
+def _section(entry: AlgorithmEntry) -> str:
     text = entry["text"]
     return (
         f"\n## `{entry['name']}`\n\n{text[0].upper()}{text[1:]}.\nTasks: {_code(entry['tasks'])}.\n\n"
@@ -146,12 +206,12 @@ def _section(entry: Mapping[str, Any]) -> str:
     )
 
 
-def _parameters(entries: list[JSON], tasks: list[str]) -> str:
+def _parameters(entries: list[ParameterEntry], tasks: list[str]) -> str:
     head = ("field", "tasks", "type", "default", "effect", "example")
     return _table(head, [_row(entry, tasks) for entry in entries])
 
 
-def _row(entry: JSON, tasks: list[str]) -> tuple[str, ...]:
+def _row(entry: ParameterEntry, tasks: list[str]) -> tuple[str, ...]:
     when = entry["when"]
     effect = entry["text"].replace("|", "\\|")
     if when is not None:
@@ -166,7 +226,7 @@ def _tasks(names: list[str], every: list[str]) -> str:
     return "all" if names == every else _code(names)
 
 
-def _shown(entry: JSON) -> str:
+def _shown(entry: ParameterEntry) -> str:
     if entry["required"] is True:
         return "required"
     default = entry["default"]
@@ -177,7 +237,7 @@ def _shown(entry: JSON) -> str:
     return f"`{json.dumps(default)}`"
 
 
-def _type(entry: JSON) -> str:
+def _type(entry: ParameterEntry) -> str:
     if entry["by_task"]:
         alike: dict[str, list[str]] = {}
         for task, schema in entry["by_task"].items():
@@ -186,7 +246,7 @@ def _type(entry: JSON) -> str:
     return _schema(entry["schema"])
 
 
-def _schema(schema: Mapping[str, Any]) -> str:
+def _schema(schema: Schema) -> str:
     if "anyOf" in schema:
         return " or ".join(map(_schema, schema["anyOf"]))
     if "enum" in schema:
@@ -205,13 +265,13 @@ def _schema(schema: Mapping[str, Any]) -> str:
     return " ".join([words[kind], *[" and ".join(bounds)]]).strip()
 
 
-def _plural(schema: Mapping[str, Any]) -> str:
+def _plural(schema: Schema) -> str:
     if schema["type"] == "array":
         return f"lists of {_plural(schema['items'])}"
     return "labels" if schema["type"] == "string" else "numbers " + _schema(schema).removeprefix("number ")
 
 
-def _code(names: list[Any]) -> str:
+def _code(names: Sequence[object]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 

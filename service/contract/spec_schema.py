@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 
 from feedrank.learners import vocabulary
+from feedrank.learners.vocabulary import AlgorithmEntry, ParameterEntry, TaskEntry
 
 from .json_types import JSON
 
@@ -12,7 +14,7 @@ from .json_types import JSON
 def spec_schema() -> JSON:
     """Every field of every task and algorithm, with its type, what it does and where it has a meaning."""
     reference = vocabulary.reference()
-    fields: dict[str, list[tuple[str, JSON]]] = {}
+    fields: dict[str, list[tuple[str, ParameterEntry]]] = {}
     for entry in reference["common"]:
         fields.setdefault(entry["name"], []).append(("", entry))
     for algorithm in reference["algorithms"]:
@@ -32,14 +34,14 @@ def spec_schema() -> JSON:
     }
 
 
-def _choice(entries: list[JSON]) -> JSON:
+def _choice(entries: Sequence[TaskEntry | AlgorithmEntry]) -> JSON:
     lines = "; ".join(f"`{entry['name']}`: {entry['text']}" for entry in entries)
     return {"type": "string", "enum": [entry["name"] for entry in entries], "description": lines}
 
 
-def _field(uses: list[tuple[str, JSON]]) -> JSON:
+def _field(uses: list[tuple[str, ParameterEntry]]) -> JSON:
     """One field as all who take it describe it; equal descriptions are given once."""
-    kinds: dict[str, JSON] = {}
+    kinds: dict[str, Mapping[str, object]] = {}
     texts: dict[str, list[str]] = {}
     for owner, entry in uses:
         kinds[json.dumps(entry["schema"], sort_keys=True)] = entry["schema"]
