@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from ..payloads import Payload
 from .pump import BrokerMessage
@@ -49,6 +49,7 @@ class KafkaSource:
         )
         writing = {name: value for name, value in common.items() if not name.startswith(READING)}
         self._producer = Producer(writing | {"enable.idempotence": True})
+        self._lost: KafkaError | None = None
         self._consumer.list_topics(timeout=FIRST)  # raises where no broker answers
         self._consumer.subscribe([self.topic])
 
@@ -68,6 +69,9 @@ class KafkaSource:
     def done(self, messages: Sequence[BrokerMessage]) -> None:
         """Commit behind the last message of each partition, after what was published has arrived."""
         self._producer.flush()
+        if self._lost is not None:
+            # A refused message that is kept nowhere must not be committed: whoever starts again reads it again.
+            raise KafkaException(self._lost)
         last: dict[int, int] = {}
         for message in messages:
             partition = message.handle.partition()
@@ -77,22 +81,23 @@ class KafkaSource:
 
     def dead_letter(self, message: BrokerMessage, reason: str) -> None:
         """To `TOPIC.dead`."""
-        self._producer.produce(
-            self.dead,
-            message.body,
-            headers={"reason": reason.encode(), "message": message.id.encode()},
-        )
-        self._producer.poll(0)
+        self._produce(self.dead, message.body, {"reason": reason.encode(), "message": message.id.encode()})
 
     def publish(self, topic: str, body: bytes) -> None:
         """To another topic of the same brokers; sent in the background, waited for by `done`."""
+        self._produce(topic, body, {})
+
+    def _produce(self, topic: str, body: bytes, headers: dict[str, str | bytes | None]) -> None:
         while True:
             try:
-                self._producer.produce(topic, body)
+                self._producer.produce(topic, body, headers=headers, on_delivery=self._delivered)
                 break
             except BufferError:
                 self._producer.poll(0.1)
         self._producer.poll(0)
+
+    def _delivered(self, error: KafkaError | None, message: object) -> None:
+        self._lost = self._lost or error
 
     def close(self) -> None:
         """Leave the group."""

@@ -133,9 +133,10 @@ def test_while_the_service_is_away_nothing_is_acknowledged_and_then_all_is_learn
 
 
 @pytest.fixture
-def kafka():
+def kafka(request):
     confluent = pytest.importorskip("confluent_kafka")
-    producer = confluent.Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": "1", "log_level": 0})
+    settings = {"bootstrap.servers": "mock", "test.mock.num.brokers": "1", "log_level": 0}
+    producer = confluent.Producer(settings | getattr(request, "param", {}))
     broker = producer.list_topics(timeout=300).brokers[1]
     yield producer, f"{broker.host}:{broker.port}"
     producer.flush(10)
@@ -179,6 +180,19 @@ def test_a_kafka_topic_is_learned_once_by_whatever_group_reads_it(kafka, tmp_pat
         other.close()
         assert (again.learned, again.duplicates, again.refused) == (0, 35, 1)
         assert client.learner("l").version == 35
+
+
+@pytest.mark.parametrize("kafka", [{"test.mock.broker.rtt": "200"}], indirect=True)
+def test_what_kafka_could_not_keep_is_not_committed(kafka):
+    _, address = kafka
+    from feedrank.clients.ingest.kafka_source import KafkaSource
+
+    # The broker takes a fifth of a second to answer: what has a twentieth to arrive does not.
+    source = KafkaSource(f"kafka://{address}/mail", "g", {"message.timeout.ms": "50"})
+    source.dead_letter(BrokerMessage("kafka:mail:0:0", b"broken"), "is not JSON")
+    with pytest.raises(source.errors, match="timed out"):
+        source.done([])
+    source.close()
 
 
 # ---- Redis Streams
