@@ -2,7 +2,8 @@
 
 Durable feedback from sixteen connections for each replica. `nginx` rows go through docker/nginx.conf, which sends
 each learner to one replica; direct rows send one learner to all replicas in turn, the worst case, and many by their names.
-Processor time is the kernel's. Every row is measured several times, in turn with the others.
+Processor time is the kernel's. All rows are up at once, and each is loaded for a second in turn: what else runs on the
+machine meets all of them alike.
 
 The model has two equations. With n replicas, a replica's processor time of a round is
 
@@ -17,7 +18,7 @@ where `cores` is what other work left of the machine during the row, and e the p
 (it waits for the disk). D(1), F, e and the costs of Redis, nginx and the client are those of the rows with one replica, a
 that of two replicas on 100 learners; the other rows are predicted.
 
-    python benchmarks/scaling.py [--seconds 4] [--repeat 3] [--hosts]
+    python benchmarks/scaling.py [--seconds 1] [--repeat 12] [--hosts]
 
 `--hosts` puts Redis, nginx, the client and every replica into network namespaces of their own, as separate hosts.
 """
@@ -25,12 +26,11 @@ that of two replicas on 100 learners; the other rows are predicted.
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from zlib import crc32
@@ -38,7 +38,7 @@ from zlib import crc32
 import numpy as np
 import replicas as parts
 from replicas import Running
-from report import Report, arguments
+from report import Report, arguments, track
 from scaling_load import shares
 
 HERE = Path(__file__).resolve().parent
@@ -61,23 +61,51 @@ class Cell:
 
 @dataclass(frozen=True)
 class Figures:
-    """Rounds a second, cores left by other work, and processor seconds a round of replicas, idle ones, and the others."""
+    """Of some load: rounds, seconds, processor seconds that other work left, and those of each kind of process."""
 
-    rate: float
-    cores: float
-    replica: float
-    idle: float
-    redis: float
-    proxy: float
-    client: float
+    rounds: float
+    seconds: float
+    left: float
+    replicas: float
+    idles: float
+    servers: float
+    proxies: float
+    clients: float
 
     @classmethod
-    def median(cls, runs: list[Figures]) -> Figures:
-        return cls(*(statistics.median(values) for values in zip(*map(vars_of, runs), strict=True)))
+    def sum(cls, slices: list[Figures]) -> Figures:
+        return cls(*(sum(values) for values in zip(*(vars(one).values() for one in slices), strict=True)))
 
+    @property
+    def rate(self) -> float:
+        """Rounds a second."""
+        return self.rounds / self.seconds
 
-def vars_of(figures: Figures) -> list[float]:
-    return list(vars(figures).values())
+    @property
+    def cores(self) -> float:
+        """What other work left of the machine."""
+        return self.left / self.seconds
+
+    @property
+    def replica(self) -> float:
+        """Processor seconds a round, as all that follow."""
+        return self.replicas / self.rounds
+
+    @property
+    def idle(self) -> float:
+        return self.idles / self.rounds
+
+    @property
+    def redis(self) -> float:
+        return self.servers / self.rounds
+
+    @property
+    def proxy(self) -> float:
+        return self.proxies / self.rounds
+
+    @property
+    def client(self) -> float:
+        return self.clients / self.rounds
 
 
 ALONE, MANY, PROXIED, BESIDE = Cell(1, 1), Cell(1, 100), Cell(1, 100, True), Cell(1, 1, idle=1)
@@ -89,8 +117,8 @@ CALIBRATES = {ALONE, BESIDE, MANY, PROXIED, PAIR}
 
 def main() -> None:
     parser = arguments(__doc__, "scaling")
-    parser.add_argument("--seconds", type=float, default=4.0, help="of load for each row")
-    parser.add_argument("--repeat", type=int, default=3, help="how often each row is measured")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of load for each slice of a row")
+    parser.add_argument("--repeat", type=int, default=12, help="slices of each row")
     parser.add_argument("--hosts", action="store_true", help="each process in a network namespace of its own")
     options = parser.parse_args()
     lacking = parts.missing(proxy=True, separate=options.hosts)
@@ -98,11 +126,14 @@ def main() -> None:
         print(f"scaling: skipped, because {lacking}")
         return
     report = Report("Many processes on one Redis", options.out)
-    runs: dict[Cell, list[Figures]] = {cell: [] for cell in CELLS}
-    for _ in range(options.repeat):
-        for cell in CELLS:
-            runs[cell].append(measure(cell, options.seconds, options.hosts))
-    measured = {cell: Figures.median(figures) for cell, figures in runs.items()}
+    slices: dict[Cell, list[Figures]] = {cell: [] for cell in CELLS}
+    with ExitStack() as stack:
+        place = stack.enter_context(parts.hosts(options.hosts))
+        rows = {cell: stack.enter_context(prepared(cell, place, options.hosts)) for cell in CELLS}
+        for _ in track(range(options.repeat), "slices"):
+            for cell, load in rows.items():
+                slices[cell].append(load(options.seconds))
+    measured = {cell: Figures.sum(own) for cell, own in slices.items()}
     model = Model(measured)
     head = ["replicas", "learners", "through", "cores", "replica us", "Redis us", "nginx us", "client us"]
     head += ["times one replica", "model us", "model / measured", "rounds/s", "model", "model / measured"]
@@ -206,11 +237,11 @@ def busiest(servers: int, learners: int) -> float:
     return float(counts.max()) * servers / len(names)
 
 
-def measure(cell: Cell, seconds: float, separate: bool) -> Figures:
-    """One row, once."""
+@contextmanager
+def prepared(cell: Cell, place: parts.Place, separate: bool) -> Iterator[Callable[[float], Figures]]:
+    """The processes of a row, loaded and idle; a call loads them for so many seconds."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        place = stack.enter_context(parts.hosts(separate))
         redis = stack.enter_context(parts.redis_server(place(), folder))
         keys = folder / "keys" if separate else None
         key = parts.new_key(keys) if keys else None
@@ -237,23 +268,21 @@ def measure(cell: Cell, seconds: float, separate: bool) -> Figures:
         }
         file = folder / "plan.json"
         command = [*place().prefix, sys.executable, str(HERE / "scaling_load.py"), str(file)]
-        file.write_text(json.dumps(plan | {"seconds": WARM}))  # learners are loaded where they live
-        subprocess.run(command, capture_output=True, check=True)
-        file.write_text(json.dumps(plan | {"seconds": seconds}))
         watched: list[list[Running]] = [asked, idle, [redis], [proxy] if proxy else []]
-        before = [sum(one.spent() for one in group) for group in watched]
-        begun, unused = time.monotonic(), parts.unused()
-        done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-        took, unused = time.monotonic() - begun, parts.unused() - unused
-        used = [
-            sum(one.spent() for one in group) - start for group, start in zip(watched, before, strict=True)
-        ]
-        return Figures(
-            done["rounds"] / done["seconds"],
-            (unused + sum(used) + done["processor"]) / took,
-            *(value / done["rounds"] for value in used),
-            client=done["processor"] / done["rounds"],
-        )
+
+        def load(seconds: float) -> Figures:
+            file.write_text(json.dumps(plan | {"seconds": seconds}))
+            before = [sum(one.spent() for one in group) for group in watched]
+            done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+            used = [
+                sum(one.spent() for one in group) - start
+                for group, start in zip(watched, before, strict=True)
+            ]
+            left = done["unused"] + sum(used) + done["processor"]
+            return Figures(done["rounds"], done["seconds"], left, *used, clients=done["processor"])
+
+        load(WARM)  # learners are loaded where they live
+        yield load
 
 
 if __name__ == "__main__":

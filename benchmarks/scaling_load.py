@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from zlib import crc32
 
 import uvloop
+from replicas import unused as idle
 
 WORDS, LENGTH, LABELS = 2_000, 30, 20
 BODIES = 997
@@ -82,6 +83,12 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
 
+def spent() -> float:
+    """Processor seconds of this process so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 class Load:
     """What all connections share."""
 
@@ -94,7 +101,7 @@ class Load:
 
     async def play(self) -> None:
         urls, names, loop = self.plan["urls"], self.plan["names"], asyncio.get_running_loop()
-        begun = time.monotonic()
+        begun, own, unused = time.monotonic(), spent(), idle()
         self.until = begun + self.plan["seconds"]
         connections = []
         for number in range(self.plan["connections"]):
@@ -109,8 +116,8 @@ class Load:
             connections.append(made[1].closed)
         await asyncio.gather(*connections)
         took = time.monotonic() - begun
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        print(json.dumps({"rounds": self.done, "seconds": took, "processor": used.ru_utime + used.ru_stime}))
+        used = {"processor": spent() - own, "unused": idle() - unused}
+        print(json.dumps({"rounds": self.done, "seconds": took, **used}))
 
 
 if __name__ == "__main__":
