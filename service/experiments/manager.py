@@ -232,6 +232,7 @@ class Experiments:
         only(request, frozenset({"arm", "alias", "override"}))
         async with self._use(name) as live:
             await live.follow()
+            await self._crediting.pass_time(live)
             arm, alias = self._winner(live, request)
             # The alias first: it may be refused, and promoting twice does no harm.
             await self.host.alias(alias, arm)
