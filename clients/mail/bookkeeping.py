@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,8 @@ from .promise import SENDER, Credit, Judgement
 from .state_tables import OF_LEARNER, open_state
 
 __all__ = ["Action", "Folder", "MailState", "Predicted", "feedback_id"]
+
+_TOGETHER = 500  # values in one query: old SQLites take 999
 
 
 def feedback_id(key: str, label: str) -> str:
@@ -89,6 +91,10 @@ class MailState:
         """Whether the service has the event of this id."""
         return bool(self._all("SELECT 1 FROM learned WHERE learner = ? AND id = ?", self._scope, identity))
 
+    def learned_among(self, identities: Sequence[str]) -> set[str]:
+        """Those of them that the service has."""
+        return {row[0] for row in self._among("SELECT id FROM learned WHERE learner = ? AND id", identities)}
+
     def mark_learned(self, identities: Sequence[str], version: int, copies: Sequence[Copy] = ()) -> None:
         """The service has these events, its log goes to `version` with the last of them; `copies` says what they are."""
         if not identities:
@@ -102,14 +108,19 @@ class MailState:
             row = (self._scope, version, identities[-1])
             self._db.execute("INSERT OR REPLACE INTO logs VALUES (?, ?, ?)", row)
 
-    def copies(self, digest: str, but: str = "") -> list[str]:
-        """The labels of the messages of this content that were learned; the message `but` is no copy of itself."""
-        sql = "SELECT DISTINCT label FROM copies WHERE learner = ? AND digest = ? AND key <> ?"
-        return [row[0] for row in self._all(sql, self._scope, digest, but)]
+    def copies(self, digests: Sequence[str], but: str = "") -> dict[str, list[str]]:
+        """The labels of the messages of each content that were learned; the message `but` is no copy of itself."""
+        labels: dict[str, list[str]] = {}
+        sql = "SELECT digest, label, key FROM copies WHERE learner = ? AND digest"
+        for digest, label, key in self._among(sql, digests):
+            if key != but:
+                labels.setdefault(digest, []).append(label)
+        return labels
 
     def with_copies(self, names: Sequence[str], key: str) -> list[str]:
         """The features of the message `key`, and where its copies are."""
-        return with_copies(names, self.copies(content_digest(names), key))
+        digest = content_digest(names)
+        return with_copies(names, self.copies([digest], key).get(digest, ()))
 
     def log(self) -> tuple[int, str] | None:
         """How far the learner's log went when an event was last learned, and that event's id."""
@@ -300,6 +311,12 @@ class MailState:
     def _all(self, sql: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         with closing(self._db.execute(sql, values)) as cursor:
             return cursor.fetchall()
+
+    def _among(self, sql: str, values: Sequence[str]) -> Iterator[tuple]:  # type: ignore[type-arg]
+        """The rows of `sql`, which ends with the column that is to be one of `values`; many to a query."""
+        for start in range(0, len(values), _TOGETHER):
+            some = values[start : start + _TOGETHER]
+            yield from self._all(f"{sql} IN ({', '.join('?' * len(some))})", self._scope, *some)
 
     def _many(self, sql: str, rows: list[tuple]) -> None:  # type: ignore[type-arg]
         with self._db:

@@ -16,7 +16,7 @@ __all__ = ["charset_text", "content", "encoded_words", "ids", "people", "without
 
 MAX_ADDRESSES = 200
 _TOKEN = re.compile(r"[A-Za-z0-9_.*-]+")
-_BETWEEN = re.compile(r"[\s<>,;:\"()\[\]]+")
+_BETWEEN = str.maketrans(dict.fromkeys('<>,;:"()[]', " "))
 _ID = re.compile(r"<([^<>\s]+)>")
 _HEX = re.compile(rb"%([0-9A-Fa-f]{2})")
 _PREFIX = re.compile(r"(?:re|fwd?|aw|wg|sv|vs|antw|tr|rv|ref)(?:\[\d{1,9}\])?:", re.IGNORECASE)
@@ -141,10 +141,10 @@ def people(value: str) -> tuple[list[str], str]:
     """Whom a header names: the addresses in lower case, each once, and what it says beside them."""
     different: dict[str, None] = {}
     names = []
-    for piece in _BETWEEN.split(value):
+    for piece in value.translate(_BETWEEN).split():
         if "@" in piece and _is_address(piece):
             different[piece.lower()] = None
-        elif piece:
+        else:
             names.append(piece)
     return list(different)[:MAX_ADDRESSES], " ".join(names).strip("' ")
 

@@ -17,12 +17,14 @@ from pathlib import Path
 from .folder_names import label_of, modified_utf7
 from .message import Headers, Report, date_of, is_whole, key, read_headers
 
-__all__ = ["MessageRef", "SourceError", "find", "in_file", "in_order"]
+__all__ = ["MessageRef", "SourceError", "find", "in_order"]
 
 HEAD = 1 << 14
 """Bytes read at first for the headers, which is all that is needed to put messages in order; more if they are longer."""
 MAX_BYTES = 1 << 20
 """Bytes read of one message: more only holds attachments."""
+MAX_KEPT = 1 << 26
+"""Bytes of short messages that are kept from the listing, which has read them whole, until they are learned."""
 _MAILDIR = ("cur", "new")
 _START = re.compile(rb"(?:\A|\n\r?\n)(From [^\r\n]+\r?\n)(?=[!-9;-~]+:)")
 _HEADERS = {"from", "date", "subject", "message-id", "received"}
@@ -56,13 +58,27 @@ def find(path: str | Path, report: Report = lambda line: None) -> Iterator[Messa
     elif not root.is_dir():
         raise SourceError(f"{root} is neither a directory nor a file")
     elif _is_maildir(root) or any(map(_is_maildir, _directories(root))):
-        yield from _maildirs(root, report)
+        yield from _maildirs(root, report, _Kept())
     else:
-        yield from _tree(root, report)
+        yield from _tree(root, report, _Kept())
 
 
 def _left_out(report: Report, error: OSError) -> None:
     report(f"{error.filename}: {error.strerror}; left out")
+
+
+class _Kept:
+    """Short messages, as long as there is room for them."""
+
+    def __init__(self) -> None:
+        self._room = MAX_KEPT
+
+    def loader(self, path: str, head: bytes) -> Callable[[], bytes]:
+        """How to load the file that begins with `head`; a file that is gone is empty, kept or not."""
+        if len(head) >= HEAD or len(head) > self._room:
+            return partial(_read, path)
+        self._room -= len(head)
+        return lambda: head if os.path.exists(path) else b""
 
 
 def _is_maildir(path: Path) -> bool:
@@ -74,7 +90,7 @@ def _directories(root: Path) -> list[Path]:
     return sorted(entry for entry in root.iterdir() if entry.is_dir())
 
 
-def _maildirs(root: Path, report: Report) -> Iterator[MessageRef]:
+def _maildirs(root: Path, report: Report, kept: _Kept) -> Iterator[MessageRef]:
     """Maildir++ (`.Work.Travel` beside `cur`) and Maildirs in plain directories (LAYOUT=fs)."""
     for place, directories, _ in os.walk(root, onerror=partial(_left_out, report)):
         directories.sort()
@@ -94,12 +110,13 @@ def _maildirs(root: Path, report: Report) -> Iterator[MessageRef]:
                 continue
             for path in paths:
                 try:
-                    yield in_file(path, folder)
+                    head = _head(path)
+                    yield _reference(folder, read_headers(head), kept.loader(path, head))
                 except OSError as error:
                     _left_out(report, error)
 
 
-def _tree(root: Path, report: Report) -> Iterator[MessageRef]:
+def _tree(root: Path, report: Report, kept: _Kept) -> Iterator[MessageRef]:
     """One message a file, or one mbox a file; the directory is the folder, `Work.sbd` that of what is below Work."""
     for place, directories, files in os.walk(root, onerror=partial(_left_out, report)):
         directories.sort()
@@ -117,7 +134,7 @@ def _tree(root: Path, report: Report) -> Iterator[MessageRef]:
             if head.startswith(b"From "):
                 yield from _mbox(Path(path), label_of([*parents, name.removesuffix(".mbox")]))
             elif not _HEADERS.isdisjoint(headers := read_headers(head)):
-                yield _reference(folder, headers, partial(_read, path))
+                yield _reference(folder, headers, kept.loader(path, head))
 
 
 def _head(path: str) -> bytes:
@@ -127,11 +144,6 @@ def _head(path: str) -> bytes:
         if not is_whole(head):
             head += file.read(MAX_BYTES - HEAD)
     return head
-
-
-def in_file(path: str, folder: str) -> MessageRef:
-    """The message in a file."""
-    return _reference(folder, read_headers(_head(path)), partial(_read, path))
 
 
 def _read(path: str, start: int = 0, size: int = MAX_BYTES) -> bytes:

@@ -89,9 +89,9 @@ def train(
     follow_renames(client, state, messages, report)
     curve = Curve()
     labels = {folder: state.label_of(folder) for folder in {one.folder for one in messages}}
-    new = [
-        one for one in in_order(messages) if not state.is_learned(feedback_id(one.key, labels[one.folder]))
-    ]
+    ordered = [(one, feedback_id(one.key, labels[one.folder])) for one in in_order(messages)]
+    before = state.learned_among([identity for _, identity in ordered])
+    new = [(one, identity) for one, identity in ordered if identity not in before]
     learned(len(messages) - len(new))
     early, late = new[:-PREDICTED], new[-PREDICTED:]
     senders: dict[str, list[str]] = {}
@@ -120,7 +120,7 @@ def follow_renames(
             continue
         keys = [one.key for one in messages if one.folder == name]
         for label in sorted(gone):
-            if 2 * sum(state.is_learned(feedback_id(key, label)) for key in keys) > len(keys):
+            if 2 * len(state.learned_among([feedback_id(key, label) for key in keys])) > len(keys):
                 state.relabel(name, label)
                 gone.discard(label)
                 report(f"{name}: was {label}, and is learned as that")
@@ -186,32 +186,35 @@ class _Batch:
     copies: list[Copy] = field(default_factory=list)
     seen: int = 0
 
+    def completed(self, state: MailState) -> _Batch:
+        """With the copies that came before each."""
+        known = state.copies([copy.digest for copy in self.copies])
+        for event, copy in zip(self.events, self.copies, strict=True):
+            before = known.setdefault(copy.digest, [])
+            event["features"] = with_copies(event["features"], before)
+            before.append(copy.label)
+        return self
+
     def mark(self, state: MailState, version: int) -> None:
         """All of them are learned."""
         state.mark_learned([event["feedback_id"] for event in self.events], version, self.copies)
 
 
-def _batches(state: MailState, messages: Iterable[MessageRef], labels: dict[str, str]) -> Iterator[_Batch]:
-    """A batch is learned and marked before the next one is made: its copies are looked up in the state."""
+def _batches(
+    state: MailState, messages: Iterable[tuple[MessageRef, str]], labels: dict[str, str]
+) -> Iterator[_Batch]:
+    """A batch is learned and marked before the next one is made: the state knows all copies of those before it."""
     batch, size = _Batch(), 0
-    own: dict[str, list[str]] = {}  # the labels by content within the batch
-    for one in messages:
+    for one, identity in messages:
         raw = one.load()
         batch.seen += 1
         if raw:
             label, names = labels[one.folder], features(raw)
-            digest = content_digest(names)
-            before = own.setdefault(digest, [])
-            names = with_copies(names, [*state.copies(digest), *before])
-            before.append(label)
-            batch.copies.append(Copy(digest, label, one.key))
-            batch.events.append(
-                {"features": names, "label": label, "feedback_id": feedback_id(one.key, label)}
-            )
+            batch.copies.append(Copy(content_digest(names), label, one.key))
+            batch.events.append({"features": names, "label": label, "feedback_id": identity})
             size += len(names)
         if size >= BATCH_FEATURES:
-            yield batch
+            yield batch.completed(state)
             batch, size = _Batch(), 0
-            own.clear()
     if batch.seen:
-        yield batch
+        yield batch.completed(state)

@@ -105,4 +105,4 @@ def test_a_state_file_without_copies_gets_them(tmp_path):
     old.close()
     with MailState(path) as state:
         assert state.is_learned("id")
-        assert state.copies("digest") == []
+        assert state.copies(["digest"]) == {}
