@@ -61,7 +61,12 @@ class Blocks:
         """Take in the blocks of the features that have joined."""
         start, end = self._rows, len(features)
         if end > start:
-            new = [self.names.add(block_of(features[row])) for row in range(start, end)]
+            index, add = self.names.index, self.names.add
+            new = []
+            for row in range(start, end):
+                block = block_of(features[row])
+                at = index.get(block)
+                new.append(add(block) if at is None else at)
             self._of_row, self._rows = grown(self._of_row, end), end
             self._of_row[start:end] = new
             self.right = grown(self.right, len(self.names))
@@ -80,20 +85,22 @@ class Blocks:
         self, rows: Ints, values: Floats, unknown: Sequence[str], rest: Floats
     ) -> tuple[Floats, Floats]:
         """x on known and unknown features."""
-        # Scaled by the largest first, so that squares of large numbers do not overflow.
-        top = max(np.abs(values).max(initial=0.0), np.abs(rest).max(initial=0.0))
+        # Known and unknown go together: a call of NumPy costs more than what it does on a few hundred numbers.
+        own, v = self._of_row[rows], values
+        if len(unknown):
+            own, v = np.concatenate((own, self._numbers(unknown))), np.concatenate((values, rest))
+        top = np.abs(v).max(initial=0.0)
         if not top > 0:
             return values, rest
-        values, rest = values / top, rest / top
-        own, new = self._of_row[rows], self._numbers(unknown)
-        count = 1 + int(max(own.max(initial=-1), new.max(initial=-1)))
-        squares = _sums(own, values * values, count) + _sums(new, rest * rest, count)
+        # Scaled by the largest first, so that squares of large numbers do not overflow.
+        v = v / top
+        squares = _sums(own, v * v, len(self.names))
         there = squares > TINY
-        worth = np.where(there, self._worth(count), 0.0)
-        shares = worth / total(worth)
+        worth = np.where(there, self._worth(len(squares)), 0.0)
         safe = np.where(there, squares, 1.0)
-        factors = np.sqrt(self.alike / total(squares) + (1.0 - self.alike) * shares / safe)
-        return values * factors[own], rest * factors[new]
+        shares = worth * ((1.0 - self.alike) / total(worth)) / safe
+        v *= np.sqrt(self.alike / total(squares) + shares)[own]
+        return v[: len(values)], v[len(values) :]
 
     def _numbers(self, names: Sequence[str]) -> Ints:
         """The blocks of unknown features; those that are new stand behind the known ones."""
@@ -103,7 +110,7 @@ class Blocks:
         for name in names:
             block = block_of(name)
             at = index.get(block)
-            numbers.append(late.setdefault(block, len(self.names) + len(late)) if at is None else at)
+            numbers.append(late.setdefault(block, len(index) + len(late)) if at is None else at)
         return np.array(numbers, dtype=np.intp)
 
     def _worth(self, count: int) -> Floats:
