@@ -292,6 +292,21 @@ def test_moves_are_learned_once_and_renames_followed_by_all_commands(mail):
     assert mail.state.folder_of("Travel") == "Trips"
 
 
+@one_layout
+def test_a_copy_says_where_its_twin_is_and_a_moved_message_has_none(mail):
+    taught(mail)
+    mail.person.append("INBOX", raw(2, "Work").replace(b"<m2@", b"<twin@"))
+    mail.look()
+    mail.person.select_folder("INBOX")
+    mail.person.move(mail.person.search(), mail.server.name("Travel"))
+    mail.look()
+    move(mail.person, mail.server.name("Work"), mail.server.name("Travel"), 4)
+    mail.look()
+    events = [event["instance"]["features"] for event in mail.client.events("mail", after=6).events]
+    copies = [[name for name in features if name.startswith("copy:")] for features in events]
+    assert copies == [["copy:Work"], []]
+
+
 def test_sure_mail_is_filed_put_back_and_undone(mail):
     taught(mail)
     trusted(mail.state)
