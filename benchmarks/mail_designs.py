@@ -116,6 +116,13 @@ def plain_words(stream: Sequence[Mail]) -> Iterator[bool]:
     return ranked(build(PLAIN), [mail._replace(features=mail.words) for mail in stream])
 
 
+def without_copies(stream: Sequence[Mail]) -> Iterator[bool]:
+    """The built design, but nobody says where the copies of a message are."""
+    names = ([name for name in mail.features if not name.startswith("copy:")] for mail in stream)
+    bare = [mail._replace(features=own) for mail, own in zip(stream, names, strict=True)]
+    return ranked(build(SPEC), bare)
+
+
 DESIGNS: Mapping[str, Callable[[Sequence[Mail]], Iterator[bool]]] = {
     "plain words": plain_words,
     "mail features, unit length": _of(lambda: build(PLAIN)),
@@ -125,6 +132,7 @@ DESIGNS: Mapping[str, Callable[[Sequence[Mail]], Iterator[bool]]] = {
     "half alike, half by odds to the fourth": _of(variant(0.5, lambda odds: odds**4)),
     "all by odds squared": _of(variant(0.0, lambda odds: odds * odds)),
     "pool of plain words and the built design": pooled,
+    "built, without copies": without_copies,
 }
 
 
