@@ -10,6 +10,7 @@ from .json_types import Json
 
 # Settings beyond these cannot be told from 0 or infinity, but their products with features of 1e100 overflow.
 SMALLEST, LARGEST = 1e-15, 1e15
+MOST_NUMBERS = 10_000  # of one list: every learner keeps its spec, and every description shows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +83,15 @@ def number_or(*words: str, above: float | None = None) -> Check:
 
 
 def numbers(above: float | None = None, most: float | None = None) -> Check:
-    """A list of at least one finite number."""
+    """A list of at least one finite number, and of at most `MOST_NUMBERS`."""
 
     def read(value: object, field: str) -> list[float]:
-        if not isinstance(value, list | tuple) or not value:
-            raise SpecError("must be a list of at least one number", pointer(field))
+        if not isinstance(value, list | tuple) or not 0 < len(value) <= MOST_NUMBERS:
+            raise SpecError(f"must be a list of 1 to {MOST_NUMBERS} numbers", pointer(field))
         return [_real(entry, pointer(field, i), above, most) for i, entry in enumerate(value)]
 
-    return Check(read, {"type": "array", "items": _range(above, most), "minItems": 1})
+    schema: dict[str, Json] = {"type": "array", "items": _range(above, most), "minItems": 1}
+    return Check(read, schema | {"maxItems": MOST_NUMBERS})
 
 
 def integer(least: int) -> Check:

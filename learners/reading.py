@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 HEAVIEST = 1000.0
 # What the judgement of one click takes: something, and something an item.
 CLICK, CLICKED_ITEM = 1e-4, 1.5e-7
+# What the name of a product of context and item takes, beside the numbers.
+PRODUCT, PRODUCT_BYTES = 2e-6, 300
 KEPT = 512  # estimates that a learner keeps: events are much alike, and each is asked about several times
 
 __all__ = ["Cost", "cost", "cost_of_labels", "cost_of_size", "event", "instance", "truth", "weight"]
@@ -79,7 +81,8 @@ def cost(
     A prediction costs no more than an event of one grade.
     """
     if isinstance(parsed, ItemList):
-        return cost_of_size(learner, len(parsed.ids), len(parsed.names), labels, clicks, grades)
+        context = 0 if parsed.context is None else len(parsed.context)
+        return cost_of_size(learner, len(parsed.ids), len(parsed.names), labels, clicks, grades, context)
     return cost_of_size(learner, 0, len(parsed), labels, clicks, grades)
 
 
@@ -90,8 +93,11 @@ def cost_of_size(
     labels: Iterable[str] = (),
     clicks: int = 0,
     grades: int = 0,
+    context: int = 0,
 ) -> Cost:
-    """The same of an instance that is not read yet."""
+    """The same of an instance that is not read yet, with so many features of the context."""
+    crossed = features * context if learner.spec.get("context") else 0
+    features += crossed
     joined = learner.labels.index
     fresh = 0 if learner.form.items else sum([name not in joined for name in labels])
     size = (len(joined) + fresh, items, features, len(learner.features), learner.model.examples, grades)
@@ -102,10 +108,12 @@ def cost_of_size(
         cost = learner.costs[size] = registry.algorithm(learner.spec["algorithm"]).cost(
             learner.spec, Size(*size)
         )
-    if learner.spec.get("examination") is None:
-        return cost
-    # With propensities every click is a judgement of its own.
-    return Cost(cost.seconds + clicks * (CLICK + CLICKED_ITEM * items), cost.bytes)
+    if learner.spec.get("examination") is not None:
+        # With propensities every click is a judgement of its own.
+        cost = Cost(cost.seconds + clicks * (CLICK + CLICKED_ITEM * items), cost.bytes)
+    if crossed:
+        cost = Cost(cost.seconds + PRODUCT * crossed, cost.bytes + PRODUCT_BYTES * crossed)
+    return cost
 
 
 def cost_of_labels(learner: Learner) -> Cost:

@@ -38,6 +38,7 @@ FEEDBACK = frozenset({*INSTANCE, *truths.FIELDS, "served", "weight", "prediction
 RETRACT = frozenset({"feedback_id", "prediction_id"})
 COUNTED = (FeatureVector, list, dict, Mapping)
 LONGEST_ID = 512
+MOST_ERRORS = 100  # places that one refusal names
 LONGEST_PREDICTION_ID = 200  # of one that the caller chose
 ID_BYTES = 20
 DEFERRED = "deferred:"  # begins the id of a choice that is kept aside: nothing becomes of it by itself
@@ -72,7 +73,7 @@ def only(request: object, fields: frozenset[str]) -> View:
     if strange:
         raise Unprocessable(
             f"unknown field: {strange[0]}",
-            errors=[{"pointer": pointer(name), "detail": "unknown field"} for name in strange],
+            errors=[{"pointer": pointer(name), "detail": "unknown field"} for name in strange[:MOST_ERRORS]],
         )
     return request
 
@@ -99,6 +100,19 @@ def instance_of(request: Body, settings: Settings) -> JSON:
 def _limit(value: Any, most: int, place: str, what: str) -> None:
     if isinstance(value, COUNTED) and len(value) > most:
         raise Unprocessable.at(place, f"at most {most} {what}")
+
+
+def spec_members(spec: object, settings: Settings) -> int:
+    """How many labels, costs or numbers a spec lists; Unprocessable if a field has more than a learner may have labels."""
+    members = 0
+    for field, value in spec.items() if isinstance(spec, Mapping) else ():
+        if not isinstance(value, list | Mapping):
+            continue
+        size = sum(len(part) if isinstance(part, list) else 1 for part in value)
+        if size > settings.max_labels:
+            raise Unprocessable.at(pointer(field), f"at most {settings.max_labels} labels a learner")
+        members += size
+    return members
 
 
 def truth_of(request: Body) -> JSON:

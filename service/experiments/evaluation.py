@@ -198,7 +198,8 @@ class Evaluation:
             if not isinstance(value, str):
                 raise Unprocessable.at("/learner", "must be a learner's name")
             value = (await self._host.info(value))["spec"]
-        return _built(value, f"/{stated[0]}", own)
+        with ErrorScope(f"/{stated[0]}"):
+            return _comparable(await self._host.build(value), own)
 
     async def _events(self, name: str, until: int) -> AsyncIterator[JSON]:
         after: int | None = 0
@@ -218,7 +219,9 @@ def evaluate(name: str, own: JSON, request: Body, lines: bytes) -> JSON:
     What the log cannot tell is the detail of the refusal: `{"learner", "problem"}`.
     """
     try:
-        candidate, alpha = _built(request["spec"], "/spec", own), confidence_of(request)
+        with ErrorScope("/spec"):
+            candidate = _comparable(learners.build(request["spec"]), own)
+        alpha = confidence_of(request)
         trial: LogTrial | None = None
         for line in lines.splitlines():
             trial = _step(trial, own, candidate, request, orjson.loads(line))
@@ -247,14 +250,12 @@ def _answer(name: str, trial: LogTrial | None, alpha: float) -> JSON:
     return {"learner": name, "confidence": 1 - alpha, **trial.report(alpha)}
 
 
-def _built(spec: object, pointer: str, own: JSON) -> Learner:
-    """A fresh learner of a spec that can be judged on this log."""
-    with ErrorScope(pointer):
-        learner = learners.build(spec)
+def _comparable(learner: Learner, own: JSON) -> Learner:
+    """The fresh learner, if it can be judged on this log."""
     if learner.spec["task"] != own["task"]:
-        raise Unprocessable.at(pointer, f"does {learner.spec['task']}, and the log is one of {own['task']}")
+        raise Unprocessable.at("", f"does {learner.spec['task']}, and the log is one of {own['task']}")
     if learner.form.closed and learner.spec["labels"] != own["labels"]:
-        raise Unprocessable.at(pointer, "has other labels than the log")
+        raise Unprocessable.at("", "has other labels than the log")
     return learner
 
 

@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 
@@ -61,9 +62,10 @@ def draft(rankings: Sequence[Sequence[str]], key: str, prediction: str, top: int
         return drafted
     taken: set[str] = set()
     fair = True
+    at = [0] * len(rankings)
     while len(drafted.names) < length:
         order = [arm for _, arm in sorted((next(coins), arm) for arm in range(len(rankings)))]
-        rest = [[name for name in ranking if name not in taken] for ranking in rankings]
+        rest = [_left(ranking, arm, at, taken) for arm, ranking in enumerate(rankings)]
         left = length - len(drafted.names)
         fair = fair and _symmetric(rest, left)
         picks: list[tuple[int, str]] = []
@@ -82,6 +84,14 @@ def draft(rankings: Sequence[Sequence[str]], key: str, prediction: str, top: int
             drafted.credits.append(credits)
         taken.update(shown)
     return drafted
+
+
+def _left(ranking: Sequence[str], arm: int, at: list[int], taken: set[str]) -> list[str]:
+    """The best items of an arm that are left, one for each arm: a round looks no further. `at` is where they begin."""
+    while at[arm] < len(ranking) and ranking[at[arm]] in taken:
+        at[arm] += 1
+    coming = (ranking[place] for place in range(at[arm], len(ranking)))
+    return list(islice((name for name in coming if name not in taken), len(at)))
 
 
 def _draft_two(

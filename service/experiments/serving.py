@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -44,6 +45,7 @@ from .state import RUNNING, due_at
 FIELDS = PREDICT | {"unit", "before", "query", "offset"}
 _OWN = ("unit", "before", "query", "offset")
 LONGEST_QUERY = 2000
+MANY = 2_000  # entries of all arms from which a list is drafted in a thread
 T = TypeVar("T")
 
 
@@ -128,7 +130,9 @@ class Serving:
             record["served"] = records.served_in(live, reply)
         else:
             replies = await asyncio.gather(*(self._host.predict(name, question) for name in plan.arms))
-            reply = self._draft(live, replies, coins or id, (offset, top), record)
+            drafting = partial(self._draft, live, replies, coins or id, (offset, top), record)
+            many = sum(len(each["ranking"]) for each in replies) > MANY
+            reply = await asyncio.to_thread(drafting) if many else drafting()
         if plan.handover and "items" in record["instance"]:
             record["instance"] = records.page_of(record["instance"], record["served"]["ranking"])
         if plan.shadow:

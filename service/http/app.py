@@ -68,6 +68,7 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -96,5 +97,6 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
 
 async def _refuse(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code == 405:
-        return respond(MethodNotAllowed.at(request.url.path, request.app.openapi()["paths"]))
+        described = await asyncio.to_thread(request.app.openapi)
+        return respond(MethodNotAllowed.at(request.url.path, described["paths"]))
     return respond(error)

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from time import perf_counter
 
 import orjson
@@ -30,6 +31,7 @@ from .problems import describe
 NDJSON = "application/x-ndjson"
 FIRST, MOST = 8, 256  # lines of a chunk: of the first one, and of any
 AHEAD = 2**20  # bytes read and not yet worked off
+MANY = 4096  # lines that are cut off at once
 AT_ONCE = 3  # chunks on their way
 LONG = 0.1  # seconds that a chunk may take before the next one is made smaller
 CALLS = ("predict", "feedback")
@@ -139,10 +141,13 @@ class StreamReply(Response):
             while not self._over:
                 message = await receive()
                 self._over = not message.get("more_body", False)
-                arrived = list(lines.feed(message.get("body", b""), last=self._over))
-                self._waiting.extend(arrived)
-                self._ahead += weight(arrived)
-                self._news.set()
+                coming = lines.feed(message.get("body", b""), last=self._over)
+                while arrived := list(islice(coming, MANY)):
+                    self._waiting.extend(arrived)
+                    self._ahead += weight(arrived)
+                    self._news.set()
+                    if len(arrived) == MANY:
+                        await asyncio.sleep(0)
                 while self._ahead > AHEAD:
                     self._room.clear()
                     await self._room.wait()

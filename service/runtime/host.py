@@ -20,7 +20,7 @@ from feedrank.learners.learner import Learner
 from feedrank.learners.strongest import strongest
 from feedrank.service.contract.faults import Conflict, Gone, StorageFull, StoreUnavailable, Unprocessable
 from feedrank.service.contract.json_types import JSON, View
-from feedrank.service.contract.messages import ErrorScope, Event
+from feedrank.service.contract.messages import ErrorScope, Event, spec_members
 from feedrank.service.contract.naming import check_limit, every_name
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Closed, Entry, Snapshot, Store, Trimmed, open_store
@@ -37,6 +37,8 @@ from .retractor import Retractor
 from .streams import Stream
 from .sweeper import Sweeper
 from .writer import Writer
+
+MANY = 1_000  # labels or numbers of a spec from which it is read in a thread
 
 
 class Host:
@@ -88,15 +90,18 @@ class Host:
     async def create(self, name: str, spec: View) -> tuple[JSON, bool]:
         """Make a learner: (info, True); (info, False) if it is there with an equal spec; Conflict if with another."""
         with ErrorScope():
-            built = learners.build(spec)
+            built = await self.build(spec)
             full = built.spec
             affordable(reading.cost_of_labels(built), self.settings)
-        if len(full.get("labels", ())) > self.settings.max_labels:
-            raise Unprocessable.at("/labels", f"at most {self.settings.max_labels} labels a learner")
         entry, fresh = await self._catalogue.create(name, full)
         if not fresh and entry.spec != full:
             raise Conflict(f"there is a learner {name!r} with another spec, and a spec never changes")
         return await self.info(name), fresh
+
+    async def build(self, spec: object) -> Learner:
+        """A fresh learner of a spec within the limits; many labels are read in a thread."""
+        members = spec_members(spec, self.settings)
+        return await asyncio.to_thread(learners.build, spec) if members > MANY else learners.build(spec)
 
     async def info(self, name: str) -> JSON:
         """Spec, version, labels, features, bytes, progress, certificate; the events that are still being retracted."""

@@ -118,10 +118,12 @@ class LearnerState:
         labels, clicks, grades = truths.named(truth), truths.clicks(truth), truths.grade_count(truth)
         if event.parsed is not None:
             return reading.cost(self.learner, event.parsed, labels, clicks, grades)
-        items = (event.instance or {}).get("items", ())
+        instance = event.instance or {}
+        items = instance.get("items", ())
         count = len(items["ids"]) if isinstance(items, Mapping) else len(items)
         each = -(-event.size // max(1, count))
-        return reading.cost_of_size(self.learner, count, each, labels, clicks, grades)
+        context = len(instance.get("features", ())) if count else 0
+        return reading.cost_of_size(self.learner, count, each, labels, clicks, grades, context)
 
     def seconds(self, event: Event) -> float:
         """See `FoldState`."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from feedrank.learners import reading
+from feedrank.learners.instances import ItemList
 from feedrank.learners.results import Prediction
 from feedrank.service.contract.faults import (
     Conflict,
@@ -57,6 +58,18 @@ class Remembered(NamedTuple):
 
 Records = dict[str, Remembered]
 
+# A short request must not have an endless reply: every label, for each instance, with every feature's part.
+MOST_ENTRIES = 1_000_000
+TOO_MANY = f"the reply would have more than {MOST_ENTRIES} entries and contributions: ask for the `top` ones, or for fewer"
+
+
+def entries_of(reply: JSON) -> int:
+    """Entries and contributions of a prediction."""
+    ranking = reply["ranking"]
+    if not ranking or "contributions" not in ranking[0]:
+        return len(ranking)
+    return sum([1 + len(entry["contributions"]) for entry in ranking])
+
 
 class Predictor:
     """Called with a name and a request of the contract.
@@ -79,9 +92,12 @@ class Predictor:
             records: Records = {}
             if isinstance(request, Mapping) and "instances" in request:
                 batch = batch_of(request, "instances", self._settings.max_batch, SHARED)
-                replies = [
-                    await self.one(learner, one, records, f"/instances/{i}") for i, one in enumerate(batch)
-                ]
+                replies, entries = [], 0
+                for i, one in enumerate(batch):
+                    replies.append(await self.one(learner, one, records, f"/instances/{i}"))
+                    entries += entries_of(replies[-1])
+                    if entries > MOST_ENTRIES:
+                        raise Unprocessable.at("/instances", TOO_MANY)
                 reply: JSON = {"predictions": replies}
             else:
                 reply = await self.one(learner, request, records, "")
@@ -133,8 +149,12 @@ class Predictor:
             instance = instance_of(request, self._settings)
             parsed = await read_instance(learner.state.learner.spec, instance)
             remember = flag(request, "remember", True)
-            if "explain" in request:
-                flag(request, "explain", False)
+            if "explain" in request and flag(request, "explain", False):
+                core, top = learner.state.learner, request.get("top")
+                shown = len(parsed.ids) if isinstance(parsed, ItemList) else len(core.labels)
+                shown = min(shown, top) if isinstance(top, int) else shown
+                if shown * len(parsed.names) > MOST_ENTRIES:
+                    raise Unprocessable.at("/explain", TOO_MANY)
             covers = "coverage" in request and flag(request, "coverage", False)
             id = id_of(request, "prediction_id", LONGEST_PREDICTION_ID)
             if id is not None and (not remember or id in records):

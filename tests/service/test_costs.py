@@ -9,6 +9,7 @@ import pytest
 from feedrank.learners import build, reading, truths
 from feedrank.service.contract.faults import NotFound, Unprocessable
 from feedrank.service.contract.settings import Settings
+from feedrank.service.runtime import predictor
 from feedrank.service.runtime.memory import Worker
 
 PAIRS = {"task": "label-ranking", "algorithm": "quadratic-surrogate", "loss": "pairwise-disagreement"}
@@ -57,6 +58,63 @@ def test_few_grades_of_the_longest_list_are_within_the_limits_and_many_are_not()
     assert not fits(grades=truths.grade_count({"relevance": {str(i): i / 7 for i in range(10_000)}}))
     assert not fits()  # nobody knows how many
     assert truths.grade_count({"clicks": ["1"]}) == truths.grade_count({"relevance": {"1": 1}}) == 2
+
+
+def test_products_with_the_context_count():
+    learner = build(LISTS | {"context": True})
+    wide = {"ids": ["a", "b"], "columns": [f"c{i}" for i in range(300)], "rows": [[1.0] * 300] * 2}
+    alone, limits = {"items": wide}, Settings()
+    crossed = alone | {"features": {f"q{i}": 1.0 for i in range(30_000)}}
+    assert reading.cost(learner, reading.instance(learner.spec, alone)).bytes < limits.max_event_bytes
+    cost = reading.cost(learner, reading.instance(learner.spec, crossed))
+    assert cost.bytes > limits.max_event_bytes
+    assert cost.seconds > limits.max_event_seconds
+
+
+def test_a_short_request_has_no_endless_reply(with_host, monkeypatch):
+    monkeypatch.setattr(predictor, "MOST_ENTRIES", 100)
+    words = {"features": [f"w{i}" for i in range(20)]}
+
+    async def body(host):
+        await host.create("a", {"task": "multiclass", "algorithm": "predtron"})
+        for i in range(10):
+            await host.feedback("a", {**words, "label": f"l{i}"})
+        for request, place in (
+            ({"instances": [words] * 11}, "/instances"),
+            ({**words, "explain": True}, "/explain"),
+            ({"instances": [words] * 9, "explain": True, "top": 5}, "/instances"),
+        ):
+            with pytest.raises(Unprocessable) as refused:
+                await host.predict("a", request)
+            assert refused.value.errors[0]["pointer"].startswith(place)
+        assert len((await host.predict("a", {"instances": [words] * 10}))["predictions"]) == 10
+        assert len((await host.predict("a", {**words, "explain": True, "top": 5}))["ranking"]) == 5
+
+    with_host(body)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"task": "multiclass", "labels": [f"l{i}" for i in range(101)]},
+        {
+            "task": "multiclass",
+            "algorithm": "predtron",
+            "loss": "weighted",
+            "weights": {f"l{i}": 1 for i in range(101)},
+        },
+        {"task": "multiclass", "loss": "block-zero-one", "blocks": [[f"l{i}" for i in range(101)]]},
+        LISTS | {"examination": [0.5] * 10_001},
+    ],
+    ids=["labels", "weights", "blocks", "examination"],
+)
+def test_a_spec_of_too_many_labels_or_numbers_is_refused(with_host, spec):
+    async def body(host):
+        with pytest.raises(Unprocessable) as refused:
+            await host.create("r", spec)
+        assert refused.value.errors[0]["pointer"] == f"/{list(spec)[-1]}"
+
+    with_host(body, max_labels=100)
 
 
 def test_a_prediction_above_a_limit_is_refused(with_host):

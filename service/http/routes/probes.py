@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -36,6 +38,12 @@ async def readyz(request: Request) -> Response:
         raise StoreUnavailable("the service is stopping")
     await state.host.ready()
     return reply({"status": "ok"})
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """The description of the API; it is made when it is first asked for, which takes a while."""
+    return reply(await asyncio.to_thread(request.app.openapi))
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

@@ -17,7 +17,7 @@ from feedrank.service.contract.reply_models import (
     Retracted,
 )
 from feedrank.service.contract.request_models import ClicksBody, FeedbackBody, PredictBody, RetractBody
-from feedrank.service.http.bodies import Call, Handler, reply
+from feedrank.service.http.bodies import Call, Handler, reply, reply_of_many
 from feedrank.service.http.openapi import Documented, Name, call
 from feedrank.service.http.stream import NDJSON, StreamReply
 
@@ -43,7 +43,10 @@ async def predict(request: Request, name: Name, body: Annotated[JSON, Documented
     """Decide on one instance, or on each of a batch; changes nothing in the learner."""
     replied = request.app.state.host.predict(name, body)
     del body
-    return reply(await replied)
+    prediction = await replied
+    return (
+        await reply_of_many("predictions", prediction) if "predictions" in prediction else reply(prediction)
+    )
 
 
 @router.post(
