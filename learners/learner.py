@@ -92,6 +92,7 @@ class Learner:
             if short is not None:
                 ranking, gap, label, *probabilities = short
                 abstained = min_margin is not None and gap is not None and gap < min_margin
+                abstained = abstained or (label is None and not self.form.ranks)
                 prediction = Prediction(self.form, ranking, gap, None if abstained else label, abstained)
                 if probabilities:
                     prediction.probabilities = probabilities[0]

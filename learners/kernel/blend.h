@@ -8,8 +8,8 @@
    unusual (a table that has to grow, an alarm of drift, scores that are not finite) gives None: the pieces do it. */
 
 /* One label is right (softmax), or any bits are: of a set, judged by how many are wrong or whether any is, or of a grade, whose
-   bit k says that it is above k (sigmoid). */
-enum { ONE, SET, WHOLE_SET, GRADE };
+   bit k says that it is above k (sigmoid). One label may have costs: of missing it, or of rejecting all. */
+enum { ONE, SET, WHOLE_SET, GRADE, WEIGHTED, REJECTING };
 enum { DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, LEAST_SQUARES, RECENT_ERRORS };
 
 typedef struct {
@@ -36,7 +36,9 @@ typedef struct {
     Member member[MEMBERS];
     Trust pool;
     double *sums, *losses, *seen;
-    const double *view; /* (names, labels), or NULL where names are labels */
+    const double *view;  /* (names, labels), or NULL where names are labels */
+    const double *costs; /* one a label, or NULL */
+    int rejects;
     Py_ssize_t names;
     /* the last instance: scaled, its words, log-odds Z of every expert, t, its link, and p before and after calibration */
     double *memory;
@@ -141,24 +143,28 @@ wrong:
     return -1;
 }
 
-/* bind(state): mode, statistics, bias, its size, idf, pool, calibration, losses, seen, view, experts; see algorithms/auto/fused.py. */
+/* bind(state): mode, statistics, bias, its size, idf, pool, calibration, losses, seen, view, costs, experts; see
+   algorithms/auto/fused.py. */
 static PyObject *blend_bind(PyObject *self, PyObject *state) {
     Blend *blend = (Blend *)self;
-    PyObject *statistics, *pool[7], *sums, *losses, *seen, *view, *experts;
+    PyObject *statistics, *pool[7], *sums, *losses, *seen, *view, *costs, *experts;
     Trust *trust = &blend->pool;
     Py_buffer *buffer;
     blend_unbind(blend);
     if (!PyTuple_Check(state)) return PyErr_SetString(PyExc_TypeError, "a state is a tuple"), NULL;
-    if (!PyArg_ParseTuple(state, "iOndp(OOOOOOOd)OOOOO!", &blend->mode, &statistics, &blend->bias, &blend->bias_size, &blend->idf, &pool[0], &pool[1],
-                          &pool[2], &pool[3], &pool[4], &pool[5], &pool[6], &trust->doubt, &sums, &losses, &seen, &view, &PyList_Type,
+    if (!PyArg_ParseTuple(state, "iOndp(OOOOOOOd)OOOOOO!", &blend->mode, &statistics, &blend->bias, &blend->bias_size, &blend->idf, &pool[0], &pool[1],
+                          &pool[2], &pool[3], &pool[4], &pool[5], &pool[6], &trust->doubt, &sums, &losses, &seen, &view, &costs, &PyList_Type,
                           &experts))
         return NULL;
     Py_INCREF(state);
     blend->state = state;
     Py_ssize_t m = PyList_Size(experts);
     blend->members = trust->members = (int)m;
+    int failed = m < 1 || m > MEMBERS || blend->bias < 0 || blend->bias > 1 || blend->mode < ONE || blend->mode > REJECTING ||
+                 (blend->mode > GRADE) != (costs != Py_None);
+    blend->rejects = blend->mode == REJECTING;
+    if (blend->mode > GRADE) blend->mode = ONE;
     trust->bits = blend->mode != ONE;
-    int failed = m < 1 || m > MEMBERS || blend->bias < 0 || blend->bias > 1 || blend->mode < ONE || blend->mode > GRADE;
     if (failed) PyErr_SetString(PyExc_ValueError, "the shapes do not fit");
     failed = failed || !(blend->counted = blend_numbers(blend, statistics, 'd', -1, &buffer));
     if (!failed && (failed = buffer->ndim != 2 || buffer->shape[1] != 4)) PyErr_SetString(PyExc_ValueError, "four columns are needed");
@@ -178,6 +184,9 @@ static PyObject *blend_bind(PyObject *self, PyObject *state) {
     blend->names = blend->labels + (blend->mode == GRADE);
     failed = failed || (view != Py_None && !(blend->view = blend_numbers(blend, view, 'd', -1, &buffer)));
     if (!failed && blend->view && buffer->len / 8 != blend->names * blend->labels) blend->labels = 0; /* not all have joined yet */
+    blend->costs = NULL;
+    failed = failed || (costs != Py_None && !(blend->costs = blend_numbers(blend, costs, 'd', -1, &buffer)));
+    if (!failed && blend->costs && buffer->len / 8 != blend->labels) blend->labels = 0;
     for (Py_ssize_t i = 0; i < m && !failed; i++) failed = blend_member(blend, PyList_GetItem(experts, i), &blend->member[i]);
     if (!failed) Py_RETURN_NONE;
     blend_unbind(blend);

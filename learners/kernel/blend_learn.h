@@ -15,9 +15,28 @@ static Py_ssize_t grade_of(const double *t, Py_ssize_t count, double *gap) {
     return first;
 }
 
-/* What deciding by the log-odds t costs. */
-static double loss_of(const Blend *blend, const double *t) {
+/* The label of least expected cost under p, `labels` for rejecting all; the gap to the next in `*gap`, NAN where there is none. */
+static Py_ssize_t cheapest(const Blend *blend, const double *p, double *gap) {
+    Py_ssize_t labels = blend->labels, first = 0;
+    double best = INFINITY, second = INFINITY, all = 0.0;
+    for (Py_ssize_t k = 0; k < labels + blend->rejects; k++) {
+        double expected = k == labels ? all : blend->rejects ? 1.0 - p[k] : -(p[k] * blend->costs[k]);
+        if (k < labels) all = k ? all + p[k] * blend->costs[k] : p[k] * blend->costs[k];
+        if (!k || expected < best) second = best, best = expected, first = k;
+        else if (expected < second) second = expected;
+    }
+    if (gap) *gap = labels + blend->rejects < 2 ? NAN : second - best;
+    return first;
+}
+
+/* What deciding by the log-odds t, whose probabilities are p, costs. */
+static double loss_of(const Blend *blend, const double *t, const double *p) {
     Py_ssize_t labels = blend->labels, wrong = 0;
+    if (blend->costs) {
+        Py_ssize_t first = cheapest(blend, p, NULL);
+        double cost = blend->costs[blend->label];
+        return first == labels ? cost : first == blend->label ? 0.0 : blend->rejects ? 1.0 : cost;
+    }
     if (blend->mode == ONE) return highest(t, labels, -1) != blend->label ? 1.0 : 0.0;
     if (blend->mode == GRADE) {
         wrong = grade_of(t, labels, NULL) - blend->label;
@@ -34,6 +53,8 @@ static PyObject *decision_of(const Blend *blend, PyObject *names, double *gap) {
     PyObject *decision;
     if (blend->mode == GRADE) {
         first = grade_of(t, labels, gap);
+    } else if (blend->costs) {
+        first = cheapest(blend, blend->shown, gap);
     } else if (blend->mode == ONE) {
         first = highest(t, labels, -1), second = highest(t, labels, first);
         *gap = second < 0 ? NAN : t[first] - t[second];
@@ -46,7 +67,7 @@ static PyObject *decision_of(const Blend *blend, PyObject *names, double *gap) {
         }
         return decision;
     }
-    decision = PyList_GetItem(names, first);
+    decision = first == blend->names ? Py_None : PyList_GetItem(names, first);
     Py_XINCREF(decision);
     return decision;
 }
@@ -202,8 +223,10 @@ static PyObject *blend_plan(PyObject *self, PyObject *arguments) {
     const Vector *x = blend->asked.x;
     Py_ssize_t count = (Py_ssize_t)blend->table->names.count;
     if (blend_target(blend, truth)) return NULL;
-    own = loss_of(blend, blend->t);
-    double most = blend->mode == SET || blend->mode == GRADE ? (double)blend->labels : 1.0, share = own / most;
+    own = loss_of(blend, blend->t, blend->shown);
+    double most = blend->mode == SET || blend->mode == GRADE ? (double)blend->labels : 1.0;
+    for (Py_ssize_t k = 0; k < blend->labels && blend->costs; k++) most = blend->costs[k] > most ? blend->costs[k] : most;
+    double share = own / most;
     if (alarm_after(&alarm, share < 1.0 ? share : 1.0) || blend->rows < count + x->unknown) Py_RETURN_NONE;
     for (int i = 0; i < blend->members; i++)
         if (!member_has_room(&blend->member[i], count, x->unknown)) Py_RETURN_NONE;
@@ -288,7 +311,10 @@ static PyObject *blend_commit(PyObject *self, PyObject *none) {
     blend->table->events++;
     tally_values(blend->counted, x->rows + blend->bias, x->values + blend->bias, x->known + x->unknown - blend->bias);
     for (int i = 0; i < m; i++)
-        if (blend->pool.present[i]) blend->losses[i] += loss_of(blend, blend->Z + i * labels);
+        if (blend->pool.present[i]) {
+            if (blend->costs) softmax_of(blend->Z + i * labels, blend->spare, labels);
+            blend->losses[i] += loss_of(blend, blend->Z + i * labels, blend->spare);
+        }
     Py_ssize_t first = highest(blend->p, blend->names, -1);
     if (blend->mode == ONE || blend->mode == GRADE)
         count_calibration(blend->p[first], blend->teaches && first == blend->label, blend->sums);

@@ -1,4 +1,4 @@
-"""The automatic learner's whole round in the kernel, where the scores by themselves say what is decided.
+"""The automatic learner's whole round in the kernel, where the scores say what is decided, or costs of single labels do.
 
 The kernel works on the arrays of the pieces, which stay theirs: it is shown them again after every change by a piece. The
 numbers that are no arrays go with a plan, come back changed, and are kept when it is committed.
@@ -12,7 +12,7 @@ from ...scaling import Scaling
 from ...tasks.multilabel import Hamming, SubsetZeroOne
 from ...tasks.one_class import Multiclass
 from .adagrad import AdaGrad
-from .decisions import ByGrade, ByScores, Decider
+from .decisions import ByGrade, ByScores, Decider, Weighted, WithReject
 from .experts import BIAS_SIZE, DualAscentExpert, Expert
 from .least_squares import LeastSquares
 from .naive_bayes import NaiveBayes
@@ -42,7 +42,9 @@ class FusedBlend:
         blend, pool = self.blend, self.blend.pool
         trust = (pool.a, pool.A, pool.losses, pool.w, pool.weights, pool.prior, pool.present, pool.doubt)
         experts = [expert.fused() for expert in blend.experts]
-        own = blend.calibration.sums, blend.losses, blend.seen, blend.view
+        decider = blend.decider
+        costs = decider.costs if isinstance(decider, Weighted | WithReject) else None
+        own = blend.calibration.sums, blend.losses, blend.seen, blend.view, costs
         scaling = self.scaling
         rows = self.mode, scaling.statistics, scaling.bias, BIAS_SIZE, scaling.idf
         self.rounds.bind((*rows, trust, *own, experts))
@@ -101,11 +103,13 @@ class FusedBlend:
 
 
 def mode_of(decider: Decider) -> int | None:
-    """0: one label; 1, 2: a set, judged by its labels or as a whole; 3: a grade. None: the kernel has no such decision."""
-    if isinstance(decider, ByGrade):
-        return 3
-    modes = {Multiclass: 0, Hamming: 1, SubsetZeroOne: 2}
-    return modes.get(type(decider.task)) if isinstance(decider, ByScores) else None
+    """0: one label; 1, 2: a set, judged by its labels or as a whole; 3: a grade; 4, 5: one label, with costs.
+
+    The costs are those of missing the label, or of rejecting all. None: the kernel has no such decision.
+    """
+    if isinstance(decider, ByScores):
+        return {Multiclass: 0, Hamming: 1, SubsetZeroOne: 2}.get(type(decider.task))
+    return {ByGrade: 3, Weighted: 4, WithReject: 5}.get(type(decider))
 
 
 def _of(experts: list[Expert], kind: type[Any]) -> Any:
