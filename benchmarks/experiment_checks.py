@@ -215,8 +215,7 @@ def handovers(report: Report, runs: int, pages: int = 1000) -> None:
     """The rule of `handover` on gains of a stated mean and deviation: how often it hands over within so many drafts."""
     rows: list[list[object]] = []
     rng = np.random.default_rng(7)
-    weights = BETS / (1 + BETS**2)
-    weights /= weights.sum()
+    weights = BETS / BETS.sum()
     starts = [start for start in STARTS if start < pages]
     shares = np.array([1 / ((j + 1) * (j + 2)) for j in range(len(STARTS))])
     cash = 1 - shares[: len(starts)].sum()  # later starts are still worth 1

@@ -203,13 +203,14 @@ class HandoverReport(BaseModel):
     drafted: float = Field(description="share of the pages drafted from both arms")
     share: float = Field(description="share of the pages of the second arm alone")
     evidence: float = Field(description="the wealth of a bet that it is better")
-    safety: float = Field(description="the wealth of a bet that it does not lose 2.5 % of what pages can say")
+    safety: float = Field(description="the wealth of a bet that it does not lose 0.01 of the DCG of a click")
     needed: float = Field(description="the safety that hands over, with a balance of 0 or more")
     balance: float = Field(
         description="what drafted pages have won, less what they lost, a page counting at most 1"
     )
     pages: int
-    proved: bool
+    proved: bool = Field(description="it is safe to show: handed over")
+    better: bool = Field(description="`evidence` has reached `needed`: it is better, not only safe")
     restarts: int = Field(description="times that it was taken back because it got worse")
     alarm: str | None = Field(description="why the second arm is held back")
     examination: ExaminationReport

@@ -8,15 +8,21 @@ below 0 where what the second arm moves up is clicked less. For fixed bets lambd
     V(d) = sum_j w_j sum_k v_k prod_{t > s_j} (1 + lambda_k (X_t + d)),      w_j = 1 / ((j + 1) (j + 2)), sum w_j <= 1
 
 is a nonnegative supermartingale from 1 as long as the second arm is worse by d or more, and by Ville's inequality it ever
-reaches 1 / alpha with chance at most alpha while that is so. Later starts let a learner be judged without its first, bad
-pages, and keep V, hence the probing, up.
+reaches 1 / alpha with chance at most alpha while that is so. It need not be so page by page: as the bets never change,
+1 + x <= e^x bounds each product by the mean of X since its start, whatever the drift. The weights v_k are even over [0, 1],
+as in Cover's universal portfolio. Later starts let a learner be judged without its first, bad pages, and keep V, hence
+the probing, up.
 
+    fewer than LEAST lessons           all are the first arm's
     before the proof                   all are drafted while B > -BUDGET, else min(1, PROBE V(0)) are
     V(MARGIN) >= 1 / alpha and B >= 0  proved: the second arm's, but for WATCH of the pages, which stay drafted
-    E >= 1 / ALARM                     it is worse, start anew: after the proof E <- max(1, E) sum_k v_k (1 - lambda_k X)
+    V(0) >= 1 / alpha                  it is better: said, and nothing else changes
+    E >= 1 / DOUBT                     after the proof, E <- max(1, E) sum_k v_k (1 - lambda_k X): all are drafted again
+    E >= 1 / ALARM                     it is worse: start anew
 
-So what is proved is that the second arm does not lose MARGIN, and it has lost nothing on balance. To prove it
-strictly better takes several times the pages where the two orders hardly differ, and there it matters least.
+So what hands over is that the second arm does not lose MARGIN (WIDE MARGIN = 0.01 of the DCG of a click), and has lost
+nothing on balance. To prove it strictly better takes several times the pages where clicks hardly tell the two apart, and
+there it matters least; the pages that stay drafted go on to prove it.
 
 B <- B + X, kept within [-2 BUDGET, BUDGET], is what drafting has won or lost: a bad challenger spends its budget within a
 few pages and is then probed rarely, one that is no worse is compared on every page.
@@ -41,17 +47,18 @@ from feedrank.learners.kernel import elementary
 from feedrank.service.contract.json_types import JSON, View
 
 from .examination import Examination
+from .interleave import WIDE
 
 FIRST, DRAFT, SECOND = "first", "draft", "second"
-PROBE, WATCH, ALARM, BUDGET = 0.15, 0.1, 0.001, 5.0
-MARGIN = 0.025  # of the most that a drafted page could say
-LEAST = 50  # lessons before the second arm is shown at all
+PROBE, WATCH, DOUBT, ALARM, BUDGET = 0.15, 0.1, 0.1, 0.001, 4.0
+MARGIN = 0.01 / WIDE
+LEAST = 20  # lessons before the second arm is shown at all
 FEW, SLACK, FLOOD, GENERATION, CROWD = 20, 1.2, 20, 2000, 0.1
 STARTS = tuple(32 * (2**j - 1) for j in range(16))
 _SHARES = [1 / ((j + 1) * (j + 2)) for j in range(len(STARTS))]
-_WEIGHTS = BETS / (1 + BETS**2)
-_WEIGHTS = _WEIGHTS / elementary.total(_WEIGHTS)
+_WEIGHTS = BETS / elementary.total(BETS)  # of a geometric grid: even over [0, 1]
 _LARGEST = 1e6  # of V and E: beyond, nothing changes, and coming back would take for ever
+_HIGHEST = 500  # exponent of two of a bet's capital in the sum, which stays finite
 
 
 @dataclass(slots=True)
@@ -67,6 +74,7 @@ class Handover:
     balance: float = 0.0
     detector: float = 1.0
     proved: bool = False
+    better: bool = False
     restarts: int = 0
     events: int = 0
     counts: list[dict[str, int]] = field(default_factory=lambda: [{}, {}])
@@ -91,7 +99,7 @@ class Handover:
         if self.alarm:
             return PROBE, 0.0
         if self.proved:
-            return WATCH, 1 - WATCH
+            return (WATCH, 1 - WATCH) if self.detector < 1 / DOUBT else (1.0, 0.0)
         return (1.0 if self.balance > -BUDGET else min(1.0, PROBE * self.value)), 0.0
 
     def mode(self, coin: float) -> str:
@@ -147,18 +155,20 @@ class Handover:
             self.detector = min(max(1.0, self.detector) * factor, _LARGEST)
             if self.detector >= 1 / ALARM:
                 self._restart()
-            return
+                return
         self.balance = max(-2 * BUDGET, min(self.balance + x, BUDGET))
         count = len(rows)
         self.capital.add([*rows, *(len(STARTS) + row for row in rows)], [x] * count + [x + MARGIN] * count)
-        each = np.ldexp(self.capital.mantissa * _WEIGHTS, self.capital.exponent.astype(np.int32)).tolist()
+        exponent = np.minimum(self.capital.exponent, _HIGHEST).astype(np.int32)
+        each = np.ldexp(self.capital.mantissa * _WEIGHTS, exponent).tolist()
         self.value, self.safety = _wealth(each[: len(STARTS)]), _wealth(each[len(STARTS) :])
-        self.proved = self.safety >= 1 / self.alpha and self.balance >= 0
+        self.better = self.better or self.value >= 1 / self.alpha
+        self.proved = self.proved or (self.safety >= 1 / self.alpha and self.balance >= 0)
 
     def _restart(self) -> None:
         self.capital, self.pages = Capital.new(2 * len(STARTS)), 0
         self.value = self.safety = 1.0
-        self.detector, self.proved, self.balance = 1.0, False, -BUDGET
+        self.detector, self.proved, self.better, self.balance = 1.0, False, False, -BUDGET
         self.restarts += 1
 
     def report(self) -> JSON:
@@ -173,6 +183,7 @@ class Handover:
             "needed": round(1 / self.alpha, 6),
             "pages": self.pages,
             "proved": self.proved,
+            "better": self.better,
             "restarts": self.restarts,
             "alarm": self.alarm,
             "examination": self.examination.report(),
@@ -196,7 +207,9 @@ class Handover:
             np.frombuffer(b64decode(data["exponent"]), "<i8").reshape(shape).astype(np.int64),
         )
         examination = Examination.from_json(data["examination"])
-        return cls(alpha, capital, examination=examination, **{name: data[name] for name in _PLAIN})
+        return cls(
+            alpha, capital, examination=examination, **{name: data[name] for name in _PLAIN if name in data}
+        )
 
 
 def _wealth(each: Sequence[Sequence[float]]) -> float:
@@ -206,6 +219,6 @@ def _wealth(each: Sequence[Sequence[float]]) -> float:
 
 
 _PLAIN = (
-    "pages", "lessons", "value", "safety", "balance", "detector", "proved", "restarts", "events", "counts", "crowded",
-    "units", "by_units",
+    "pages", "lessons", "value", "safety", "balance", "detector", "proved", "better", "restarts", "events", "counts",
+    "crowded", "units", "by_units",
 )  # fmt: skip

@@ -16,8 +16,9 @@ of the same items, with Q_j(i) the chance that the draft puts i at place j and d
 
     s(i) = d(place of i in the second) - d(place in the first),     X = mean over clicks (i at j) of (s(i) - sum Q_j s) / m
 
-is the `gain` of a page, m the most that any click could have said: X is in [-1, 1]. Whoever clicks by place alone has mean
-0 at every place, whatever the bias; else the mean is the covariance of s with being clicked, place by place.
+is the `gain` of a page, m being WIDE, or the most that any click on this page could have said if that is more: X is in
+[-1, 1], and WIDE X is DCG a click but for pages that could say more. Whoever clicks by place alone has mean 0 at every
+place, whatever the bias; else the mean is the covariance of s with being clicked, place by place.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from feedrank.service.contract.json_types import View
 
 from .assignment import words
 
-PLACES = 10
+PLACES, WIDE = 10, 0.4
 _LOGS: list[float] = elementary.log(np.arange(2.0, PLACES + 2)).tolist()
 DISCOUNTS = [_LOGS[0] / log for log in _LOGS]
 Chances = dict[str, list[float]]
@@ -246,10 +247,9 @@ def gain(
     s = {name: second.get(name, 0.0) - first.get(name, 0.0) for name in Q}
     places = len(next(iter(Q.values()), ()))
     means = [sum(own[j] * s[name] for name, own in Q.items()) for j in range(places)]
-    most = max(
-        (abs(s[name] - means[j]) for name, own in Q.items() for j in range(places) if own[j]), default=0.0
-    )
-    if not clicked or most <= 1e-12:
+    said = (abs(s[name] - means[j]) for name, own in Q.items() for j in range(places) if own[j])
+    most = max(WIDE, max(said, default=0.0))
+    if not clicked:
         return 0.0
     wanted = set(clicked)
     won = sum(s[name] - mean for name, mean in zip(shown, means, strict=False) if name in wanted)

@@ -2,12 +2,13 @@
 
 import random
 from collections import Counter
+from itertools import pairwise
 
 import orjson
 import pytest
 
 from feedrank.service.experiments.examination import MOST, PRIOR, Examination, moves
-from feedrank.service.experiments.interleave import PLACES, chances, draft, gain
+from feedrank.service.experiments.interleave import DISCOUNTS, PLACES, WIDE, chances, draft, gain
 
 ORDERS = [
     (list("abcdef"), list("abcdef")),
@@ -61,6 +62,18 @@ def test_a_click_gains_by_how_far_up_the_second_order_moves_it():
         assert gain([first, second], Q, shown, ["h", "g"]) == pytest.approx((x["h"] + x["g"]) / 2)
         assert gain([second, first], Q, shown, ["h"]) == pytest.approx(-x["h"])
     assert max(gain([first, second], Q, shown, [shown[0]]) for shown in drafts) == 1.0
+
+
+def test_a_page_that_could_say_little_counts_in_proportion():
+    """Two orders that swap neighbours: what a click says is the difference of discounts, in units of WIDE."""
+    first = list("abcdef")
+    for place, discounts in enumerate(pairwise(DISCOUNTS[: len(first)])):
+        second = [*first[:place], first[place + 1], first[place], *first[place + 2 :]]
+        Q, x = chances([first, second]), (discounts[0] - discounts[1]) / WIDE
+        for number in range(8):
+            shown = draft([first, second], "key", str(number)).names
+            assert gain([first, second], Q, shown, [first[place + 1]]) == pytest.approx(x)
+            assert gain([first, second], Q, shown, [first[place]]) == pytest.approx(-x)
 
 
 def test_a_page_without_clicks_or_with_one_order_gains_nothing():

@@ -106,11 +106,34 @@ def test_clicks_by_place_alone_prove_nothing_whatever_the_bias(exponent):
 def test_an_arm_that_becomes_worse_loses_its_share_again():
     rule = warm([WON] * 40)
     pages = 0
+    while rule.shares == (WATCH, 1 - WATCH):
+        rule.take(LOST)
+        pages += 1
+    assert rule.shares == (1.0, 0.0)  # in doubt: compared on every page, until the one or the other is sure
+    doubting = warm([WON] * 40 + [LOST] * pages + [WON] * 10)
+    assert doubting.shares == (WATCH, 1 - WATCH)
     while rule.proved:
         rule.take(LOST)
         pages += 1
         assert pages < 60
     assert (rule.restarts, rule.value, rule.pages) == (1, 1.0, 0)
+
+
+def test_what_is_safe_is_handed_over_and_goes_on_to_prove_that_it_is_better():
+    rule = warm()
+    while not rule.proved:
+        rule.take({"gain": 0.1 * (-1) ** rule.pages})
+    assert rule.value < 20
+    assert not rule.better
+    while not rule.better:
+        rule.take({"gain": 0.2})
+        assert rule.pages < 500
+    assert rule.report()["better"]
+    for _ in range(2000):  # without an end to what it might say
+        rule.take(WON)
+    while rule.proved:
+        rule.take(LOST)
+    assert not rule.better
 
 
 def test_one_unit_counts_only_for_its_part():
