@@ -13,7 +13,7 @@ import pytest
 
 from feedrank.clients import Client
 from feedrank.clients.search.demo.corpus import Document, SearchIndex, documents
-from feedrank.clients.search.demo.site import Site
+from feedrank.clients.search.demo.site import Site, in_words
 from feedrank.clients.search.demo.web import LONGEST_BODY, POLICY, serve
 from feedrank.embedded import Embedded
 
@@ -91,7 +91,7 @@ def test_search_click_and_compare(web):
     assert after["version"] == before["version"] + 1
     assert after["documents"] == len(CORPUS)
     assert after["handover"]["drafted"] == 0  # too few pages yet to show what was learned
-    assert after["lesson"] == clicked.json()["lesson"]
+    assert after["lessons"][0] == clicked.json()["lesson"]
     assert {"middle", "lower", "upper"} == after["ahead"].keys()
 
 
@@ -114,6 +114,20 @@ def test_visitors_teach_what_they_want(tmp_path):
         assert status["handover"]["pages"] > 10
         assert status["learned"]["mean"] > status["engine"]["mean"]
         assert status["ahead"]["lower"] <= status["ahead"]["middle"] <= status["ahead"]["upper"]
+
+
+@pytest.mark.parametrize(
+    ("feature", "words"),
+    [
+        ("engine:unit", "the engine's score"),
+        ("rank", "the engine's place"),
+        ("title:bm25", "the query's words in the title"),
+        ("is_module", "to be a whole module"),
+        ("seen:item", "seen:item"),
+    ],
+)
+def test_features_are_named_as_people_say_it(feature, words):
+    assert in_words(feature) == words
 
 
 @pytest.mark.parametrize(
@@ -176,9 +190,14 @@ def test_a_person_searches_clicks_and_watches(tmp_path, browser):
         browser.wait(lambda: browser.find("#results .clicked"))
         assert browser.text("#results pre") == ["Heap queues, in a module.\n\nPriority."]
         browser.wait(lambda: browser.text("#pages") == ["1"])
+        browser.wait(lambda: "“heap”: a click on heap" in browser.text("#lesson")[0])
+        assert not browser.text("#lessons li")
         browser.one("#visitors").click()
         browser.wait(lambda: int(browser.text("#pages")[0]) > 10)
-        assert "a click on heap" in browser.text("#lesson")[0]
+        browser.wait(lambda: len(browser.text("#lessons li")) == 4)
+        assert all(": a click on " in lesson for lesson in browser.text("#lessons li"))
+        browser.one("#tries button").click()
+        browser.wait(lambda: browser.driver.execute_script("return query.value") == "json")
         # The interval is of the order that is ahead.
         status = httpx.get(f"{url}/status", trust_env=False, timeout=300).json()
         for middle, words in ((0.2, "Learned is ahead by 20.0 %"), (-0.2, "The engine is ahead by 20.0 %")):

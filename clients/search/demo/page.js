@@ -39,7 +39,11 @@ function row(result, place) {
   title.type = "button";
   title.addEventListener("click", () => open(item, title, result));
   const moved = result.engine - (place + 1);
-  if (moved !== 0) item.append(element("span", `${moved > 0 ? "▲" : "▼"} ${Math.abs(moved)}`, "moved"));
+  if (moved !== 0) {
+    const change = element("span", `${moved > 0 ? "▲" : "▼"} engine's ${result.engine}`, moved > 0 ? "moved up" : "moved");
+    change.title = `${Math.abs(moved)} ${moved > 0 ? "above" : "below"} its place in the engine's order`;
+    item.append(change);
+  }
   item.append(title, " ", element("span", result.kind, "kind"));
   item.append(element("p", summary(result.body), "summary"));
   return item;
@@ -56,7 +60,6 @@ async function open(item, title, result) {
   const done = await guarded(() => ask("/click", { prediction_id: page.prediction_id, id: result.id }));
   if (done && done.learned) {
     title.classList.add("clicked");
-    tell(done.lesson);
     await refresh();
   }
 }
@@ -72,7 +75,10 @@ async function guarded(work) {
 
 async function search(event) {
   event.preventDefault();
-  const query = at("query").value;
+  await find(at("query").value);
+}
+
+async function find(query) {
   const reply = await guarded(() => ask(`/search?q=${encodeURIComponent(query)}`));
   if (!reply) return;
   page = reply;
@@ -83,12 +89,19 @@ async function search(event) {
     mixed: "drafted from the engine's order and the learned one",
     learned: "in the learned order",
   };
-  say(`${reply.results.length} results ${by[reply.by]}`);
+  say(`${reply.results.length} results ${by[reply.by]}. Open one: the click teaches.`);
 }
 
 function tell(lesson) {
   at("lesson").hidden = !lesson;
   at("lesson").textContent = lesson || "";
+}
+
+// Evidence multiplies, so a bar of it is drawn by its logarithm: from 1, nothing, to what is needed.
+function weigh(name, value, needed) {
+  const part = Math.max(0, Math.min(1, Math.log(value) / Math.log(needed)));
+  at(name).ariaValueNow = part.toFixed(2);
+  at(name).firstElementChild.style.width = `${100 * part}%`;
 }
 
 const percent = (value, digits = 0) => (value === null ? "none yet" : `${(100 * value).toFixed(digits)} %`);
@@ -101,12 +114,14 @@ function show(status) {
   // All three numbers are of the order that is ahead.
   const [leader, least, most] = middle < 0 ? ["The engine", -upper, -lower] : ["Learned", lower, upper];
   at("ahead").textContent = middle === null ? "No page was drafted from both yet."
-    : `${leader} is ahead by ${percent(Math.abs(middle), 1)} of the clicks, by 95 % confidence between ${percent(least, 1)} and ${percent(most, 1)}.`;
+    : `${leader} is ahead by ${percent(Math.abs(middle), 1)} of the clicks, with 95 % confidence between ${percent(least, 1)} and ${percent(most, 1)}.`;
   const hand = status.handover;
-  at("evidence").max = hand.needed;
-  at("evidence").value = Math.min(hand.safety, hand.needed);
-  at("proof").textContent = hand.proved ? "The learned order is proved safe to show."
-    : `${hand.safety.toFixed(1)} of the ${hand.needed.toFixed(0)} that prove the learned order safe to show`;
+  weigh("safety", hand.proved ? hand.needed : hand.safety, hand.needed);
+  at("safe").textContent = hand.proved ? "Proved: clicks lose nothing that counts, so it is shown."
+    : `Evidence ${hand.safety.toFixed(1)} of the ${hand.needed.toFixed(0)} that prove that clicks lose nothing that counts`;
+  weigh("evidence", hand.better ? hand.needed : hand.evidence, hand.needed);
+  at("better").textContent = hand.better ? "Proved, by how far up it has what is clicked."
+    : `Evidence ${hand.evidence.toFixed(1)} of ${hand.needed.toFixed(0)}`;
   const [, second, third] = hand.examination.curve;
   at("looks").textContent = hand.examination.clicks
     ? `Place 2 is looked at about ${percent(second)} as often as place 1, place 3 ${percent(third)}, as far as clicks tell.` : "";
@@ -115,14 +130,16 @@ function show(status) {
   at("share-mixed").style.flexGrow = hand.drafted;
   at("share-learned").style.flexGrow = hand.share;
   at("pages").textContent = `${status.version}`;
-  at("shares").textContent = engine === 1 ? "all in the engine's order, until 50 pages have clicks"
+  at("shares").textContent = engine === 1 ? "all in the engine's order, until 20 pages have clicks"
     : [[engine, "the engine's order"], [hand.drafted, "drafted from both"], [hand.share, "learned"]]
       .filter(([share]) => share > 0).map(([share, whose]) => `${percent(share)} ${whose}`).join(", ");
   at("summary").textContent = status.learned.mean === null ? "engine against learned: no drafted page yet"
     : `clicks: engine ${percent(status.engine.mean)}, learned ${percent(status.learned.mean)}; ${percent(hand.share)} of pages learned`;
   at("alarm").hidden = !hand.alarm;
   at("alarm").textContent = hand.alarm || "";
-  tell(status.lesson);
+  tell(status.lessons[0]);
+  at("past").hidden = status.lessons.length < 2;
+  at("lessons").replaceChildren(...status.lessons.slice(1).map((lesson) => element("li", lesson)));
 }
 
 async function refresh() {
@@ -138,5 +155,11 @@ async function visitors() {
 }
 
 at("form").addEventListener("submit", search);
+for (const one of at("tries").querySelectorAll("button")) {
+  one.addEventListener("click", () => {
+    at("query").value = one.textContent;
+    find(one.textContent);
+  });
+}
 at("visitors").addEventListener("click", visitors);
 refresh();

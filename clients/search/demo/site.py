@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from random import Random
 from threading import Lock
 
@@ -18,10 +18,29 @@ __all__ = ["Site"]
 NAME = "demo"
 FEATURES = Features(text=["title", "body"], extra=["is_module"])
 MOST_PAGES = 1000
+WORDS = {
+    "engine": "the engine's score",
+    "rank": "the engine's place",
+    "is_module": "to be a whole module",
+    "bm25": "the query's words in the",
+    "coverage": "all of the query's words in the",
+    "exact": "the query as the whole",
+    "prefix": "the query at the beginning of the",
+    "phrase": "the query in one piece in the",
+    "length": "the shortness of the",
+}
+
+
+def in_words(feature: str) -> str:
+    """A feature as people say it: `title:bm25` is the query's words in the title."""
+    head, _, kind = feature.partition(":")
+    if head == "engine":
+        return WORDS[head]
+    return f"{WORDS[kind]} {head}" if kind in WORDS else WORDS.get(feature, feature)
 
 
 class Site:
-    """A search site over an index: the engine's order until clicks have proved the learned one better.
+    """A search site over an index: the engine's order until clicks have proved that the learned one loses nothing.
 
     A page teaches when its first result is clicked, at once, so that one can watch it; a real site would use `clicked` and
     let clicks join.
@@ -35,7 +54,7 @@ class Site:
         self._drawing = Lock()
         self._modules = index.modules()
         self._pages: OrderedDict[str, tuple[str, list[str], list[Result]]] = OrderedDict()
-        self._lesson = ""
+        self._lessons: deque[str] = deque(maxlen=5)
 
     def search(self, query: str, unit: str) -> JSON:
         """A page of results for a visitor."""
@@ -71,26 +90,37 @@ class Site:
         query, shown, listed = self._pages.pop(prediction_id, ("", [], []))
         if id not in shown:
             return {"learned": False}
-        before, _ = self._learned_place(query, listed, id)
-        self.reranker.closed(prediction_id, [id])
-        self.reranker.flush(30)
-        after, reason = self._learned_place(query, listed, id)
-        others = f"rather than the {len(shown) - 1} others" if len(shown) > 1 else "alone"
-        moved = f"stays at place {after}" if after == before else f"moves from place {before} to {after}"
-        self._lesson = (
-            f"“{query}”: a click on {id} at place {shown.index(id) + 1}, {others}. "
-            f"In the learned order it {moved}{reason}."
-        )
-        return {"learned": True, "lesson": self._lesson}
+        return {"learned": True, "lesson": self._taught(query, listed, shown, [id], prediction_id)}
 
-    def _learned_place(self, query: str, listed: list[Result], id: str) -> tuple[int, str]:
-        """Where the learned order has a result now, and what speaks most for it."""
+    def _taught(
+        self, query: str, listed: list[Result], shown: list[str], clicked: list[str], prediction_id: str
+    ) -> str:
+        """Send the clicks on a page, and say what they changed: in words, about the first of them."""
+        id = clicked[0]
+        before, old = self._learned(query, listed, id)
+        self.reranker.closed(prediction_id, clicked)
+        self.reranker.flush(30)
+        after, new = self._learned(query, listed, id)
+        change = {name: new[name] - old.get(name, 0.0) for name in new}
+        most = max(change, key=lambda name: (change[name], name), default="")
+        counts = f" Counts more now: {in_words(most)}." if change.get(most, 0.0) > 0 else ""
+        others = {1: "", 2: ", not on the other one"}.get(len(shown), f", not on the {len(shown) - 1} others")
+        place = f"it stays at place {after}" if after == before else f"it goes from place {before} to {after}"
+        if after > before:
+            place = "this one click does not lift it"  # its page had other rivals than the list
+        lesson = (
+            f"“{query}”: a click on {id} at place {shown.index(id) + 1}{others}.{counts} "
+            f"In the learned order, click rates aside, {place}."
+        )
+        self._lessons.appendleft(lesson)
+        return lesson
+
+    def _learned(self, query: str, listed: list[Result], id: str) -> tuple[int, dict[str, float]]:
+        """Where the learned order has a result by the features that are sent, and what each of them adds to its score."""
         instance = {"items": FEATURES.table(query, listed)}
         ranking = self._client.predict(NAME, instance, remember=False, explain=True).ranking
         place, entry = next((n, one) for n, one in enumerate(ranking, 1) if one.id == id)
-        parts = entry.contributions or {}
-        best = max(parts, key=lambda name: (parts[name], name), default="")
-        return place, f"; most speaks for it: {best}" if parts.get(best, 0.0) > 0 else ""
+        return place, entry.contributions or {}
 
     def status(self) -> JSON:
         """How the two orders stand."""
@@ -108,7 +138,7 @@ class Site:
             "ahead": {"middle": middle, "lower": lower, "upper": upper},
             "handover": state.handover,
             "version": self._client.learner(NAME).version,
-            "lesson": self._lesson,
+            "lessons": list(self._lessons),
         }
 
     def visitors(self, count: int) -> JSON:
@@ -117,18 +147,23 @@ class Site:
         They want the module's own page (or, one in ten times, something else in it): the index does not know that. Place k
         is looked at with chance 1 / k.
         """
-        for _ in range(count):
+        for number in range(count):
             with self._drawing:
                 wanted = self._random.choice(self._modules)
                 draws = [(self._random.random(), self._random.random()) for _ in range(10)]
-            page = self.reranker.rerank(wanted, self._listed(wanted), unit=f"visitor {draws[0][0]}")
+            listed = self._listed(wanted)
+            page = self.reranker.rerank(wanted, listed, unit=f"visitor {draws[0][0]}")
             clicked = [
                 one.id
                 for place, (one, (look, like)) in enumerate(zip(page.results, draws, strict=False), 1)
                 if look < 1 / place
                 and like < (0.9 if one.id == wanted else 0.1 if one.fields["module"] == wanted else 0)
             ]
-            if clicked:
+            if not clicked or page.prediction_id is None:
+                continue
+            if count - number <= 10:  # the last of them, so that one sees what such visitors teach
+                self._taught(wanted, listed, list(page.page.shown), clicked, page.prediction_id)
+            else:
                 self.reranker.closed(page, clicked)
                 self.reranker.flush(30)
         return self.status()
