@@ -85,6 +85,10 @@ def lessons(
 
 def _plain(record: JSON, features: Features, skipped: Skipped, page: int) -> Iterator[JSON]:
     results: list[Result] = []
+    size, clicks = record.get("page", page), record.get("clicks") or []
+    if type(size) is not int or size < 1 or not isinstance(clicks, list):
+        skipped.add("searches with an odd `page` or `clicks`")
+        return
     for one in record["results"]:
         if not isinstance(one, dict) or not isinstance(one.get("id"), str):
             skipped.add("results without a text id")
@@ -100,12 +104,10 @@ def _plain(record: JSON, features: Features, skipped: Skipped, page: int) -> Ite
                 own if isinstance(own, dict) else {},
             )
         )
-    size = record.get("page", page)
-    clicks = [str(id) for id in record.get("clicks") or ()]
     digest = sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:32]
     id = str(record.get("id") or digest)
     yield from _lesson(
-        f"log:{id}", str(record.get("query", "")), results[: int(size)], clicks, features, skipped
+        f"log:{id}", str(record.get("query", "")), results[:size], list(map(str, clicks)), features, skipped
     )
 
 

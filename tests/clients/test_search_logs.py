@@ -126,6 +126,9 @@ def test_logs_become_lessons():
         json.dumps(plain),
         json.dumps({**plain, "clicks": []}),
         json.dumps({**plain, "page": 1}),
+        json.dumps({**plain, "page": "ten"}),
+        json.dumps({**plain, "page": 0}),
+        json.dumps({**plain, "clicks": "y"}),
         "not json",
         '{"what": 1}',
         "",
@@ -137,6 +140,7 @@ def test_logs_become_lessons():
     assert skipped.reasons == {
         "documents without an id": 1,
         "pages without a click on them": 2,
+        "searches with an odd `page` or `clicks`": 3,
         "lines that are not JSON objects": 1,
         "lines of no known kind": 1,
     }
