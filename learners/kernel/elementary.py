@@ -191,7 +191,8 @@ _ONE_PASS = _rounds_twice()
 
 
 def row_product(values: Floats, block: Floats) -> Floats:
-    """v' B, every column from the first row to the last; the rows lie one behind the other. A sum is never -0."""
+    """v' B, every column from the first row to the last. A sum is never -0."""
     if _ONE_PASS and block.shape[1] > 1:
-        return np.asarray(np.einsum("i,ij->j", values, block))
+        # Columns that lie one behind the other would be summed in blocks.
+        return np.asarray(np.einsum("i,ij->j", values, np.ascontiguousarray(block)))
     return row_total(block * values[:, None]) + 0.0

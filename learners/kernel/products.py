@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .elementary import Floats, row_total, total
+from .elementary import Floats, row_product, total
 
 
 def dot(a: Floats, b: Floats) -> float:
@@ -22,7 +22,7 @@ def times(A: Floats, B: Floats) -> Any:
     """A B: of two vectors a number, else as `A @ B` shapes it."""
     A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
     if A.ndim == 1:
-        return dot(A, B) if B.ndim == 1 else row_total(A[:, None] * B) + 0.0
+        return dot(A, B) if B.ndim == 1 else row_product(A, B)
     if not A.shape[1]:
         return np.zeros((len(A), *B.shape[1:]))
     if B.ndim == 1:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..growth import grown
 from . import elementary
-from .elementary import LOGS, Floats, row_total, total
+from .elementary import LOGS, Floats, row_product, total
 
 Ints = npt.NDArray[np.intp]
 EMPTY: Floats = np.empty(0)
@@ -88,7 +88,7 @@ class Vector:
 
     def product(self, block: Floats) -> Floats:
         """t = W' x, where `block` holds the rows of W that are active."""
-        return row_total(block * self.values[:, None]) + 0.0
+        return row_product(self.values, block)
 
     def squared_norm(self) -> float:
         """||x||^2, unseen features included."""

@@ -58,3 +58,16 @@ def test_sums_go_from_the_first_to_the_last(columns):
     assert elementary.row_total(rows).tolist() == plain
     assert elementary.total(rows[:, 0]) == plain[0]
     assert elementary.total(np.empty(0)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "width"), [(0, 4), (5, 1), (1, 2), (3_000, 2), (7, 3), (300, 104), (40, 9_000)]
+)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_product_of_rows_rounds_twice_and_adds_from_the_first_to_the_last(rows, width, order):
+    rng = np.random.default_rng(rows + width)
+    values, block = rng.normal(size=rows), np.asarray(rng.normal(size=(rows, width)), order=order)
+    expected = np.zeros(width)
+    for value, row in zip(values, block, strict=True):
+        expected = expected + value * row
+    assert elementary.row_product(values, block).tobytes() == expected.tobytes()
