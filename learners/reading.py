@@ -53,11 +53,14 @@ def event(
     return parsed, truth(spec, answer, parsed)
 
 
+def takes_any_vector(learner: Learner) -> bool:
+    """Whether it can decide on every instance of features."""
+    return not learner.form.items and registry.algorithm(learner.spec["algorithm"]).accepts is None
+
+
 def takes_any_label(learner: Learner) -> bool:
     """Whether every instance of features, with every label, is an event that it can learn from."""
-    form = learner.form
-    accepts = registry.algorithm(learner.spec["algorithm"]).accepts
-    return not form.items and not form.closed and "label" in form.truths and accepts is None
+    return takes_any_vector(learner) and not learner.form.closed and "label" in learner.form.truths
 
 
 def weight(value: object) -> float:

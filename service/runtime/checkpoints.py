@@ -11,13 +11,14 @@ from typing import BinaryIO, Protocol
 
 import orjson
 
+from feedrank.learners.errors import SnapshotError
 from feedrank.service.contract.faults import StoreUnavailable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings
-from feedrank.service.store import Closed, Diverged, Snapshot, Store, Trimmed
+from feedrank.service.store import Closed, Damaged, Diverged, Head, Snapshot, Store, Trimmed
 from feedrank.service.store.shared import spool
 
-from .folding import Counts, FoldState, Runner, S
+from .folding import Counts, E, FoldState, Recipe, Runner, S
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +73,35 @@ async def load_state(
             return None
         data.seek(0)
         return await asyncio.to_thread(load, data, stored.digest), stored
+
+
+async def newest_state(
+    store: Store, key: str, title: str, recipe: Recipe[S, E], head: Head, before: int | None, passed: set[int]
+) -> tuple[S, str, int]:
+    """The state of the newest snapshot that can be read (before a version), or that of nothing; its chain and version.
+
+    Snapshots that cannot be read join `passed`. Trimmed if the log does not reach back to before `before`.
+    """
+    for version in sorted(head.snapshots, reverse=True):
+        if head.floor > version + 1:
+            break
+        if before is not None and version >= before:
+            continue
+        try:
+            loaded = await load_state(store, key, version, recipe.load)
+        except (SnapshotError, Damaged) as error:
+            log.error("snapshot of %s at %d is passed over: %s", title, version, error)
+            passed.add(version)
+            continue
+        if loaded is not None:
+            return loaded[0], loaded[1].chain, version
+    if head.floor > 1:
+        if before is not None:
+            raise Trimmed
+        raise StoreUnavailable(
+            f"no snapshot of {title} can be read and its log starts at version {head.floor}"
+        )
+    return recipe.fresh(), "", 0
 
 
 @contextmanager

@@ -60,6 +60,14 @@ class Runner(Protocol):
         """The result of `work`; `kind` names what is alike in cost, `size` what it grows with, `expected` its seconds."""
         ...
 
+    def takes(self, kind: str, size: int, expected: float) -> bool:
+        """Whether `now` may run it: it is short, and nobody has the state or waits for a turn."""
+        ...
+
+    def now(self, kind: str, size: int, work: Callable[..., T], *arguments: object) -> T:
+        """What `work` gives, without waiting for anything."""
+        ...
+
 
 S = TypeVar("S", bound=FoldState)
 E = TypeVar("E", bound=FoldEvent)

@@ -22,15 +22,14 @@ from typing import Generic
 
 import orjson
 
-from feedrank.learners.errors import SnapshotError
 from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, StateDropped, StoreUnavailable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Damaged, Diverged, Position, Store, Trimmed
 
-from .checkpoints import Saver, load_state
+from .checkpoints import Saver, newest_state
 from .folding import NOTHING, SMALL, Counts, E, Pending, Recipe, Runner, S
-from .rebuilding import Rebuilder, first_outcome
+from .rebuilding import Rebuilder, first_outcome, retract
 
 log = logging.getLogger(__name__)
 FIRST, PAGE, PAGE_BYTES = 16, 64, 2**22  # entries read at once: at first, at most, and by weight
@@ -56,7 +55,7 @@ class Follower(Generic[S, E]):
         saves: bool = True,
     ) -> None:
         self.log, self.title, self.recipe, self.worker = log, title, recipe, worker
-        self._store, self._settings, self._counts, self._saves = store, settings, counts, saves
+        self._store, self._settings, self._counts, self.saves = store, settings, counts, saves
         self.saver = Saver(store, settings, counts)
         self.state, self.chain = recipe.fresh(), ""
         self.loaded = self.following = False
@@ -71,6 +70,7 @@ class Follower(Generic[S, E]):
         self.settled: set[int] = set()  # retractions whose entries were never applied
         self._horizon: int | None = None
         self._failures: dict[int, int] = {}
+        self._broken = False  # half changed by an event that could not be applied
         self._moved: asyncio.Event | None = None  # there while somebody waits for a version
         self._loading: asyncio.Task[None] | None = None
         self.rebuilder, self._page = Rebuilder(), FIRST
@@ -104,37 +104,17 @@ class Follower(Generic[S, E]):
         head = await self._store.head(self.log)
         if head.closed:
             raise NotFound(f"there is no {self.title}")
+        self._broken = False
         self.newest = max(self.newest, head.version)
         self.without = head.retracted if self._horizon is None else min(head.retracted, self._horizon)
         self.pending.clear()
         self.unsettled = {}
         self.settled.clear()
-        for version in sorted(head.snapshots, reverse=True):
-            if head.floor > version + 1:
-                break
-            if (before is None or version < before) and await self._restore(version):
-                return head.version
-        if head.floor > 1:
-            if before is not None:
-                raise Trimmed
-            raise StoreUnavailable(
-                f"no snapshot of {self.title} can be read and its log starts at version {head.floor}"
-            )
-        self.state, self.chain, self.saved, self.base = self.recipe.fresh(), "", 0, 0
+        self.state, self.chain, at = await newest_state(
+            self._store, self.log, self.title, self.recipe, head, before, self.unreadable
+        )
+        self.saved = self.base = at
         return head.version
-
-    async def _restore(self, version: int) -> bool:
-        """Take up the snapshot at this version; False if it cannot be read."""
-        try:
-            loaded = await load_state(self._store, self.log, version, self.recipe.load)
-        except (SnapshotError, Damaged) as error:
-            log.error("snapshot of %s at %d is passed over: %s", self.title, version, error)
-            self.unreadable.add(version)
-            return False
-        if loaded is not None:
-            self.state, self.chain = loaded[0], loaded[1].chain
-            self.saved = self.base = version
-        return loaded is not None
 
     async def rewind(self, until: int | None = None) -> None:
         """Start as early as the log allows: from nothing, or its oldest snapshot; without retractions after `until`."""
@@ -163,7 +143,12 @@ class Follower(Generic[S, E]):
         if loading:
             await self._load()
         # Whoever loads was registered before it read how far the log goes: `newest` is what it heard meanwhile.
-        while self.version < (self.newest if loading else to):
+        while self._broken or self.version < (self.newest if loading else to):
+            if self._broken:
+                await self._load()
+                continue
+            if self.hurry(self.newest if loading else to):
+                break
             try:
                 await self._step(self.version + 1, to)
             except Trimmed:
@@ -173,8 +158,35 @@ class Follower(Generic[S, E]):
             except Damaged as error:
                 self._counts.faults[self.log] = f"the log of {self.title} is damaged: {error}"
                 raise StoreUnavailable(self._counts.faults[self.log]) from None
-            self._signal()
+            self.signal()
         self.loaded = True
+
+    def hurry(self, to: int) -> bool:
+        """Apply what is at hand up to `to`, where nothing has to be waited for; whether that was all. Needs `order`."""
+        state, chain, begun = self.state, self.chain, self.state.version
+        for version in range(begun + 1, to + 1):
+            entry, saving = self.pending.get(version), self.saves and not version % self.every
+            if entry is None or entry.retracted or saving or self._failures:
+                break
+            event = entry.event
+            size, previous = event.size, entry.previous
+            if event.retracts or (chain and previous and previous != chain):
+                break
+            if not self.worker.takes("learn", size, state.seconds(event)):
+                break
+            skipped = state.skipped
+            try:
+                outcome = self.worker.now("learn", size, state.apply, version, event)
+            except BaseException as error:
+                self._failed(version, error)
+                return False
+            self.chain = chain = entry.chain
+            del self.pending[version]
+            self._applied(version, event, outcome, skipped)
+        self.newest = max(self.newest, state.version)
+        if state.version > begun:
+            self.signal()
+        return state.version >= to
 
     async def _step(self, version: int, to: int) -> None:
         """Take in the next entry, or read some; `to` must be there."""
@@ -185,15 +197,15 @@ class Follower(Generic[S, E]):
         if self.chain and entry.previous and entry.previous != self.chain:
             raise Diverged(self.log, version - 1, version)
         if entry.event.retracts:
-            await self._retract(version, entry.event.retracts)
+            await retract(self, version, entry.event.retracts)
         elif entry.retracted:
             self.settled.add(entry.retracted)
             self.state.version = version
         else:
             await self._apply(version, entry.event)
-        if self.version == version:  # else it could not be applied, and the state was loaded again
+        if self.version == version and not self._broken:
             self.chain = entry.chain
-            if self._saves and version % self.every == 0:
+            if self.saves and version % self.every == 0:
                 await self.saver.checkpoint(self)
 
     async def diverged(self, why: object) -> int:
@@ -212,7 +224,8 @@ class Follower(Generic[S, E]):
             log.error(self._counts.faults[self.log])
         return end
 
-    def _signal(self) -> None:
+    def signal(self) -> None:
+        """Wake those who wait for a version."""
         if self._moved is not None:
             self._moved.set()
             self._moved = None
@@ -246,19 +259,25 @@ class Follower(Generic[S, E]):
                     "learn", event.size, lambda: state.apply(version, event), state.seconds(event)
                 )
             except BaseException as error:
-                # The state may be half changed: only the log can say what it was.
-                self.drop()
-                if not isinstance(error, DEFECTS):
-                    self._counts.accidents += 1
-                    log.exception("%s dropped its state at event %d", self.title, version)
-                    if not isinstance(error, Exception):
-                        raise
-                    raise StateDropped(f"{self.title} is being rebuilt: send it again") from error
-                self._failures[version] = self._failures.get(version, 0) + 1
-                log.exception("event %d of %s could not be applied", version, self.title)
-                await self._load()
+                self._failed(version, error)
                 return
-        self._counts.skipped_events += state.skipped - skipped
+        self._applied(version, event, outcome, skipped)
+
+    def _failed(self, version: int, error: BaseException) -> None:
+        """The state may be half changed: drop it, and say so unless it is a defect, which is folded around."""
+        self.drop()
+        if not isinstance(error, DEFECTS):
+            self._counts.accidents += 1
+            log.exception("%s dropped its state at event %d", self.title, version)
+            if not isinstance(error, Exception):
+                raise error
+            raise StateDropped(f"{self.title} is being rebuilt: send it again") from error
+        self._broken = True
+        self._failures[version] = self._failures.get(version, 0) + 1
+        log.exception("event %d of %s could not be applied", version, self.title)
+
+    def _applied(self, version: int, event: E, outcome: JSON, skipped: int) -> None:
+        self._counts.skipped_events += self.state.skipped - skipped
         if self.settled or version < self.without:
             return  # what is retracted later was left out already: its first reply was given by other weights
         event.outcome = outcome
@@ -318,26 +337,6 @@ class Follower(Generic[S, E]):
         """Load the newest snapshot before a version, or nothing; Trimmed if the log does not reach back."""
         await self._load(before)
         self.loaded = True
-
-    async def _retract(self, version: int, retracted: int) -> None:
-        """Become what the state would be without an earlier entry."""
-        if version in self.settled or (retracted <= self.base and version <= self.without):
-            self.settled.discard(version)
-            self.state.version = version
-            return
-        self.unsettled[version] = retracted
-        if not self._saves:  # a twin: the one that it is folded for decides when to fold again
-            self.state.version = version
-        elif not await self.rebuilder.now(self, version):
-            self.state.version = version
-            self.rebuilder.later(self)
-
-    def adopt(self, twin: Follower[S, E]) -> None:
-        """Go on with the state of a twin at the same version."""
-        self.state, self.chain, self.unsettled = twin.state, twin.chain, twin.unsettled
-        self.saved, self.base, self.without = twin.saved, twin.base, twin.without
-        self.settled |= twin.settled
-        self._signal()
 
     async def close(self, least: int = SMALL) -> None:
         """Save if at least so many events would have to be applied again, and wait for it."""

@@ -163,7 +163,9 @@ class LearnerState:
             self.curve.add(learner.progress.rounds, self._point())
         if not learner.form.items and event.truth:
             for name in truths.relevant(event.truth):
-                counts = self.labels.setdefault(name, [0, 0])
+                counts = self.labels.get(name)
+                if counts is None:
+                    counts = self.labels[name] = [0, 0]
                 counts[0] += 1
                 counts[1] += done.mistake
         if len(learner.features) > features or len(learner.labels.names) > names:
@@ -294,7 +296,7 @@ def recipe(spec: JSON) -> Recipe[LearnerState, Event]:
 class LoadedLearner(Follower[LearnerState, Event]):
     """A learner that is kept up with its log. `users` counts the requests that have it; `counted` its share of memory.
 
-    `asked` is its version when it was last used.
+    `asked` is its version when it was last used; `any_vector` and `any_label` say what its spec never refuses (reading.py).
     """
 
     def __init__(
@@ -305,6 +307,8 @@ class LoadedLearner(Follower[LearnerState, Event]):
         )
         self.entry = entry
         self.users = self.counted = self.asked = 0
+        core = self.state.learner
+        self.any_vector, self.any_label = reading.takes_any_vector(core), reading.takes_any_label(core)
 
     def check_growth(self, events: Sequence[Event]) -> None:
         """Refuse what would grow the learner beyond its limits; names are only counted where one is near."""

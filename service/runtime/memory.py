@@ -260,11 +260,10 @@ def affordable(cost: reading.Cost, settings: Settings) -> None:
 class Worker:
     """Runs the work of one learner, one piece at a time, so that nobody reads weights while they change.
 
-    On the event loop if it is short, since a thread costs more, else in a thread. How long it will take is learned
-    from the time it took, in proportion to the size of the instance; the first of its kind, and what the core
-    expects to be long whatever was measured before, by the estimate of the core. What is short by the clock is
-    short; what is not may have waited for other threads and processes: then the processor's time decides, which can
-    cost more to ask for than a short piece of work takes.
+    On the event loop if it is short, since a thread costs more, else in a thread. How long it will take is learned from the
+    time it took, in proportion to the size of the instance; the first of its kind, and what the core expects to be long
+    whatever was measured before, by the estimate of the core. What is short by the clock is short; what is not may have
+    waited for others: then the processor's time decides, which can cost more to ask for than short work takes.
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -279,48 +278,58 @@ class Worker:
 
         `expected` is an estimate of its seconds, on the safe side: it decides alone until something was measured.
         """
-        rate = self._rates.get(kind, FIRST)
-        if rate * size > SHORT or expected > (SURE if kind in self._rates else 1) * SHORT:
+        if not self._is_short(kind, size, expected):
             async with self._lock:
                 running = asyncio.get_running_loop().run_in_executor(self._executor, timed, work)
                 result, took = await finished(running)
-                self._learn(kind, size, rate, took)
+                self._learn(kind, size, took)
                 return result
         if self._busy > TURN:
             self._busy = 0.0
             await asyncio.sleep(0)
         if self._lock.locked():
             async with self._lock:
-                return self._now(kind, size, rate, work)
-        return self._now(kind, size, rate, work)
+                return self.now(kind, size, work)
+        return self.now(kind, size, work)
 
-    def _now(self, kind: str, size: int, rate: float, work: Callable[[], T]) -> T:
+    def takes(self, kind: str, size: int, expected: float) -> bool:
+        """See `Runner`."""
+        return self._busy <= TURN and not self._lock.locked() and self._is_short(kind, size, expected)
+
+    def _is_short(self, kind: str, size: int, expected: float) -> bool:
+        rate = self._rates.get(kind)
+        if rate is None:
+            return FIRST * size <= SHORT and expected <= SHORT
+        return rate * size <= SHORT and expected <= SURE * SHORT
+
+    def now(self, kind: str, size: int, work: Callable[..., T], *arguments: object) -> T:
+        """See `Runner`."""
         if self._doubts:
             self._doubts -= 1
-            result, took = timed(work)
+            result, took = timed(work, *arguments)
         else:
             start = time.perf_counter()
-            result = work()
+            result = work(*arguments)
             took = time.perf_counter() - start
             if took > SHORT:  # long, or the machine was busy: the next ones are timed by the processor
-                self._doubts = DOUBTS
-                self._busy += took
+                self._doubts, self._busy = DOUBTS, self._busy + took
                 return result
         self._busy += took
-        self._learn(kind, size, rate, took)
+        self._learn(kind, size, took)
         return result
 
-    def _learn(self, kind: str, size: int, rate: float, took: float) -> None:
+    def _learn(self, kind: str, size: int, took: float) -> None:
+        rate = self._rates.get(kind, FIRST)
         # One that took unusually long (arrays that grew) must not send the next ones to threads;
         # work that is always long gets there after three.
         each = took / size if size > 1 else took
         self._rates[kind] = 0.8 * rate + 0.2 * (each if each < 30 * rate else 30 * rate)
 
 
-def timed(work: Callable[[], T]) -> tuple[T, float]:
+def timed(work: Callable[..., T], *arguments: object) -> tuple[T, float]:
     """The result, and the seconds of processor time of this thread that it took."""
     start = time.thread_time()
-    result = work()
+    result = work(*arguments)
     return result, time.thread_time() - start
 
 

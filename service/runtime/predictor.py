@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from feedrank.learners import reading
-from feedrank.learners.instances import ItemList
+from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.learners.results import Prediction
 from feedrank.service.contract.faults import (
     Conflict,
@@ -47,6 +47,8 @@ from feedrank.service.store.shared import Batcher
 from .folding import Counts
 from .learner_state import LoadedLearner
 from .memory import Memory, affordable, read_instance
+
+PLAIN = frozenset({"features", "top", "remember"})
 
 
 class Remembered(NamedTuple):
@@ -100,7 +102,7 @@ class Predictor:
                         raise Unprocessable.at("/instances", TOO_MANY)
                 reply: JSON = {"predictions": replies}
             else:
-                reply = await self.one(learner, request, records, "")
+                reply = self.plain(learner, request, records) or await self.one(learner, request, records, "")
             # Hundreds of small parts each, kept by all who wait, would fill the processor's cache.
             del request
             if records:
@@ -141,6 +143,40 @@ class Predictor:
             self._counts.store_errors += 1
             raise
         return [None] * len(waiting)
+
+    def plain(self, learner: LoadedLearner, request: Any, records: Records) -> JSON | None:
+        """What most requests are, features as the kernel has read them and little else, answered without waiting.
+
+        The same as `one` gives; None leaves it to that, with all that may be wrong.
+        """
+        if type(request) is not dict or not request.keys() <= PLAIN:
+            return None
+        features, top, remember = request.get("features"), request.get("top"), request.get("remember", True)
+        if (
+            type(features) is not FeatureVector
+            or not learner.any_vector
+            or not learner.loaded
+            or len(features) > self._settings.max_features
+            or not (top is None or (type(top) is int and top > 0))
+            or type(remember) is not bool
+        ):
+            return None
+        core, size = learner.state.learner, len(features)
+        cost = reading.cost_of_size(core, 0, size, grades=1)
+        affordable(cost, self._settings)
+        if not learner.worker.takes("predict", size, cost.seconds):
+            return None
+        prediction = learner.worker.now("predict", size, lambda: core.predict(features, top=top))
+        self._counts.predictions += 1
+        reply: JSON = {"learner": learner.entry.name, "version": core.version, **prediction.to_json()}
+        if not remember:
+            return reply
+        id = new_prediction_id(learner.log, time.time())
+        instance = {"features": features}
+        record = {"instance": instance, "served": prediction.served(), "version": core.version}
+        reply = {"prediction_id": id, **reply}
+        records[id] = Remembered(reply, Record(encode(record)))
+        return reply
 
     async def one(self, learner: LoadedLearner, request: Any, records: Records, where: str) -> JSON:
         """The reply; if it is to be remembered, its record joins `records`."""

@@ -73,6 +73,20 @@ class Rebuilder:
             follower.drop()
 
 
+async def retract(follower: Follower[S, E], version: int, retracted: int) -> None:
+    """At the retraction at `version`, become what the state would be without an earlier entry."""
+    if version in follower.settled or (retracted <= follower.base and version <= follower.without):
+        follower.settled.discard(version)
+        follower.state.version = version
+        return
+    follower.unsettled[version] = retracted
+    if not follower.saves:  # a twin: the one that it is folded for decides when to fold again
+        follower.state.version = version
+    elif not await follower.rebuilder.now(follower, version):
+        follower.state.version = version
+        follower.rebuilder.later(follower)
+
+
 async def without_retracted(follower: Follower[S, E]) -> Follower[S, E]:
     """A second state of the same log, before everything that is to be left out."""
     twin = follower.twin()
@@ -83,7 +97,10 @@ async def without_retracted(follower: Follower[S, E]) -> Follower[S, E]:
 async def take_over(follower: Follower[S, E], twin: Follower[S, E]) -> None:
     """Let the follower go on with the twin's state; needs its `order`."""
     far = twin.version - twin.saved >= SMALL
-    follower.adopt(twin)
+    follower.state, follower.chain, follower.unsettled = twin.state, twin.chain, twin.unsettled
+    follower.saved, follower.base, follower.without = twin.saved, twin.base, twin.without
+    follower.settled |= twin.settled
+    follower.signal()
     if far:  # the snapshots since then are gone
         await follower.saver.checkpoint(follower)
 

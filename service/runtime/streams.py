@@ -105,7 +105,9 @@ class Stream:
                     steps.append(Step(predict=request))
                     continue
                 try:
-                    event, draft = await self._writer.read(learner, request, None, "")
+                    event, draft = self._writer.plain(learner, request) or await self._writer.read(
+                        learner, request, None, ""
+                    )
                     steps.append(Step(events=(event,), drafts=(draft,)))
                 except ServiceError as error:
                     steps.append(Step(error=error))

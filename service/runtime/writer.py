@@ -38,6 +38,7 @@ from feedrank.service.contract.messages import (
     instance_of,
     loads,
     only,
+    plain_body,
     predicted_at,
     served_of,
     truth_digest,
@@ -104,7 +105,7 @@ class Writer:
         """
         async with self._memory.use(name) as learner:
             if not (isinstance(request, Mapping) and "events" in request):
-                event, draft = await self.read(learner, request, key, "")
+                event, draft = self.plain(learner, request, key) or await self.read(learner, request, key, "")
                 del request  # as a prediction does
                 (result,) = await self._write(learner, Step(events=(event,), drafts=(draft,)))
                 return result
@@ -125,16 +126,6 @@ class Writer:
     ) -> tuple[Event, Draft]:
         """What is to be appended, checked so that it can be applied."""
         core = learner.state.learner
-        if key is None and where == "" and type(request) is dict and request.keys() == PLAIN:
-            features, label = request["features"], request["label"]
-            if (
-                type(features) is FeatureVector
-                and type(label) is str
-                and label
-                and len(features) <= self._settings.max_features
-                and reading.takes_any_label(core)
-            ):
-                return self._plain(learner, features, label)
         with ErrorScope(where):
             only(request, FEEDBACK)
             truth = truth_of(request)
@@ -170,13 +161,25 @@ class Writer:
             draft = Draft(body, tuple(ids), truth_digest(truth, event.weight) if ids else "", prediction_id)
         return event, draft
 
-    def _plain(self, learner: LoadedLearner, features: FeatureVector, label: str) -> tuple[Event, Draft]:
-        """What most events are, features and a label: what the kernel has read of them leaves nothing to refuse."""
-        event = Event({"label": label}, {"features": features}, parsed=features)
-        self._afford(learner, event)
-        body = event.body()
-        event.instance = None
-        return event, Draft(body)
+    def plain(
+        self, learner: LoadedLearner, request: Any, key: str | None = None
+    ) -> tuple[Event, Draft] | None:
+        """What most events are, features and a label: what the kernel has read of them leaves little to refuse.
+
+        The same as `read` gives; None leaves it to that.
+        """
+        if key is not None or not learner.any_label or type(request) is not dict or request.keys() != PLAIN:
+            return None
+        features, label = request["features"], request["label"]
+        if type(features) is not FeatureVector or type(label) is not str or not label:
+            return None
+        size, raw = len(features), features.json
+        if size > self._settings.max_features or raw is None:
+            return None
+        cost = reading.cost_of_size(learner.state.learner, 0, size, (label,), 0, 2)
+        affordable(cost, self._settings)
+        event = Event({"label": label}, parsed=features, expected=cost.seconds)
+        return event, Draft(plain_body(raw, label))
 
     def _afford(self, learner: LoadedLearner, event: Event) -> None:
         cost = learner.state.cost(event)
@@ -226,7 +229,11 @@ class Writer:
             async with learner.order:
                 await self._append(learner, [step for chunk in chunks for step in chunk.steps if step.events])
                 replies = [
-                    [await self._walk(learner, step, records) for step in each.steps] for each in chunks
+                    [
+                        self._walk_now(learner, step, records) or await self._walk(learner, step, records)
+                        for step in each.steps
+                    ]
+                    for each in chunks
                 ]
         finally:
             learner.appending -= 1
@@ -298,19 +305,33 @@ class Writer:
         try:
             if step.predict is not None:
                 return [await self._predictor.one(learner, step.predict, records, "")]
-            if len(step.placements) == 1:
-                await learner.forward(step.placements[0].version)
-                return [await self._reply(learner, step.events[0], step.placements[0])]
             await learner.forward(max(place.version for place in step.placements))
             return [
-                await self._reply(learner, event, place)
+                self._reply(learner, event, place, event.outcome or await learner.outcome(place.version))
                 for event, place in zip(step.events, step.placements, strict=True)
             ]
         except ServiceError as error:
             return error
 
-    async def _reply(self, learner: LoadedLearner, event: Event, place: Placement) -> JSON:
-        outcome = event.outcome or await learner.outcome(place.version)
+    def _walk_now(
+        self, learner: LoadedLearner, step: Step, records: Records
+    ) -> list[JSON] | ServiceError | None:
+        """The same of a plain step that has to wait for nothing; None leaves it to `_walk`."""
+        if step.error is not None or not learner.loaded:
+            return step.error
+        try:
+            if step.predict is not None:
+                reply = self._predictor.plain(learner, step.predict, records)
+                return None if reply is None else [reply]
+            if len(step.placements) == 1 and learner.hurry(step.placements[0].version):
+                (event,) = step.events
+                if event.outcome is not None:
+                    return [self._reply(learner, event, step.placements[0], event.outcome)]
+        except ServiceError as error:
+            return error
+        return None
+
+    def _reply(self, learner: LoadedLearner, event: Event, place: Placement, outcome: JSON) -> JSON:
         reply = {"version": place.version, **outcome, "duplicate": not place.fresh}
         if not place.fresh:
             self._counts.duplicates += 1

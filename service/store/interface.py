@@ -25,7 +25,7 @@ class Position(NamedTuple):
     chain: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draft:
     """An entry to append. Identified by its `ids`: a draft with an id that is already there is not appended again.
 
@@ -44,7 +44,7 @@ class Draft:
     base: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Placement:
     """Where a draft is in the log. If it was there before, it is not `fresh` and its chains and its time are empty.
 
@@ -59,7 +59,7 @@ class Placement:
     at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """One entry of a log, checked against its chain.
 
