@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -246,15 +247,20 @@ def remember(
     db: sqlite3.Connection, log: str, records: Mapping[str, bytes | Record], now: float, ttl: float
 ) -> dict[str, bytes]:
     """Keep each record unless its key is there; return what was."""
+    there = {
+        name: rest
+        for name, *rest in db.execute(
+            "SELECT key, value, digest, taken FROM records WHERE log = ? AND expires > ?"
+            " AND key IN (SELECT value FROM json_each(?))",
+            (log, now, json.dumps(list(records))),
+        )
+    }
     first: dict[str, bytes] = {}
     rows: list[tuple[object, ...]] = []
     for index, (name, one) in enumerate(records.items()):
         record = one if isinstance(one, Record) else Record(one)
-        row = db.execute(
-            "SELECT expires, value, digest, taken FROM records WHERE log = ? AND key = ?", (log, name)
-        ).fetchone()
-        if row is not None and row[0] > now:
-            _, value, digest, taken = row
+        if name in there:
+            value, digest, taken = there[name]
             if digest != record.digest:
                 raise Clash(index)
             first[name] = taken_value(db, log, taken) if taken else unseal(value, f"the record {name!r}")
@@ -274,13 +280,7 @@ def taken_value(db: sqlite3.Connection, log: str, version: int) -> bytes:
 
 
 def amend(
-    db: sqlite3.Connection,
-    log: str,
-    name: str,
-    value: bytes,
-    expected: bytes,
-    due: float | None,
-    now: float,
+    db: sqlite3.Connection, log: str, name: str, value: bytes, expected: bytes, due: float | None, now: float
 ) -> None:
     current = load_record(db, log, name, now)
     if current is None:
