@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Annotated
@@ -40,6 +41,8 @@ def _serve(
         settings = Settings.from_env(host=host, port=port, store=store)
     except SettingsError as error:
         raise fail(error) from None
+    # What is imported stays: to look through it for garbage again and again takes a seventh of a start.
+    gc.disable()
     from feedrank.service.http.server import run  # noqa: PLC0415  (the keys commands need no NumPy)
 
     raise typer.Exit(run(settings))

@@ -124,14 +124,14 @@ async def serve(app: FastAPI, settings: Settings, listener: socket.socket) -> No
 
 
 def settle() -> None:
-    """Collect garbage seldom, and never look through what the start has made.
+    """Collect garbage again, but seldom, and never look through what the start has made.
 
     Requests leave no cycles behind but those of an exception here and there; what lives long is plain data in large
     numbers (names, requests that wait), and every look through all of it holds up whoever is being served.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    gc.enable()
 
 
 def announce(settings: Settings, listener: socket.socket) -> None:

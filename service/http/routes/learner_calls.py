@@ -11,19 +11,8 @@ from starlette.responses import Response, StreamingResponse
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import is_name
-from feedrank.service.contract.reply_models import (
-    Alias,
-    Aliases,
-    Events,
-    History,
-    LabelCounts,
-    Learner,
-    Learners,
-    Weights,
-)
-from feedrank.service.contract.request_models import AliasBody, Spec
 from feedrank.service.http.bodies import Call, reach, reached, reply
-from feedrank.service.http.openapi import Documented, Name, call
+from feedrank.service.http.openapi import Documented, Name, call, described
 from feedrank.service.store.shared import portions, spool
 
 router = APIRouter(route_class=Call, tags=["learners"])
@@ -32,17 +21,17 @@ SNAPSHOT = "application/octet-stream"
 PART = 2**18  # bytes of a snapshot that are sent at a time
 Limit = Annotated[int, Query(ge=1, le=1000, description="entries of a page")]
 BINARY = {"content": {SNAPSHOT: {"schema": {"type": "string", "format": "binary"}}}}
-CREATED: dict[int | str, Any] = {201: {"model": Learner, "description": "made"}}
+CREATED: dict[int | str, Any] = {201: described("Learner", "made")}
 
 
-@router.put("/v1/learners/{name}", **call("admin", 409, 413, 507, reply=Learner, also=CREATED))
-async def create(request: Request, name: Name, body: Annotated[JSON, Documented(Spec)]) -> Response:
+@router.put("/v1/learners/{name}", **call("admin", 409, 413, 507, reply="Learner", also=CREATED))
+async def create(request: Request, name: Name, body: Annotated[JSON, Documented("Spec")]) -> Response:
     """Make a learner of a spec; 200 if it is there with an equal spec."""
     info, made = await request.app.state.host.create(name, body)
     return reply(info, 201 if made else 200)
 
 
-@router.get("/v1/learners", **call("any", reply=Learners))
+@router.get("/v1/learners", **call("any", reply="Learners"))
 async def learners(
     request: Request,
     limit: Limit = 100,
@@ -52,7 +41,7 @@ async def learners(
     return reply(await request.app.state.host.list(limit, cursor, reach(request)))
 
 
-@router.get("/v1/learners/{name}", **call("any", 404, reply=Learner))
+@router.get("/v1/learners/{name}", **call("any", 404, reply="Learner"))
 async def learner(request: Request, name: Name) -> Response:
     """Spec, version, labels, progress and what the theory proves."""
     return reply(await request.app.state.host.info(name))
@@ -65,7 +54,7 @@ async def delete(request: Request, name: Name) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/v1/learners/{name}/history", **call("any", 404, reply=History))
+@router.get("/v1/learners/{name}/history", **call("any", 404, reply="History"))
 async def history(
     request: Request,
     name: Name,
@@ -75,13 +64,13 @@ async def history(
     return reply(await request.app.state.host.history(name, points))
 
 
-@router.get("/v1/learners/{name}/labels", **call("any", 404, reply=LabelCounts))
+@router.get("/v1/learners/{name}/labels", **call("any", 404, reply="LabelCounts"))
 async def labels(request: Request, name: Name, limit: Limit = 100) -> Response:
     """The labels by how often they were true, with the mistakes among them."""
     return reply(await request.app.state.host.labels(name, limit))
 
 
-@router.get("/v1/learners/{name}/weights", **call("any", 404, reply=Weights))
+@router.get("/v1/learners/{name}/weights", **call("any", 404, reply="Weights"))
 async def weights(
     request: Request,
     name: Name,
@@ -92,7 +81,7 @@ async def weights(
     return reply(await request.app.state.host.weights(name, label, limit))
 
 
-@router.get("/v1/learners/{name}/events", **call("admin", 404, 410, reply=Events))
+@router.get("/v1/learners/{name}/events", **call("admin", 404, 410, reply="Events"))
 async def events(
     request: Request,
     name: Name,
@@ -127,7 +116,7 @@ async def download(data: BinaryIO) -> AsyncIterator[bytes | memoryview]:
 
 @router.put(
     "/v1/learners/{name}/snapshot",
-    **call("admin", 409, 413, 507, reply=Learner, status=201),
+    **call("admin", 409, 413, 507, reply="Learner", status=201),
 )
 async def restore(
     request: Request, name: Name, data: Annotated[bytes, Body(media_type=SNAPSHOT)]
@@ -136,7 +125,7 @@ async def restore(
     return reply(await request.app.state.host.restore(name, data), 201)
 
 
-@router.get("/v1/aliases", **call("any", reply=Aliases))
+@router.get("/v1/aliases", **call("any", reply="Aliases"))
 async def aliases(
     request: Request,
     limit: Limit = 100,
@@ -146,8 +135,8 @@ async def aliases(
     return reply(await request.app.state.host.aliases(limit, cursor, reach(request)))
 
 
-@router.put("/v1/aliases/{name}", **call("admin", 404, 409, 413, reply=Alias))
-async def alias(request: Request, name: Name, body: Annotated[JSON, Documented(AliasBody)]) -> Response:
+@router.put("/v1/aliases/{name}", **call("admin", 404, 409, 413, reply="Alias"))
+async def alias(request: Request, name: Name, body: Annotated[JSON, Documented("AliasBody")]) -> Response:
     """Let a second name stand for a learner, from now on and at once."""
     for field in body:
         if field != "learner":

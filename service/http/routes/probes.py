@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from feedrank.service.contract.faults import StoreUnavailable
 from feedrank.service.contract.json_types import JSON
-from feedrank.service.contract.reply_models import Health
 from feedrank.service.http.bodies import reply
 from feedrank.service.http.metrics import CONTENT_TYPE_LATEST
+from feedrank.service.http.openapi import described
 from feedrank.service.http.problems import MEDIA_TYPE
 
 router = APIRouter(tags=["health"])
@@ -24,13 +24,13 @@ NOT_READY: dict[int | str, JSON] = {
 }
 
 
-@router.get("/livez", response_model=Health)
+@router.get("/livez", responses={200: described("Health")})
 async def livez() -> Response:
     """The process runs; never touches the store."""
     return reply({"status": "ok"})
 
 
-@router.get("/readyz", response_model=Health, responses=NOT_READY)
+@router.get("/readyz", responses={200: described("Health"), **NOT_READY})
 async def readyz(request: Request) -> Response:
     """The store takes writes now."""
     state = request.app.state

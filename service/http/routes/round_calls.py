@@ -8,17 +8,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from feedrank.service.contract.json_types import JSON
-from feedrank.service.contract.reply_models import (
-    ClicksSoFar,
-    Outcome,
-    Outcomes,
-    Prediction,
-    Predictions,
-    Retracted,
-)
-from feedrank.service.contract.request_models import ClicksBody, FeedbackBody, PredictBody, RetractBody
 from feedrank.service.http.bodies import Call, Handler, reply, reply_of_many
-from feedrank.service.http.openapi import Documented, Name, call
+from feedrank.service.http.openapi import Documented, Name, call, described
 from feedrank.service.http.stream import NDJSON, StreamReply
 
 router = APIRouter(route_class=Call, tags=["rounds"])
@@ -30,7 +21,7 @@ IDEMPOTENCY = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 512},
 }
 LATER: dict[int | str, Any] = {
-    202: {"model": Retracted, "description": "it takes long: `GET` shows under `retracting` when it is done"}
+    202: described("Retracted", "it takes long: `GET` shows under `retracting` when it is done")
 }
 LINES = {
     "application/json": {"schema": {"$ref": "#/components/schemas/StreamLine"}},
@@ -38,8 +29,10 @@ LINES = {
 }
 
 
-@router.post("/v1/learners/{name}/predict", **call("predict", 404, 409, 413, reply=Prediction | Predictions))
-async def predict(request: Request, name: Name, body: Annotated[JSON, Documented(PredictBody)]) -> Response:
+@router.post(
+    "/v1/learners/{name}/predict", **call("predict", 404, 409, 413, reply="Prediction | Predictions")
+)
+async def predict(request: Request, name: Name, body: Annotated[JSON, Documented("PredictBody")]) -> Response:
     """Decide on one instance, or on each of a batch; changes nothing in the learner."""
     replied = request.app.state.host.predict(name, body)
     del body
@@ -58,11 +51,13 @@ async def predict(request: Request, name: Name, body: Annotated[JSON, Documented
         410,
         413,
         507,
-        reply=Outcome | Outcomes,
+        reply="Outcome | Outcomes",
         openapi_extra={"parameters": [IDEMPOTENCY]},
     ),
 )
-async def feedback(request: Request, name: Name, body: Annotated[JSON, Documented(FeedbackBody)]) -> Response:
+async def feedback(
+    request: Request, name: Name, body: Annotated[JSON, Documented("FeedbackBody")]
+) -> Response:
     """Learn from one event, or from all of a batch or none; once, however often it is sent."""
     key: bytes | None = request.scope["feedrank.headers"].get(b"idempotency-key")
     replied = request.app.state.host.feedback(name, body, None if key is None else key.decode("latin-1"))
@@ -86,15 +81,15 @@ async def stream(request: Request, name: Name) -> Response:
 
 
 @router.post(
-    "/v1/learners/{name}/clicks", **call("feedback", 404, 409, 410, 413, reply=ClicksSoFar, status=202)
+    "/v1/learners/{name}/clicks", **call("feedback", 404, 409, 410, 413, reply="ClicksSoFar", status=202)
 )
-async def clicks(request: Request, name: Name, body: Annotated[JSON, Documented(ClicksBody)]) -> Response:
+async def clicks(request: Request, name: Name, body: Annotated[JSON, Documented("ClicksBody")]) -> Response:
     """Join clicks to a remembered prediction; when its window is over, one feedback event with all of them is learned."""
     return reply(await request.app.state.host.clicks(name, body), 202)
 
 
-@router.post("/v1/learners/{name}/retract", **call("feedback", 404, 409, 413, reply=Retracted, also=LATER))
-async def retract(request: Request, name: Name, body: Annotated[JSON, Documented(RetractBody)]) -> Response:
+@router.post("/v1/learners/{name}/retract", **call("feedback", 404, 409, 413, reply="Retracted", also=LATER))
+async def retract(request: Request, name: Name, body: Annotated[JSON, Documented("RetractBody")]) -> Response:
     """Retract an event: the learner becomes what it would be without it."""
     done = await request.app.state.host.retract(name, body)
     return reply(done, 200 if done["state"] == "done" else 202)
