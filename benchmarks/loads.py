@@ -33,11 +33,13 @@ from served import HERE, SPEC, taught
 
 ROOT = HERE.parent
 LABELS = 100
+COMPILED = tempfile.TemporaryDirectory(prefix="feedrank-compiled-")
 
 
 def python(code: Path, *command: str, **options: Any) -> subprocess.Popen[str]:
-    """A Python that imports feedrank from this folder."""
-    environment = {**os.environ, "PYTHONPATH": str(code)}
+    """A Python that imports feedrank from this folder, compiled at its first use, as an installed package is."""
+    environment = {**os.environ, "PYTHONPATH": str(code), "PYTHONPYCACHEPREFIX": COMPILED.name}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return subprocess.Popen(
         [sys.executable, *command], stdout=subprocess.PIPE, text=True, env=environment, cwd=code, **options
     )

@@ -21,6 +21,8 @@ from feedrank.service.contract.faults import ServiceError
 from feedrank.service.contract.settings import Settings
 from feedrank.service.experiments.manager import Experiments
 from feedrank.service.runtime import Host, same_bits
+from feedrank.service.runtime.folding import stopped
+from feedrank.service.store import Store
 
 from .edge import App, Edge
 from .keyring import Keyring, read_keys
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("feedrank.app")
 
+FIRST_REPLIES = 1.0  # seconds from the start on that belong to them alone
 DESCRIPTION = "Ranking and labelling that learns from every piece of feedback, at once and durably."
 
 
@@ -58,9 +61,11 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
                 tracing.trace_store(host.store, spans)
             app.state.host = host
             app.state.experiments = Experiments(host)
-            for notice in (*host.notices, *await same_bits.compare(host.store)):
+            for notice in host.notices:
                 log.warning(notice)
+            comparing = asyncio.create_task(compare_bits(host.store))
             yield
+            await stopped(comparing)
             await app.state.experiments.close()
 
     app = App(
@@ -93,6 +98,13 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
         )
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     return app
+
+
+async def compare_bits(store: Store) -> None:
+    """Say whether this process learns other bits than the one before it, once the start and the first replies are out."""
+    await asyncio.sleep(FIRST_REPLIES)
+    for notice in await same_bits.compare(store):
+        log.warning(notice)
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

@@ -1,7 +1,7 @@
 """Whether this process folds events to the same bits as the one that opened the store before it.
 
 Replicas agree because equal events give equal weights, on one build and every CPU. A build that computes otherwise would be
-noticed by the first snapshot that differs; it is said at the start, by the fingerprint of a recorded stream.
+noticed by the first snapshot that differs; it is said soon after the start, by the fingerprint of a recorded stream.
 """
 
 from __future__ import annotations

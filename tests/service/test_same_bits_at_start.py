@@ -9,6 +9,7 @@ import pytest
 
 from feedrank.service.contract.faults import StoreUnavailable
 from feedrank.service.contract.settings import Settings
+from feedrank.service.http import app as application
 from feedrank.service.http.app import create_app
 from feedrank.service.runtime import same_bits
 from feedrank.service.store import Damaged
@@ -69,12 +70,22 @@ def test_the_fingerprint_depends_on_the_last_bit_and_not_on_the_kernel(monkeypat
     assert same_bits.fingerprint.__wrapped__() != own
 
 
-def test_the_service_logs_it_when_it_starts(tmp_path, caplog, monkeypatch):
-    async def start():
+def test_the_service_logs_it_soon_after_it_starts(tmp_path, caplog, monkeypatch):
+    async def start(done):
         app = create_app(Settings(store=f"sqlite:{tmp_path / 'a.db'}"))
-        async with app.router.lifespan_context(app):
-            return caplog.text.count("other bits")
+        async with asyncio.timeout(60), app.router.lifespan_context(app):
+            while not await done(app.state.host.store):
+                await asyncio.sleep(0.01)
 
-    assert asyncio.run(start()) == 0
+    async def is_kept(store):
+        return await store.get(same_bits.KIND, same_bits.NAME) is not None
+
+    async def is_logged(_):
+        return "other bits" in caplog.text
+
+    monkeypatch.setattr(application, "FIRST_REPLIES", 0.0)
+    asyncio.run(start(is_kept))
+    assert "other bits" not in caplog.text
     monkeypatch.setattr(same_bits, "fingerprint", lambda: "other")
-    assert asyncio.run(start()) == 1
+    asyncio.run(start(is_logged))
+    assert caplog.text.count("other bits") == 1
