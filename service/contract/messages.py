@@ -311,11 +311,6 @@ def encode(
         raise Unprocessable.at("", f"cannot be kept as JSON: {error}") from None
 
 
-def plain_body(features: bytes, label: str) -> bytes:
-    """`Event.body` of features, as their JSON came, and a label: what most events are."""
-    return b'{"truth":{"label":%b},"instance":{"features":%b}}' % (encode(label), features)
-
-
 def truth_digest(truth: JSON, weight: float = 1.0) -> str:
     """Equal for truths that say the same."""
     try:

@@ -29,7 +29,7 @@ from feedrank.service.contract.faults import StorageFull, Unprocessable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.messages import Event
 from feedrank.service.contract.settings import Settings
-from feedrank.service.store import Store
+from feedrank.service.store import Entry, Store
 
 from .catalogue import CatalogEntry
 from .folding import NOTHING, Counts, Recipe, Runner
@@ -38,6 +38,7 @@ from .follower import Follower
 log = logging.getLogger(__name__)
 Value = TypeVar("Value")
 SeriesPoint = tuple[int, Value]
+VECTOR = frozenset({"features"})
 MAGIC, FORMAT = b"FEEDFOLD", 2
 START = struct.Struct("<8sII")
 DIGEST = 32  # bytes of the learner's own digest, which ends it
@@ -290,7 +291,16 @@ def digest(head: bytes, last: bytes) -> str:
 
 def recipe(spec: JSON) -> Recipe[LearnerState, Event]:
     """How the log of a learner with this spec is folded."""
-    return Recipe(lambda: LearnerState(learners.build(spec)), LearnerState.load, Event.fold)
+    return Recipe(lambda: LearnerState(learners.build(spec)), LearnerState.load, read_event)
+
+
+def read_event(entry: Entry) -> Event:
+    """The event of an entry; features that the kernel has read need not be read again."""
+    event = Event.fold(entry)
+    if event.instance is not None and event.instance.keys() == VECTOR:
+        features = event.instance["features"]
+        event.parsed = features if type(features) is FeatureVector else None
+    return event
 
 
 class LoadedLearner(Follower[LearnerState, Event]):

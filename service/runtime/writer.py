@@ -34,11 +34,11 @@ from feedrank.service.contract.messages import (
     ErrorScope,
     Event,
     batch_of,
+    encode,
     id_of,
     instance_of,
     loads,
     only,
-    plain_body,
     predicted_at,
     served_of,
     truth_digest,
@@ -179,7 +179,9 @@ class Writer:
         cost = reading.cost_of_size(learner.state.learner, 0, size, (label,), 0, 2)
         affordable(cost, self._settings)
         event = Event({"label": label}, parsed=features, expected=cost.seconds)
-        return event, Draft(plain_body(raw, label))
+        # `Event.body` of it, the features as they came.
+        body = b'{"truth":{"label":%b},"instance":{"features":%b}}' % (encode(label), raw)
+        return event, Draft(body)
 
     def _afford(self, learner: LoadedLearner, event: Event) -> None:
         cost = learner.state.cost(event)

@@ -168,7 +168,6 @@ def id_check(id: str, version: int, digest: str) -> str:
 
 def check_entries(rows: Sequence[Entry], after: int, previous: str | None) -> list[Entry]:
     """The entries, each with the chain before it, if they follow one another and nothing in them has changed."""
-    entries: list[Entry] = []
     for row in rows:
         if row.version != after + 1:
             raise Damaged(after + 1, f"entry {after + 1} is missing from the log")
@@ -177,8 +176,6 @@ def check_entries(rows: Sequence[Entry], after: int, previous: str | None) -> li
             previous, row.version, row.at, checksum(row.body), taken, row.retracts
         ):
             raise Damaged(row.version, f"entry {row.version} has changed since it was written")
-        entries.append(
-            Entry(row.version, row.at, row.body, row.taken, row.retracted, row.retracts, row.chain, previous)
-        )
+        row.previous = previous
         after, previous = row.version, row.chain
-    return entries
+    return list(rows)
