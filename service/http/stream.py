@@ -184,13 +184,13 @@ class StreamReply(Response):
             except ServiceError as error:
                 chunk.refusals.append(error)
         chunk.calls = len(calls)
-        if any(alone(*call) for call in calls):
+        if single := alone(calls):
             # It waits for all that is on its way, and maybe long: who sent that must not wait with it.
             while self._chunks:
                 await self._reply(send)
         try:
             async with self._limit(len(calls)):
-                await self._stream.put(calls)
+                await self._stream.put(calls, single)
         except Exception as error:
             # The stream outlives whatever befell this chunk; `describe` logs what nobody foresaw.
             chunk.failed = describe(error)
@@ -227,4 +227,4 @@ class StreamReply(Response):
 
 def as_line(reply: JSON | ServiceError) -> bytes:
     value = describe(reply).problem() if isinstance(reply, ServiceError) else reply
-    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(value, None, orjson.OPT_APPEND_NEWLINE)

@@ -24,9 +24,13 @@ Reply = JSON | ServiceError
 Part = asyncio.Future[Done] | list[Reply]
 
 
-def alone(kind: str, request: JSON) -> bool:
-    """Whether a line is done as a single call."""
-    return not ALONE.isdisjoint(request) or (kind == "predict" and "prediction_id" in request)
+def alone(lines: Sequence[Line]) -> list[int]:
+    """Which lines are done as single calls."""
+    return [
+        at
+        for at, (kind, request) in enumerate(lines)
+        if not ALONE.isdisjoint(request) or (kind == "predict" and "prediction_id" in request)
+    ]
 
 
 class Stream:
@@ -40,22 +44,19 @@ class Stream:
         """Chunks on their way."""
         return len(self._chunks)
 
-    async def put(self, lines: Sequence[Line]) -> None:
-        """Read a chunk of `("predict" | "feedback", request)` and have it written."""
+    async def put(self, lines: Sequence[Line], single: Sequence[int] | None = None) -> None:
+        """Read a chunk of `("predict" | "feedback", request)` and have it written; `single` is what `alone` says of it."""
         chunk: list[Part] = []
         self._chunks.append(chunk)
         try:
-            await self._hand_over(chunk, lines)
+            await self._hand_over(chunk, lines, alone(lines) if single is None else single)
         except BaseException:
             self._chunks.pop()  # the newest; by value, another empty one might go
             raise
 
-    async def _hand_over(self, chunk: list[Part], lines: Sequence[Line]) -> None:
+    async def _hand_over(self, chunk: list[Part], lines: Sequence[Line], single: Sequence[int]) -> None:
         start = 0
-        while start < len(lines):
-            stop = start
-            while stop < len(lines) and not alone(*lines[stop]):
-                stop += 1
+        for stop in (*single, len(lines)):
             if stop > start:
                 chunk.append(await self._together(lines[start:stop]))
             if stop < len(lines):
