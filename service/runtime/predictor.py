@@ -113,12 +113,11 @@ class Predictor:
 
     async def keep(self, learner: LoadedLearner, records: Records) -> None:
         """Have the store remember these predictions; a reply to a request that came before becomes the first reply."""
-        chosen = {id: one for id, one in records.items() if one.record.digest}
-        if chosen:
-            await self._keep_chosen(learner, chosen)
-        if len(chosen) < len(records):
-            rest = {id: one.record for id, one in records.items() if id not in chosen}
-            await self._records.run(learner.log, rest)
+        rest = {id: one.record for id, one in records.items() if not one.record.digest}
+        if len(rest) < len(records):
+            await self._keep_chosen(learner, {id: one for id, one in records.items() if id not in rest})
+        if rest:
+            await self._records.submit(learner.log, rest)
 
     async def _keep_chosen(self, learner: LoadedLearner, chosen: Records) -> None:
         """Predictions under ids of the caller, all or none."""

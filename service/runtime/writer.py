@@ -81,7 +81,7 @@ class Chunk:
 
 def weigh(chunk: Chunk) -> int:
     """What a chunk adds to an append."""
-    return sum(EVENT + len(draft.body) for step in chunk.steps for draft in step.drafts)
+    return sum([EVENT + len(draft.body) for step in chunk.steps for draft in step.drafts])
 
 
 class Writer:
@@ -103,7 +103,8 @@ class Writer:
 
         In a batch, `key` stands for the whole batch: event i takes the id `key/i` if it has no id of its own.
         """
-        async with self._memory.use(name) as learner:
+        learner = await self._memory.take(name)
+        try:
             if not (isinstance(request, Mapping) and "events" in request):
                 event, draft = self.plain(learner, request, key) or await self.read(learner, request, key, "")
                 del request  # as a prediction does
@@ -118,6 +119,8 @@ class Writer:
                 if i % TURN == TURN - 1:
                     await asyncio.sleep(0)  # Others get their turn.
             return {"results": await self._write(learner, Step(events=events, drafts=drafts))}
+        finally:
+            self._memory.leave(learner)
 
     # Reading
 

@@ -111,7 +111,7 @@ class Snapshot:
     without: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
     """A record to remember. `digest`, not empty, identifies the request it answers; `due` is when `Store.due` shows it."""
 
