@@ -108,7 +108,9 @@ def spec_members(spec: object, settings: Settings) -> int:
     for field, value in spec.items() if isinstance(spec, Mapping) else ():
         if not isinstance(value, list | Mapping):
             continue
-        size = sum(len(part) if isinstance(part, list) else 1 for part in value)
+        size = len(value)
+        if size <= settings.max_labels:
+            size = sum(len(part) if isinstance(part, list) else 1 for part in value)
         if size > settings.max_labels:
             raise Unprocessable.at(pointer(field), f"at most {settings.max_labels} labels a learner")
         members += size

@@ -182,6 +182,8 @@ class StreamReply(Response):
                 calls.append(read_line(line, self._key))
                 chunk.refusals.append(None)
             except ServiceError as error:
+                # Tracebacks know this frame, and so the chunk: such circles are collected in one long pause.
+                error.__traceback__ = error.__context__ = None
                 chunk.refusals.append(error)
         chunk.calls = len(calls)
         if single := alone(calls):
