@@ -142,7 +142,15 @@ def main() -> None:
         "feedrank predtron, learn": (lambda: ours(predtron, False), 100),
         "feedrank predtron, predict and learn": (lambda: ours(predtron, True), 100),
         both: (lambda: ours(ascent, True), 100),
+        "feedrank dual ascent III as label ranking": (
+            lambda: ours({"task": "label-ranking", **ascent}, True),
+            100,
+        ),
         "feedrank preset (auto), predict and learn": (lambda: ours({}, True), 100),
+        "feedrank preset (auto), loss: weighted": (
+            lambda: ours({"loss": "weighted", "weights": {"folder1": 2.0}}, True),
+            100,
+        ),
         "Vowpal Wabbit --oaa, predict and learn": (lambda: vowpal_wabbit(""), 100),
         "Vowpal Wabbit --oaa -b 22, predict and learn": (lambda: vowpal_wabbit("-b 22"), 100),
         "Vowpal Wabbit --oaa -b 22 --scores, predict and learn": (
