@@ -262,8 +262,9 @@ class Crediting:
         except (Conflict, Stale, NotFound, Gone):
             return  # answered, clicked again or taken by another replica meanwhile
 
-    async def pass_time(self, live: LoadedExperiment) -> None:
-        """Let rounds count that are due, up to the first that is not written down yet."""
+    async def catch_up(self, live: LoadedExperiment) -> None:
+        """Fold all that the log holds, and let rounds count that are due, up to the first that is not written down yet."""
+        await live.follow()
         waiting, now = live.figures.waiting, time.time()
         if not waiting or waiting[0][0] > now or live.figures.status != RUNNING:
             return

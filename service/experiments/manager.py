@@ -124,8 +124,7 @@ class Experiments:
     async def info(self, name: str) -> JSON:
         """The definition, and what may be said now."""
         async with self._use(name) as live:
-            await live.follow()
-            await self._crediting.pass_time(live)
+            await self._crediting.catch_up(live)
         return {
             "name": name,
             "definition": live.plan.to_json(),
@@ -231,8 +230,7 @@ class Experiments:
         """Switch the alias to the winner (or to the `arm` named) at once for all replicas, and stop."""
         only(request, frozenset({"arm", "alias", "override"}))
         async with self._use(name) as live:
-            await live.follow()
-            await self._crediting.pass_time(live)
+            await self._crediting.catch_up(live)
             arm, alias = self._winner(live, request)
             # The alias first: it may be refused, and promoting twice does no harm.
             await self.host.alias(alias, arm)
@@ -340,11 +338,13 @@ class Experiments:
         """Let those go that nobody uses: idle for long, or the least recently used while all take too much room."""
         now, room = time.monotonic(), self.host.settings.memory // ROOM
         taken = sum(live.state.nbytes for live in self._live.values())
+        leaving = []  # all are chosen before the first is waited for: others may tidy meanwhile
         for name, live in list(self._live.items()):
             if name in self._users:
                 continue
             if taken <= room and now - live.used < IDLE:
-                return
-            del self._live[name]
+                break
             taken -= live.state.nbytes
+            leaving.append(self._live.pop(name))
+        for live in leaving:
             await live.close(least=1)

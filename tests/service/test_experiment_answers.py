@@ -268,6 +268,24 @@ def test_experiments_leave_memory_when_nobody_asks_for_them(
     run(store_url, body, CLASSES)
 
 
+def test_requests_that_tidy_at_the_same_time_do_not_fail(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body(host: Host, experiments: Experiments) -> None:
+        names = [f"e{i}" for i in range(6)]
+        for name in names:
+            await experiments.create(name, {"arms": ["a", "b"], "measure": "zero-one"})
+            await experiments.feedback(name, {"features": ["f"], "label": "x", "unit": "u"})
+        monkeypatch.setattr(manager, "TIDIED", 0.0)
+        monkeypatch.setattr(manager, "IDLE", 0.0)
+        # Saving takes a while: others come to tidy meanwhile.
+        infos = await asyncio.gather(*(experiments.info(name) for name in names * 4))
+        assert {info["version"] for info in infos} == {1}
+        assert experiments.loaded == []
+
+    run(store_url, body, CLASSES)
+
+
 def test_delays_are_reported_by_arm(store_url: str) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
         await experiments.create("e", {"arms": ["a", "b"], "measure": "zero-one"})
