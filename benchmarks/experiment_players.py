@@ -19,6 +19,7 @@ from experiment_cells import KINDS, LABELS, Cell
 JSON = dict[str, Any]
 WORDS, ITEMS, USERS = 30, 6, 20
 LATE = 30  # rounds that failures of the second arm are answered later, where answers are late
+IDLE = 2.0  # seconds after which a connection is made anew: the server closes those that are not used
 WAIT = 4.0  # seconds to answer, in cells with windows
 
 
@@ -26,9 +27,10 @@ class Caller:
     """One connection, one call after another; a client library would take longer than the server."""
 
     def __init__(self, port: int) -> None:
-        self._port, self.calls = port, 0
+        self._port, self.calls, self._used = port, 0, 0.0
 
     async def __aenter__(self) -> Caller:
+        self._used = time.monotonic()
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
         return self
 
@@ -37,12 +39,16 @@ class Caller:
 
     async def __call__(self, method: str, path: str, body: JSON | None = None) -> JSON:
         self.calls += 1
+        if time.monotonic() - self._used > IDLE:
+            self._writer.close()
+            await self.__aenter__()
         content = b"" if body is None else json.dumps(body).encode()
         head = f"{method} /v1/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n\r\n"
         self._writer.write(head.encode() + content)
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
         length = int(head.partition("content-length:")[2].split("\r\n", 1)[0])
         reply = json.loads(await self._reader.readexactly(length))
+        self._used = time.monotonic()
         if head.split(" ", 2)[1] not in ("200", "201", "202"):
             raise RuntimeError(f"{method} {path}: {reply}")
         return reply  # type: ignore[no-any-return]
