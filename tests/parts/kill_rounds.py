@@ -42,11 +42,11 @@ class Service:
         self.url = line.split("http://")[1].split()[0].rstrip(";")
 
     def client(self):
-        return httpx.Client(base_url=f"http://{self.url}/v1", timeout=60, trust_env=False)
+        return httpx.Client(base_url=f"http://{self.url}/v1", timeout=600, trust_env=False)
 
     def stop(self, how):
         self.process.send_signal(how)
-        self.process.wait(60)
+        self.process.wait(600)
         self.process.stdout.close()
         self.output.seek(0)
         print(self.output.read())  # shown by pytest if the test fails

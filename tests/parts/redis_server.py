@@ -53,7 +53,7 @@ class RedisServer:
 
     def ask(self, line: bytes) -> bytes:
         """Send one inline command and read what comes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=600) as connection:
             connection.sendall(line + b"\r\n")
             return connection.recv(65536)
 
