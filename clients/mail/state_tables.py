@@ -16,6 +16,7 @@ What belongs to a learner is kept by its name and the service that has it: anoth
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 
 from feedrank.files import create_private
@@ -64,9 +65,20 @@ def open_state(path: str | Path) -> sqlite3.Connection:
     if not 0 <= version <= _VERSION:
         db.close()
         raise ValueError(f"{path} was written by a newer version")
-    db.execute("PRAGMA journal_mode = WAL")
+    _use_wal(db)
     # What a power cut takes is done again, and the service knows it as a duplicate.
     db.execute("PRAGMA synchronous = NORMAL")
     if version < _VERSION:
         db.executescript((_FROM_FIRST if version == 1 else "") + _SCHEMA)
     return db
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Ask again while another process that opens the file asks too: for this change alone SQLite does not wait."""
+    for pause in (0.01, 0.1, 1.0, 5.0):
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            time.sleep(pause)
+    db.execute("PRAGMA journal_mode = WAL")

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedrank.clients import Client
+from feedrank.clients.mail import state_tables
 from feedrank.clients.mail.bookkeeping import Folder, MailState, Predicted, feedback_id
 from feedrank.clients.mail.folder_names import is_choice
 from feedrank.clients.mail.promise import (
@@ -29,8 +30,10 @@ from feedrank.clients.mail.promise import (
     risk,
 )
 from feedrank.clients.mail.sources import SourceError, find, in_order
+from feedrank.clients.mail.state_tables import open_state
 from feedrank.clients.mail.training import follow_log, train
 from feedrank.embedded import Embedded
+from feedrank.files import create_private
 
 TOPICS = {"Work": "budget meeting", "Work/Travel": "flight hotel", "Büro & Co": "Stempel Papier"}
 
@@ -462,3 +465,16 @@ def test_a_renamed_folder_of_any_source_keeps_its_label(tmp_path, client):
         train(client, state, list(find(tmp_path / "mail")), report=lines.append)
         assert len(lines) == 1
         assert "Other" in client.learner("mail").labels
+
+
+def test_two_that_open_a_new_state_at_once_both_get_it(tmp_path, monkeypatch):
+    create_private(tmp_path / "mail.db")
+    other = sqlite3.connect(tmp_path / "mail.db", isolation_level=None)
+    other.execute("CREATE TABLE t (a)")
+    other.execute("BEGIN")
+    other.execute("SELECT * FROM t").fetchall()  # reads, while the mode of the file is to change
+    pauses = []
+    monkeypatch.setattr(state_tables.time, "sleep", lambda pause: pauses.append(pause) or other.rollback())
+    open_state(tmp_path / "mail.db").close()
+    assert pauses == [0.01]
+    other.close()
