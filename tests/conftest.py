@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,10 @@ settings.load_profile("feedrank")
 
 # NumPy reads it on import. Products are small, and on a busy machine threads that wait for each other cost seconds.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Tests that run in the background of a shell ignore Ctrl-C, and so would every command that they start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ARGUMENTS = (
     "--headless",

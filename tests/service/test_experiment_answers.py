@@ -73,7 +73,7 @@ def test_an_unnamed_measure_follows_the_feedback_and_a_mismatch_is_refused(store
 
 def test_clicks_join_one_by_one_and_count_once_when_the_window_is_over(store_url: str) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
-        await experiments.create("e", {"arms": ["a", "b"], "measure": "clicks", "wait": 0.2})
+        await experiments.create("e", {"arms": ["a", "b"], "measure": "clicks", "wait": 4})
         page = await experiments.predict("e", {**PAGE, "unit": "u"})
         empty = await experiments.predict("e", {**PAGE, "unit": "v"})
         id = page["prediction_id"]
@@ -108,13 +108,13 @@ def test_clicks_join_one_by_one_and_count_once_when_the_window_is_over(store_url
 
 def test_the_window_of_clicks_is_that_of_the_arms_where_the_definition_has_none(store_url: str) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
-        for name, wait in (("short", 0.1), ("long", 0.2)):
+        for name, wait in (("short", 2), ("long", 4)):
             await host.create(name, {**LISTS, "wait": wait})
         await experiments.create("e", {"arms": ["short", "long"], "method": "interleave"})
         page = await experiments.predict("e", {**PAGE, "unit": "u"})
         sent = {"prediction_id": page["prediction_id"], "clicks": ["d1"]}
         before = time.time()
-        assert (await experiments.clicks("e", sent))["closes_at"] <= before + 0.2
+        assert (await experiments.clicks("e", sent))["closes_at"] <= before + 4
         await counted(experiments, 1)
         await taught(host, {"short": 1, "long": 1})
 
