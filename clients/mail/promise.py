@@ -3,8 +3,8 @@
 Every prediction whose truth became known is a line of the record: its folder, its certainty, whether it was right.
 
     certainty   c = margin (h + 1/2) / (n + 2)      h of the sender's last n <= 10 messages went into that folder
-    risk        g = (wrong + 1) / (60 + 2)          among the 60 lines nearest in certainty, of all folders
-                e = (wrong + 20 g) / (20 + 20)      among the 20 nearest lines of that folder: the chance of a mistake
+    risk        g = (wrong + 1) / (60 + 2)          among the 60 lines next below in certainty, of all folders
+                e = (wrong + 20 g) / (20 + 20)      among the 20 next below of that folder: the chance of a mistake
     rule        file if  B - R >= 1,  e <= b min(d, 1/20) (B - R)  and  e < 1/2;    d = 1 - precision,
                 R the risks of filed mail that is not judged yet
 
@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from heapq import nsmallest
+from heapq import nlargest
 
 __all__ = [
     "BOLDNESS",
@@ -75,13 +75,16 @@ def risk(rounds: Sequence[Judgement], label: str, sureness: float) -> float:
     if len(rounds) < _FEWEST:
         return 1.0
 
+    # Nothing is learned about a message from more certain ones: one that is less certain than all before is a guess.
+    below = [one for one in rounds if one.certainty <= sureness]
+
     def wrong(lines: Sequence[Judgement], most: int) -> tuple[int, int]:
-        near = nsmallest(most, lines, key=lambda one: abs(one.certainty - sureness))
+        near = nlargest(most, lines, key=lambda one: one.certainty)
         return sum(not one.right for one in near), len(near)
 
-    mistakes, lines = wrong(rounds, _ALL)
+    mistakes, lines = wrong(below, _ALL)
     usual = (mistakes + 1) / (lines + 2)
-    mistakes, lines = wrong([one for one in rounds if one.label == label], _OWN)
+    mistakes, lines = wrong([one for one in below if one.label == label], _OWN)
     return (mistakes + _PRIOR * usual) / (lines + _PRIOR)
 
 

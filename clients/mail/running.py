@@ -112,7 +112,7 @@ def sort(
     """Rank what is in the inbox now, newest first: what is sure is filed in mode `file`, the rest gets its suggestion."""
     with connect(account) as imap:
         # First a look: folders are known, the person's moves learned, and nothing of the backlog is taken for new mail.
-        Watcher(imap, client, state, settings, report).look()
+        Watcher(imap, client, state, settings, report).look(handles=False)
         clerk = Clerk(imap, client, state, settings, report)
         selected = imap.select_folder(settings.inbox, readonly=True)
         uidvalidity = int(selected.get(b"UIDVALIDITY", 0))

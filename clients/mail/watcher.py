@@ -44,8 +44,8 @@ class Watcher:
         self._settings, self._report = settings, report
         self._clerk = Clerk(imap, client, state, settings, report)
 
-    def look(self) -> None:
-        """See what changed, and do what is to do."""
+    def look(self, handles: bool = True) -> None:
+        """See what changed, and do what is to do; new mail of the inbox is left to the caller if not `handles`."""
         # Taken before the folders are looked at: what leaves the inbox from here on is a change for the next look.
         inbox = status(self._imap, self._settings.inbox)
         listed = boxes(
@@ -58,7 +58,7 @@ class Watcher:
         with self._odd("filed messages"):
             self._settle()
         with self._odd(self._settings.inbox):
-            self._inbox(inbox)
+            self._inbox(inbox, handles)
             self._kept(inbox.uidvalidity)
 
     def _odd(self, name: str) -> _OneLine:
@@ -223,11 +223,11 @@ class Watcher:
 
     # ---- the inbox
 
-    def _inbox(self, now: Status) -> None:
+    def _inbox(self, now: Status, handles: bool) -> None:
         inbox = self._settings.inbox
         for uid, identity, first in self._changes(inbox, inbox, now):
             if not self._state.is_seen(identity):
-                if first:
+                if first or not handles:
                     self._state.see(identity)
                 else:
                     self._handle(uid, now.uidvalidity, identity)
@@ -239,7 +239,7 @@ class Watcher:
                 self._keep(uid, identity, filed=True)
                 for action in filed:
                     self._state.set_fate(action.id, "corrected")
-            elif twin and not filed:  # another message under the same Message-ID
+            elif twin and handles and not filed:  # another message under the same Message-ID
                 self._handle(uid, now.uidvalidity, identity)
 
     def _handle(self, uid: int, uidvalidity: int, identity: str) -> None:

@@ -355,6 +355,12 @@ def test_a_folder_has_a_record_of_its_own():
     assert certainty(1.0, "a", ["a"] * 10) > certainty(1.0, "a", ["b"] * 10) > 0
 
 
+def test_a_message_less_certain_than_all_before_is_a_guess():
+    record = [Judgement("a", 0.1 + 0.01 * step, True) for step in range(90)]
+    assert risk(record, "a", 0.099) >= 0.5
+    assert risk(record, "a", 0.99) < 0.05
+
+
 def test_the_state_is_kept_by_account_learner_and_service(tmp_path):
     path = tmp_path / "deep" / "s.db"
     with MailState(path, "one") as state:
