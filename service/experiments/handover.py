@@ -50,7 +50,7 @@ from .examination import Examination
 from .interleave import WIDE
 
 FIRST, DRAFT, SECOND = "first", "draft", "second"
-PROBE, WATCH, DOUBT, ALARM, BUDGET = 0.15, 0.1, 0.1, 0.001, 4.0
+PROBE, WATCH, DOUBT, ALARM, BUDGET = 0.15, 0.1, 1 / 3, 0.001, 4.0
 MARGIN = 0.01 / WIDE
 LEAST = 20  # lessons before the second arm is shown at all
 FEW, SLACK, FLOOD, GENERATION, CROWD = 20, 1.2, 20, 2000, 0.1
