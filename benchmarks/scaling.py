@@ -16,7 +16,7 @@ to get the caches back from it. Rounds a second are
 
 where `cores` is what other work left of the machine during the row, and e the part of that bound which one replica reaches
 (it waits for the disk). D(1), F, e and the costs of Redis, nginx and the client are those of the rows with one replica, a
-that of two replicas on 100 learners; the other rows are predicted.
+that of both rows with two replicas on 100 learners; the other rows are predicted.
 
     python benchmarks/scaling.py [--seconds 1] [--repeat 12] [--hosts]
 
@@ -26,6 +26,7 @@ that of two replicas on 100 learners; the other rows are predicted.
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -111,10 +112,10 @@ class Figures:
 
 
 ALONE, MANY, PROXIED, BESIDE = Cell(1, 1), Cell(1, 100), Cell(1, 100, True), Cell(1, 1, idle=1)
-PAIR = Cell(2, 100)
-CELLS = (ALONE, BESIDE, Cell(2, 1), Cell(4, 1), MANY, PAIR, Cell(4, 100))
-CELLS += (PROXIED, Cell(2, 100, True), Cell(4, 100, True))
-CALIBRATES = {ALONE, BESIDE, MANY, PROXIED, PAIR}
+PAIRS = (Cell(2, 100), Cell(2, 100, True))
+CELLS = (ALONE, BESIDE, Cell(2, 1), Cell(4, 1), MANY, PAIRS[0], Cell(4, 100))
+CELLS += (PROXIED, PAIRS[1], Cell(4, 100, True))
+CALIBRATES = {ALONE, BESIDE, MANY, PROXIED, *PAIRS}
 
 
 def main() -> None:
@@ -160,7 +161,8 @@ class Model:
         self._measured = measured
         self.following = measured[BESIDE].idle
         self.redis = measured[PROXIED].redis
-        self.crowding = 2 * max(0.0, measured[PAIR].replica / measured[MANY].replica - 1)
+        pairs = [measured[pair].replica / self._first(pair).replica for pair in PAIRS]
+        self.crowding = 2 * max(0.0, math.prod(pairs) ** (1 / len(pairs)) - 1)
 
     def replica(self, cell: Cell) -> float:
         """D(n)."""
@@ -203,7 +205,7 @@ def row(cell: Cell, measured: dict[Cell, Figures], model: Model) -> list[object]
         f"{cell.replicas * first.replica / figures.replica:.2f}",
         *(["-", "-"] if cell in CALIBRATES else costs),
         f"{figures.rate:.0f}",
-        *(["-", "-"] if cell in CALIBRATES - {PAIR} else rates),
+        *(["-", "-"] if cell in CALIBRATES - set(PAIRS) else rates),
     ]
 
 
