@@ -78,8 +78,7 @@ def row(cell: Cell, done: list[Outcome]) -> list[object]:
     named: object = sum(winners.values())
     if cell.effect:
         after = sorted(one.decided for one in done if one.decided)
-        middle = after[len(after) // 2] if after else "-"
-        named = f"{named}, {winners['1']} of them the better; median after {middle} events"
+        named = f"{named}, {winners['1']} of them the better; after {', '.join(map(str, after))} events"
     totals = [
         sum(values)
         for values in zip(*((one.events, one.calls, one.looks, one.deep) for one in done), strict=True)
