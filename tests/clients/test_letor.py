@@ -23,14 +23,14 @@ TEXT = """\
 
 
 def test_lists_are_grouped_by_neighbours():
-    found = list(queries(TEXT.splitlines()))
-    assert [(query.qid, query.grades) for query in found] == [("10", [2, 0]), ("11", [1]), ("10", [0])]
-    assert found[0].features == [{"1": 0.5, "2": -0.001}, {"1": 0.25}]
-    assert found[0].instance == {
+    result = list(queries(TEXT.splitlines()))
+    assert [(query.qid, query.grades) for query in result] == [("10", [2, 0]), ("11", [1]), ("10", [0])]
+    assert result[0].features == [{"1": 0.5, "2": -0.001}, {"1": 0.25}]
+    assert result[0].instance == {
         "items": [{"id": "1", "features": {"1": 0.5, "2": -0.001}}, {"id": "2", "features": {"1": 0.25}}]
     }
-    assert found[0].relevance == {"1": 2}
-    assert found[0].ranked(["2", "1"]) == [0, 2]
+    assert result[0].relevance == {"1": 2}
+    assert result[0].ranked(["2", "1"]) == [0, 2]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -64,7 +64,7 @@ def test_the_reader_holds_one_list_at_a_time():
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("1 1:2", "qid"),
         ("x qid:1 1:2", "float"),
@@ -74,8 +74,8 @@ def test_the_reader_holds_one_list_at_a_time():
         ("inf qid:1 1:2", "finite"),
     ],
 )
-def test_bad_lines_are_named(line, told):
-    with pytest.raises(LetorError, match=told) as caught:
+def test_bad_lines_are_named(line, message):
+    with pytest.raises(LetorError, match=message) as caught:
         list(queries(["0 qid:1 1:1", line]))
     assert str(caught.value).startswith("line 2: ")
 
@@ -118,9 +118,9 @@ def theirs(measure, ranked):
     ],
 )
 def test_values_are_those_of_the_standard_tools(ranked, measure, ours, digits):
-    found = theirs(measure, ranked)
-    assert len(found) >= len(ranked) - 1
-    for number, value in found.items():
+    result = theirs(measure, ranked)
+    assert len(result) >= len(ranked) - 1
+    for number, value in result.items():
         assert ours(ranked[number]) == pytest.approx(value, abs=digits), ranked[number]
 
 

@@ -50,12 +50,12 @@ def test_train_then_rank(run, tmp_path):
     assert "mistakes so far" in trained.output
     again = run("train", str(tmp_path / "mail"))
     assert "0 messages learned" in again.output
-    found = run("rank", "--format", "json", "--reasons", "4", stdin=raw(500, "Travel"))
-    told = json.loads(found.stdout)
-    assert (told["folder"], told["sure"]) == ("Travel", True)
-    assert [entry["folder"] for entry in told["ranking"]] == ["Travel", "Work"]
-    assert all(len(entry["reasons"]) == 4 for entry in told["ranking"])
-    assert "from:travel@example.org" in told["ranking"][0]["reasons"]
+    result = run("rank", "--format", "json", "--reasons", "4", stdin=raw(500, "Travel"))
+    reply = json.loads(result.stdout)
+    assert (reply["folder"], reply["sure"]) == ("Travel", True)
+    assert [entry["folder"] for entry in reply["ranking"]] == ["Travel", "Work"]
+    assert all(len(entry["reasons"]) == 4 for entry in reply["ranking"])
+    assert "from:travel@example.org" in reply["ranking"][0]["reasons"]
     text = run("rank", "--top", "1", stdin=raw(500, "Work"))
     assert text.stdout.split()[1] == "Work"
     assert "from:work@example.org" in text.stdout

@@ -130,8 +130,8 @@ def move(imap, origin, folder, number):
 
 def numbers(imap, folder):
     imap.select_folder(folder, readonly=True)
-    found = imap.fetch(imap.search() or [1 << 30], ["ENVELOPE"])
-    return sorted(int(one[b"ENVELOPE"].message_id[2:].split(b"@")[0]) for one in found.values())
+    result = imap.fetch(imap.search() or [1 << 30], ["ENVELOPE"])
+    return sorted(int(one[b"ENVELOPE"].message_id[2:].split(b"@")[0]) for one in result.values())
 
 
 def taught(client, state, person, look, count=6):

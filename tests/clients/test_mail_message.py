@@ -37,29 +37,29 @@ def test_places_are_marked():
     )
     made.set_content("The numbers are final.\n\nOn Monday Bob wrote:\n> are they ready\n")
     made.add_attachment(b"x", maintype="application", subtype="pdf", filename="Über Zahlen.pdf")
-    found = features(bytes(made))
-    assert set(found) >= {"subject:budget", "subject:2024", "budget", "numbers", "ready", "bob"}
-    assert set(found) >= {
+    result = features(bytes(made))
+    assert set(result) >= {"subject:budget", "subject:2024", "budget", "numbers", "ready", "bob"}
+    assert set(result) >= {
         "from:anna.berg@example.org",
         "from:anna",
         "to:bob@example.com",
         "to:team",
         "to:eve@example.net",
     }
-    assert set(found) >= {
+    assert set(result) >= {
         "list:finance.example.org",
         "thread:m0@example.org",
         "thread:m2@example.org",
         "file:zahlen",
     }
-    assert set(found) >= {"time:2024-02", "time:anna.berg@example.org 2024-02"}
-    assert "subject:re" not in found
-    assert len(set(found)) == len(found)
+    assert set(result) >= {"time:2024-02", "time:anna.berg@example.org 2024-02"}
+    assert "subject:re" not in result
+    assert len(set(result)) == len(result)
 
 
 def test_names_that_a_gateway_moved_count_too():
-    found = features(b"From: a@b.c\nX-From: Anna Berg\nTo: d@e.f\nX-To: Team Blue, Bob\nX-cc: Eve\n\nhello")
-    assert set(found) >= {"from:anna", "from:berg", "to:team", "to:blue", "to:bob", "to:eve"}
+    result = features(b"From: a@b.c\nX-From: Anna Berg\nTo: d@e.f\nX-To: Team Blue, Bob\nX-cc: Eve\n\nhello")
+    assert set(result) >= {"from:anna", "from:berg", "to:team", "to:blue", "to:bob", "to:eve"}
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", "windows-1252", "cp850", "utf-7"])
@@ -67,8 +67,8 @@ def test_names_that_a_gateway_moved_count_too():
 def test_charsets_and_encodings(charset, encoding):
     made = message(Subject="Grüße aus Köln", From="Jörg Müller <j@example.org>")
     made.set_content("Schöne Grüße\n", charset=charset, cte=encoding)
-    found = features(bytes(made))
-    assert {"subject:grüße", "subject:köln", "schöne", "from:jörg"} <= set(found)
+    result = features(bytes(made))
+    assert {"subject:grüße", "subject:köln", "schöne", "from:jörg"} <= set(result)
 
 
 def test_html_is_read_as_its_reader_sees_it():
@@ -78,9 +78,9 @@ def test_html_is_read_as_its_reader_sees_it():
         "<!-- secret --><script>var code</script><blockquote>earlier</blockquote>",
         subtype="html",
     )
-    found = features(bytes(made))
-    assert {"fish", "chips", "café", "earlier"} <= set(found)
-    assert not {"hidden", "color", "secret", "code", "p", "br"} & set(found)
+    result = features(bytes(made))
+    assert {"fish", "chips", "café", "earlier"} <= set(result)
+    assert not {"hidden", "color", "secret", "code", "p", "br"} & set(result)
     assert excerpt(read(bytes(made))).startswith("Fish&chips café")
 
 
@@ -92,9 +92,9 @@ def test_of_two_versions_the_plain_one_is_read_and_attached_messages_too():
     inner.set_content("carried along")
     made.make_mixed()
     made.add_attachment(inner)
-    found = features(bytes(made))
-    assert {"plain", "carried"} <= set(found)
-    assert "markup" not in found
+    result = features(bytes(made))
+    assert {"plain", "carried"} <= set(result)
+    assert "markup" not in result
 
 
 @settings(max_examples=200, deadline=None)
@@ -185,11 +185,11 @@ FRAGMENTS = [
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.binary(max_size=30), max_size=30).map(b"".join))
 def test_no_bytes_fail(raw):
-    found = features(raw)
-    assert found
-    assert all(found)
-    assert len(set(found)) == len(found)
-    assert "".join(found).encode()  # no lone surrogate: it could not be sent
+    result = features(raw)
+    assert result
+    assert all(result)
+    assert len(set(result)) == len(result)
+    assert "".join(result).encode()  # no lone surrogate: it could not be sent
 
 
 @settings(max_examples=60, deadline=None)

@@ -101,8 +101,8 @@ def mail(port, tmp_path, monkeypatch):
 
 def numbers(imap, folder):
     imap.select_folder(folder, readonly=True)
-    found = imap.fetch(imap.search() or [1 << 30], ["ENVELOPE"])
-    return sorted(int(one[b"ENVELOPE"].message_id[2:].split(b"@")[0]) for one in found.values())
+    result = imap.fetch(imap.search() or [1 << 30], ["ENVELOPE"])
+    return sorted(int(one[b"ENVELOPE"].message_id[2:].split(b"@")[0]) for one in result.values())
 
 
 def test_a_click_files_and_teaches(mail, browser):

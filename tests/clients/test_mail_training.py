@@ -128,12 +128,12 @@ def client(tmp_path):
 
 
 def test_every_source_gives_the_same_messages_in_the_same_order(source):
-    found = in_order(one for one in find(source) if is_choice(one.folder))
+    result = in_order(one for one in find(source) if is_choice(one.folder))
     expected = sorted(MESSAGES, key=lambda one: (one[0] % 28, one[0] % 24, f"{one[0]}@example.org"))
-    assert [(one.key, one.folder) for one in found] == [
+    assert [(one.key, one.folder) for one in result] == [
         (f"{number}@example.org", folder) for number, folder in expected
     ]
-    bodies = {one.key: one.load() for one in found}
+    bodies = {one.key: one.load() for one in result}
     assert all(
         TOPICS[folder].split()[0].encode() in bodies[f"{number}@example.org"] for number, folder in MESSAGES
     )
@@ -189,9 +189,9 @@ def test_one_mbox_is_one_folder(tmp_path):
     for number, folder in MESSAGES:
         box.add(raw(number, folder))
     box.close()
-    found = list(find(tmp_path / "Archive.mbox"))
-    assert len(found) == len(MESSAGES)
-    assert {one.folder for one in found} == {"Archive"}
+    result = list(find(tmp_path / "Archive.mbox"))
+    assert len(result) == len(MESSAGES)
+    assert {one.folder for one in result} == {"Archive"}
     (tmp_path / "empty").write_bytes(b"")
     assert list(find(tmp_path / "empty")) == []
     with pytest.raises(SourceError):
@@ -199,7 +199,7 @@ def test_one_mbox_is_one_folder(tmp_path):
 
 
 def test_training_is_resumed_where_it_stopped(source, client, tmp_path, monkeypatch):
-    found = [one for one in find(source) if is_choice(one.folder)]
+    result = [one for one in find(source) if is_choice(one.folder)]
     monkeypatch.setattr("feedrank.clients.mail.training.BATCH_FEATURES", 200)
     monkeypatch.setattr("feedrank.clients.mail.training.PREDICTED", 25)
     done = []
@@ -210,15 +210,15 @@ def test_training_is_resumed_where_it_stopped(source, client, tmp_path, monkeypa
             raise KeyboardInterrupt
 
     with MailState(tmp_path / "s.db") as state, pytest.raises(KeyboardInterrupt):
-        train(client, state, found, stop)
+        train(client, state, result, stop)
     assert 20 <= client.learner("mail").version < 60
     with MailState(tmp_path / "s.db") as state:
-        second = train(client, state, found)
+        second = train(client, state, result)
         assert sum(done) + len(second.mistakes) == 60
         assert len(state.judgements(100)) == 25
-        assert train(client, state, found).mistakes == []
+        assert train(client, state, result).mistakes == []
     with MailState(":memory:") as fresh:  # the state file is lost: the service knows them all the same
-        third = train(client, fresh, found)
+        third = train(client, fresh, result)
         assert (third.mistakes, third.known) == ([], 60)
     info = client.learner("mail")
     assert (info.version, info.progress.rounds) == (60, 60)
@@ -228,7 +228,7 @@ def test_training_is_resumed_where_it_stopped(source, client, tmp_path, monkeypa
         Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path / 'other.db'}")) as other,
         MailState(":memory:") as state,
     ):
-        curve = train(other, state, found)
+        curve = train(other, state, result)
         assert curve.points()[-1][0] == 60
         assert other.learner("mail").progress == info.progress
         assert other.predict("mail", {"features": ["subject:flight"]}, remember=False) == client.predict(

@@ -53,7 +53,7 @@ def test_training_goes_on_with_the_learner_that_is_there(letor, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("evaluate", "LETOR", "--store", "STORE"), "no learner"),
         (("train", "LETOR", "--store", "STORE", "--spec", "{"), "not JSON"),
@@ -65,11 +65,11 @@ def test_training_goes_on_with_the_learner_that_is_there(letor, tmp_path):
         (("evaluate", "LETOR", "--store", "STORE", "--format", "xml"), "text or json"),
     ],
 )
-def test_wrong_use_is_told(letor, tmp_path, arguments, told):
+def test_wrong_use_is_told(letor, tmp_path, arguments, message):
     broken = tmp_path / "broken.txt"
     broken.write_text("1 qid:1 1:1\nrubbish\n")
     places = {"LETOR": letor, "BROKEN": broken, "STORE": f"sqlite:{tmp_path / 'rank.db'}"}
     done = run(*(places.get(argument, argument) for argument in arguments))
     assert done.exit_code != 0
     assert not done.exception or isinstance(done.exception, SystemExit)
-    assert told in " ".join(done.output.replace("│", " ").split())
+    assert message in " ".join(done.output.replace("│", " ").split())

@@ -55,15 +55,15 @@ def web(url):
 
 
 def test_the_standard_library_is_a_corpus():
-    found = list(documents(modules=12))
-    assert len({one.module for one in found}) <= 12
-    ids = [one.id for one in found]
+    result = list(documents(modules=12))
+    assert len({one.module for one in result}) <= 12
+    ids = [one.id for one in result]
     assert len(ids) == len(set(ids)) > 20
     assert "argparse.ArgumentParser" in ids
-    assert {one.kind for one in found} == {"module", "class", "function"}
-    index = SearchIndex(iter(found))
+    assert {one.kind for one in result} == {"module", "class", "function"}
+    index = SearchIndex(iter(result))
     assert index.search("argument parser")[0].fields["module"] == "argparse"
-    assert len(index) == len(found)
+    assert len(index) == len(result)
     index.close()
 
 
@@ -80,12 +80,12 @@ def test_the_page_and_its_policy(web):
 
 def test_search_click_and_compare(web):
     before = web.get("/status").json()
-    found = web.get("/search", params={"q": "heap"}).json()
-    assert {one["id"] for one in found["results"]} == {"heap", "heap.push", "heap.pop", "queue"}
-    clicked = web.post("/click", json={"prediction_id": found["prediction_id"], "id": "heap"})
+    result = web.get("/search", params={"q": "heap"}).json()
+    assert {one["id"] for one in result["results"]} == {"heap", "heap.push", "heap.pop", "queue"}
+    clicked = web.post("/click", json={"prediction_id": result["prediction_id"], "id": "heap"})
     assert clicked.json()["learned"] is True
     assert "“heap”: a click on heap at place" in clicked.json()["lesson"]
-    second = web.post("/click", json={"prediction_id": found["prediction_id"], "id": "queue"})
+    second = web.post("/click", json={"prediction_id": result["prediction_id"], "id": "queue"})
     assert second.json() == {"learned": False}  # read, but the page has been judged
     after = web.get("/status").json()
     assert after["version"] == before["version"] + 1
@@ -172,8 +172,8 @@ def test_one_command_starts_it():
             url = re.search(r"http://127\.0\.0\.1:\d+/", line)
             assert url, line
             assert "feedrank" in httpx.get(url[0], trust_env=False, timeout=300).text
-            found = httpx.get(f"{url[0]}search?q=abstract", trust_env=False, timeout=300).json()
-            assert found["results"]
+            result = httpx.get(f"{url[0]}search?q=abstract", trust_env=False, timeout=300).json()
+            assert result["results"]
         finally:
             process.send_signal(signal.SIGTERM)
         assert process.wait(300) == 0

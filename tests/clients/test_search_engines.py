@@ -81,8 +81,8 @@ def test_tantivy(index):
     ],
 )
 def test_nothing_typed_is_an_operator_or_an_error(sqlite, index, typed):
-    for found in (fts5.search(sqlite, "docs", typed), tantivy_index.search(index, typed, ["title", "body"])):
-        assert all(result.score > 0 for result in found)
+    for parsed in (fts5.search(sqlite, "docs", typed), tantivy_index.search(index, typed, ["title", "body"])):
+        assert all(result.score > 0 for result in parsed)
 
 
 @pytest.mark.parametrize("typed", ["", "  ", "!?"])
@@ -166,11 +166,11 @@ def test_ubi_events_become_visits():
         {"action_name": "login"},
         {"action_name": "click", "query_id": "q1", "event_attributes": {}},
     ]
-    found = ubi.visits(events, queries)
-    assert (found["q1"].engine, found["q1"].clicked) == (["a", "b", "c"], ["b", "c"])
-    assert found["q1"].page(2) == ["a", "b", "c"]  # the third was reached, so its page was shown
-    assert found["q2"].page(10) == ["x", "y"]  # shown, as far as its events tell
-    assert found["q3"] == ubi.Visit("q3")  # nobody clicked
+    result = ubi.visits(events, queries)
+    assert (result["q1"].engine, result["q1"].clicked) == (["a", "b", "c"], ["b", "c"])
+    assert result["q1"].page(2) == ["a", "b", "c"]  # the third was reached, so its page was shown
+    assert result["q2"].page(10) == ["x", "y"]  # shown, as far as its events tell
+    assert result["q3"] == ubi.Visit("q3")  # nobody clicked
     assert ubi.visits(events, actions=["hover"])["q1"].clicked == ["a"]
 
 

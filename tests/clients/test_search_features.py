@@ -25,15 +25,15 @@ def features(query, results, **options):
 
 
 def test_the_engines_score_and_place():
-    found = features("q", [Result("a", 8.0), Result("b", 4.0), Result("c", 2.0)])
-    assert found["a"] == {"engine": 8, "engine:unit": 1, "engine:share": 1, "rank": 1}
-    assert found["b"] == {
+    result = features("q", [Result("a", 8.0), Result("b", 4.0), Result("c", 2.0)])
+    assert result["a"] == {"engine": 8, "engine:unit": 1, "engine:share": 1, "rank": 1}
+    assert result["b"] == {
         "engine": 4,
         "engine:unit": pytest.approx(1 / 3),
         "engine:share": 0.5,
         "rank": 0.5,
     }
-    assert found["c"] == {"engine": 2, "engine:share": 0.25, "rank": pytest.approx(1 / 3)}
+    assert result["c"] == {"engine": 2, "engine:share": 0.25, "rank": pytest.approx(1 / 3)}
 
 
 def test_the_query_meets_a_field():
@@ -46,25 +46,25 @@ def test_the_query_meets_a_field():
         "none": "gopher",
         "longer": "pythonsocket python sockets",
     }
-    found = features(
+    result = features(
         "python socket", [Result(id, 1.0, {"title": text}) for id, text in titles.items()], text=["title"]
     )
 
     def having(name):
-        return {id for id, one in found.items() if one.get(f"title:{name}")}
+        return {id for id, one in result.items() if one.get(f"title:{name}")}
 
     assert having("exact") == {"same"}
     assert having("prefix") == {"same", "start"}
     assert having("phrase") == {"same", "start", "inside"}
-    assert {id: one.get("title:coverage", 0) for id, one in found.items()} == {
+    assert {id: one.get("title:coverage", 0) for id, one in result.items()} == {
         "same": 1, "start": 1, "inside": 1, "apart": 1, "half": 0.5, "none": 0, "longer": 1,
     }  # fmt: skip
-    assert found["half"]["title:length"] == pytest.approx(1 / (1 + math.log(2)))
+    assert result["half"]["title:length"] == pytest.approx(1 / (1 + math.log(2)))
 
 
 def test_bm25_is_its_formula_over_the_list():
     texts = ["a b b", "a c", "c c c c"]
-    found = features(
+    result = features(
         "a b", [Result(str(i), 1.0, {"body": text}) for i, text in enumerate(texts)], text=["body"]
     )
     mean = 9 / 3
@@ -73,9 +73,9 @@ def test_bm25_is_its_formula_over_the_list():
         idf = math.log(1 + (3 - having + 0.5) / (having + 0.5))
         return idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * length / mean))
 
-    assert found["0"]["body:bm25"] == pytest.approx(part(1, 2, 3) + part(2, 1, 3))
-    assert found["1"]["body:bm25"] == pytest.approx(part(1, 2, 2))
-    assert "body:bm25" not in found["2"]
+    assert result["0"]["body:bm25"] == pytest.approx(part(1, 2, 3) + part(2, 1, 3))
+    assert result["1"]["body:bm25"] == pytest.approx(part(1, 2, 2))
+    assert "body:bm25" not in result["2"]
 
 
 def test_freshness_halves_and_takes_dates_as_they_come():
@@ -93,8 +93,8 @@ def test_freshness_halves_and_takes_dates_as_they_come():
         "endless": 1e300,
         "no double": 10**400,
     }
-    found = features("q", [Result(id, 1.0, {"at": value}) for id, value in dates.items()], freshness="at")
-    assert {id: one.get("freshness", 0) for id, one in found.items()} == {
+    result = features("q", [Result(id, 1.0, {"at": value}) for id, value in dates.items()], freshness="at")
+    assert {id: one.get("freshness", 0) for id, one in result.items()} == {
         **dict.fromkeys(("now", "future"), 1),
         **dict.fromkeys(("date", "iso", "naive", "seconds", "milliseconds"), pytest.approx(0.5)),
         **dict.fromkeys(("odd", "none", "endless", "no double"), 0),
@@ -103,17 +103,17 @@ def test_freshness_halves_and_takes_dates_as_they_come():
 
 def test_popularity_and_numbers_of_the_users_own():
     results = [Result("a", 1.0, {"views": 9, "stars": 4.5}), Result("b", 1.0, {"views": -1, "stars": "many"})]
-    found = features("q", results, popularity="views", extra=["stars"])
-    assert found["a"]["popularity"] == pytest.approx(math.log(10))
-    assert found["a"]["stars"] == 4.5
-    assert not {"popularity", "stars"} & found["b"].keys()
+    result = features("q", results, popularity="views", extra=["stars"])
+    assert result["a"]["popularity"] == pytest.approx(math.log(10))
+    assert result["a"]["stars"] == 4.5
+    assert not {"popularity", "stars"} & result["b"].keys()
 
 
 def test_lists_as_text_and_a_bound_on_long_documents():
     results = [Result("a", 1.0, {"tags": ["red", "blue"]}), Result("b", 1.0, {"tags": "x " * 10_000 + "red"})]
-    found = features("red", results, text=["tags"])
-    assert found["a"]["tags:coverage"] == 1
-    assert "tags:coverage" not in found["b"]  # read no further than most_words
+    result = features("red", results, text=["tags"])
+    assert result["a"]["tags:coverage"] == 1
+    assert "tags:coverage" not in result["b"]  # read no further than most_words
 
 
 odd = st.one_of(
@@ -178,8 +178,8 @@ def test_stems_meet_where_a_language_changes_the_beginning_of_words(language, qu
 
 def test_fields_may_lie_deep():
     fields = {"product": {"title": "red shoes", "offers": [{"price": 9}, {"price": 7}]}, "a.b": "red"}
-    found = features(
+    result = features(
         "red", [Result("x", 1.0, fields)], text=["product.title", "a.b"], extra=["product.offers.price"]
     )
-    assert found["x"]["product.title:coverage"] == found["x"]["a.b:coverage"] == 1
-    assert found["x"]["product.offers.price"] == 9
+    assert result["x"]["product.title:coverage"] == result["x"]["a.b:coverage"] == 1
+    assert result["x"]["product.offers.price"] == 9

@@ -36,11 +36,11 @@ def losses(learner, events):
 def test_words_are_learned_and_every_expert_is_shown():
     learner = build({"task": "multiclass"})
     assert np.mean(losses(learner, mail(0, 300))[150:]) < 0.1
-    told = learner.describe()
-    assert [expert["name"] for expert in told["experts"]] == learner.spec["experts"]
-    assert sum(expert["weight"] for expert in told["experts"]) == pytest.approx(1)
-    assert all(set(expert) == {"name", "weight", "mean_loss"} for expert in told["experts"])
-    assert told["drift"]["alarms"] == 0
+    reply = learner.describe()
+    assert [expert["name"] for expert in reply["experts"]] == learner.spec["experts"]
+    assert sum(expert["weight"] for expert in reply["experts"]) == pytest.approx(1)
+    assert all(set(expert) == {"name", "weight", "mean_loss"} for expert in reply["experts"])
+    assert reply["drift"]["alarms"] == 0
 
 
 def test_a_curve_is_learned():
@@ -129,11 +129,11 @@ def test_probabilities_are_there_and_mean_what_they_say():
     sure, right = [], []
     for instance, truth in mail(2, 700):
         label = truth["label"] if rng.random() < 0.7 else str(rng.choice(["a", "b", "c"]))
-        told = learner.predict(instance)
-        if told.probabilities:
-            assert sum(told.probabilities) == pytest.approx(1)
-            entry = told.to_json()["ranking"][0]
-            assert entry["probability"] == pytest.approx(max(told.probabilities))
+        reply = learner.predict(instance)
+        if reply.probabilities:
+            assert sum(reply.probabilities) == pytest.approx(1)
+            entry = reply.to_json()["ranking"][0]
+            assert entry["probability"] == pytest.approx(max(reply.probabilities))
             sure.append(entry["probability"])
             right.append(entry["label"] == label)
         learner.learn(instance, {"label": label})
@@ -146,11 +146,11 @@ def test_grades_have_probabilities_that_sum_to_one():
     for _ in range(200):
         x = float(rng.uniform(0, 4))
         learner.learn({"features": {"x": x}}, {"label": str(int(x) + 1)})
-    told = learner.predict({"features": {"x": 2.5}})
-    assert told.label == "3"
-    assert told.ranking[0][0] == "3"
-    assert sum(told.probabilities) == pytest.approx(1)
-    assert max(told.probabilities) == told.probabilities[0]
+    reply = learner.predict({"features": {"x": 2.5}})
+    assert reply.label == "3"
+    assert reply.ranking[0][0] == "3"
+    assert sum(reply.probabilities) == pytest.approx(1)
+    assert max(reply.probabilities) == reply.probabilities[0]
 
 
 def test_labels_that_swap_are_learned_again():
@@ -172,9 +172,9 @@ def test_the_certificate_holds_on_streams(task):
     topics = ("a", "b") if task == "binary" else ("a", "b", "c")
     for instance, truth in mail(6, 250, topics):
         learner.learn(instance, {"labels": [truth["label"]]} if task == "multilabel" else truth)
-        told = learner.certificate
-        assert told["loss"] <= told["best_loss"] + told["bound"] + 1e-9
-        assert told["regret"] == pytest.approx(told["loss"] - told["best_loss"])
+        reply = learner.certificate
+        assert reply["loss"] <= reply["best_loss"] + reply["bound"] + 1e-9
+        assert reply["regret"] == pytest.approx(reply["loss"] - reply["best_loss"])
 
 
 def test_label_ranking_follows_dual_ascent_until_a_lead_is_proved():
@@ -214,8 +214,8 @@ def test_a_list_is_ranked_by_what_was_preferred_and_explained():
         X = rng.normal(size=(8, 3)) * [1, 100, 0.01]
         grades = (X[:, 0] + 0.01 * X[:, 1] > 0.5).astype(float)
         rows = {"items": {"ids": list("abcdefgh"), "columns": ["p", "q", "r"], "rows": X.tolist()}}
-        told = learner.predict(rows, explain=True)
-        for (_, score), parts in zip(told.ranking, told.contributions, strict=True):
+        reply = learner.predict(rows, explain=True)
+        for (_, score), parts in zip(reply.ranking, reply.contributions, strict=True):
             assert sum(parts.values()) == pytest.approx(score, abs=1e-9)
         truth = {"relevance": dict(zip("abcdefgh", grades.tolist(), strict=True))}
         lost.append(learner.learn(rows, truth).loss)

@@ -67,9 +67,9 @@ def test_the_pool_loses_no_more_than_its_best_member_and_the_bound(bits, seed):
         if not pool.present[0]:
             Z[0] = 0.0
         pool.learn(Z, Y, 1.0, True)
-        told = pool.certificate(["a", "b", "c"])
-        assert told["loss"] <= told["best_loss"] + told["bound"] + 1e-9
-    assert told["bound"] < 0.5 * told["loss"] + 20
+        reply = pool.certificate(["a", "b", "c"])
+        assert reply["loss"] <= reply["best_loss"] + reply["bound"] + 1e-9
+    assert reply["bound"] < 0.5 * reply["loss"] + 20
 
 
 @pytest.mark.parametrize("bits", [True, False])

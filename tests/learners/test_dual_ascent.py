@@ -237,5 +237,5 @@ def test_root_finds_the_zero_of_a_steep_curve(zero, steepness):
         value = float(np.tanh(steepness * (at - zero)))
         return value, steepness * (1.0 - value**2)
 
-    found = root(curve, -25.0, 25.0)
-    assert found == pytest.approx(zero, abs=1e-9)
+    result = root(curve, -25.0, 25.0)
+    assert result == pytest.approx(zero, abs=1e-9)

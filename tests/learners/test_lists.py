@@ -23,11 +23,11 @@ def item_list(X):
 
 def orders(spec, stream, scale=1.0):
     """The ranking before each round of a stream, by the learner of a spec."""
-    learner, found = build({"task": "subset-ranking", **spec}), []
+    learner, result = build({"task": "subset-ranking", **spec}), []
     for X, y in stream:
-        found.append([name for name, _ in learner.predict(item_list(scale * X)).ranking])
+        result.append([name for name, _ in learner.predict(item_list(scale * X)).ranking])
         learner.learn(item_list(scale * X), {"relevance": y})
-    return found
+    return result
 
 
 STREAM = list(theory.separable(7, 60, items=12, dimension=8, levels=3))
@@ -104,9 +104,9 @@ def test_the_margin_is_the_smallest_gap_that_would_change_the_top(cutoff):
     learner = build({"task": "subset-ranking", "algorithm": "slam", "cutoff": cutoff, "learning_rate": 1.0})
     for X, y in STREAM:
         learner.learn(item_list(X), {"relevance": y})
-    found = learner.predict(item_list(STREAM[0][0]))
-    gaps = [a - b for (_, a), (_, b) in pairwise(found.ranking)]
-    assert found.margin == pytest.approx(min(gaps[:cutoff]))
+    result = learner.predict(item_list(STREAM[0][0]))
+    gaps = [a - b for (_, a), (_, b) in pairwise(result.ranking)]
+    assert result.margin == pytest.approx(min(gaps[:cutoff]))
 
 
 def test_average_precision_has_no_cutoff():

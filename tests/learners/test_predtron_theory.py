@@ -54,11 +54,11 @@ def test_margin_is_the_definition(values, data):
         similarity = np.array([task.rep(s, m) @ t for s in decisions])
         right = np.array([task.loss(s, truth) == 0 for s in decisions])
         gap = similarity[right].min() - similarity[~right].max(initial=-math.inf)
-        found = theory.margin(task, t, truth)
+        result = theory.margin(task, t, truth)
         if np.ptp(similarity[right]) <= 1e-9:
-            assert found == pytest.approx(gap)
+            assert result == pytest.approx(gap)
         else:
-            assert found == pytest.approx(min(gap, 0.0))
+            assert result == pytest.approx(min(gap, 0.0))
 
 
 def test_margin_of_a_ranking_is_lemma_4():

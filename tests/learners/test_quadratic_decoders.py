@@ -135,24 +135,24 @@ def test_decision_and_margin_are_those_of_a_search_of_all_decisions(name, seed, 
         return
     _, decisions, _, L, key = PROBLEMS[name]
     family, loss, ys, alphas, theta = drawn(name, m, np.random.default_rng(seed), events)
-    found = family.decode(loss, theta)
+    result = family.decode(loss, theta)
     risks = {}
     for z in decisions(m):
         value = sum(a * L(z, y) for a, y in zip(alphas, ys, strict=True))
         assert risks.setdefault(key(z), value) == pytest.approx(value, abs=1e-9)
-    ours, best = risks[key(found.sigma)], min(risks.values())
+    ours, best = risks[key(result.sigma)], min(risks.values())
     assert ours == pytest.approx(best, abs=1e-9)
-    others = [value for k, value in risks.items() if k != key(found.sigma)]
+    others = [value for k, value in risks.items() if k != key(result.sigma)]
     if not others:
-        assert found.margin is None
+        assert result.margin is None
     else:
-        assert found.margin == pytest.approx(min(others) - ours, abs=1e-9)
-    if found.objective is not None:
-        assert found.objective == pytest.approx(ours, abs=1e-9)
+        assert result.margin == pytest.approx(min(others) - ours, abs=1e-9)
+    if result.objective is not None:
+        assert result.objective == pytest.approx(ours, abs=1e-9)
     T = family.functionals(loss, theta)
-    assert np.allclose(T @ theta[0], found.scores, atol=1e-9)
+    assert np.allclose(T @ theta[0], result.scores, atol=1e-9)
     for y in ys:
-        assert family.loss(loss, found.sigma, y) == pytest.approx(float(L(found.sigma, y)), abs=1e-12)
+        assert family.loss(loss, result.sigma, y) == pytest.approx(float(L(result.sigma, y)), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["subset-zero-one", "hamming", "f-score", "precision"])
@@ -161,12 +161,12 @@ def test_decision_and_margin_are_those_of_a_search_of_all_decisions(name, seed, 
 def test_a_label_scores_the_gap_between_sets_with_and_without_it(name, seed, m, events):
     _, decisions, _, L, _ = PROBLEMS[name]
     family, loss, ys, alphas, theta = drawn(name, m, np.random.default_rng(seed), events)
-    found = family.decode(loss, theta)
+    result = family.decode(loss, theta)
     risks = [(z, sum(a * L(z, y) for a, y in zip(alphas, ys, strict=True))) for z in decisions(m)]
     for j in range(m):
         gap = min(v for z, v in risks if not z[j]) - min(v for z, v in risks if z[j])
-        assert found.scores[j] == pytest.approx(gap, abs=1e-9)
-        assert abs(gap) < 1e-9 or found.sigma[j] == (gap > 0)
+        assert result.scores[j] == pytest.approx(gap, abs=1e-9)
+        assert abs(gap) < 1e-9 or result.sigma[j] == (gap > 0)
 
 
 @settings(max_examples=40, deadline=None)
@@ -181,14 +181,14 @@ def test_items_are_sorted_as_the_search_finds(seed, m):
     )
     theta = sum(a * family.psi(y)[1] for a, y in zip(alphas, ys, strict=True))
     for loss, L in (("ndcg", lambda z, y: ndcg(z, y, K)), ("precision", precision)):
-        found = family.decode(loss, theta[:, family.columns(loss)])
+        result = family.decode(loss, theta[:, family.columns(loss)])
         risks = [sum(a * L(z, y) for a, y in zip(alphas, ys, strict=True)) for z in permutations(m)]
-        assert sum(a * L(found.sigma, y) for a, y in zip(alphas, ys, strict=True)) == pytest.approx(
+        assert sum(a * L(result.sigma, y) for a, y in zip(alphas, ys, strict=True)) == pytest.approx(
             min(risks), abs=1e-9
         )
     for loss, L in (("ap", ap), ("pairwise-disagreement", disagreement)):
-        found = family.decode(loss, family.psi(ys[0])[1][:, family.columns(loss)])
-        assert L(found.sigma, ys[0]) == pytest.approx(0.0, abs=1e-12)
+        result = family.decode(loss, family.psi(ys[0])[1][:, family.columns(loss)])
+        assert L(result.sigma, ys[0]) == pytest.approx(0.0, abs=1e-12)
     wins = family.psi(ys[0])[1][:, 3]
     assert np.allclose(wins.sum(), 0.0)
     assert np.abs(wins).max() <= 1.0
@@ -214,12 +214,12 @@ def test_orders_exact_and_moves(seed, m, even):
                 assert search.moves(p)[q] == pytest.approx(change, abs=1e-10)
                 search.move(p, q)
                 assert search.order.tolist() == moved.tolist()
-    found, reached, near = orders.insertion(a, Q, f, start)
-    assert sorted(found.tolist()) == list(range(m))
+    result, reached, near = orders.insertion(a, Q, f, start)
+    assert sorted(result.tolist()) == list(range(m))
     assert values[0] - 1e-10 <= reached <= orders.objective(start, a, Q, f) + 1e-10
     if m > 1:
         neighbours = [
-            orders.objective(np.insert(np.delete(found, p), q, found[p]), a, Q, f) - reached
+            orders.objective(np.insert(np.delete(result, p), q, result[p]), a, Q, f) - reached
             for p in range(m) for q in range(m) if p != q
         ]  # fmt: skip
         assert near == pytest.approx(min(neighbours), abs=1e-9)
@@ -270,11 +270,11 @@ def test_past_the_cap_on_sets_all_but_the_sets_stay_exact(monkeypatch):
             assert family.set_columns.count <= 4
             _, decisions, _, L, _ = PROBLEMS[name]
             risks = [sum(a * L(z, y) for a, y in zip(alphas, ys, strict=True)) for z in decisions(4)]
-            found = family.decode(loss, theta)
-            assert sum(a * L(found.sigma, y) for a, y in zip(alphas, ys, strict=True)) == pytest.approx(
+            result = family.decode(loss, theta)
+            assert sum(a * L(result.sigma, y) for a, y in zip(alphas, ys, strict=True)) == pytest.approx(
                 min(risks)
             )
-            assert np.allclose(family.functionals(loss, theta) @ theta[0], found.scores)
+            assert np.allclose(family.functionals(loss, theta) @ theta[0], result.scores)
 
 
 def test_targets_of_pairs_are_numbered_as_they_join_and_leave_again():

@@ -75,8 +75,8 @@ def test_equals_a_direct_solve_at_any_n(case, lists):
         if n > 20 and n % 4:
             continue
         asked, Z = probe(rng, d, lists)
-        found = ours.predict(asked, np.arange(6))
-        assert np.abs(found - direct.predict(Z)).max() < 1e-8
+        result = ours.predict(asked, np.arange(6))
+        assert np.abs(result - direct.predict(Z)).max() < 1e-8
         assert ours.exact
     assert lists or ours.form == last
 

@@ -33,11 +33,11 @@ def test_ndcg_is_dcg_over_the_best_dcg(case, k):
 @given(graded)
 def test_ap_is_the_mean_precision_at_relevant_positions(case):
     y, order = case
-    found, parts = 0, []
+    result, parts = 0, []
     for p, i in enumerate(order, start=1):
         if y[i] > 0:
-            found += 1
-            parts.append(found / p)
+            result += 1
+            parts.append(result / p)
     expected = sum(parts) / len(parts) if parts else 1.0
     assert R.ap(order, y) == pytest.approx(expected, abs=1e-12)
     assert R.ap_loss(order, y) == pytest.approx(1 - expected, abs=1e-12)

@@ -38,9 +38,9 @@ def test_weights_are_the_scores_of_one_feature_each(spec, cells, monkeypatch):
             for name in learner.features
             if name
         }
-        found = dict(strongest.strongest(learner, label, 100))
-        assert found.pop("bias", 0.0) == pytest.approx(bias.get(label, 0.0))
-        assert found == pytest.approx({name: weight for name, weight in expected.items() if weight})
+        result = dict(strongest.strongest(learner, label, 100))
+        assert result.pop("bias", 0.0) == pytest.approx(bias.get(label, 0.0))
+        assert result == pytest.approx({name: weight for name, weight in expected.items() if weight})
         sizes = [abs(weight) for _, weight in strongest.strongest(learner, label, 3)]
         assert sizes == pytest.approx(
             sorted(map(abs, [*expected.values(), *bias.values()]), reverse=True)[:3]
@@ -51,9 +51,9 @@ def test_items_share_one_column():
     learner = build({"task": "subset-ranking", "algorithm": "slam"})
     items = [{"id": "p", "features": {"u": 1}}, {"id": "q", "features": {"v": 1}}]
     learner.learn({"items": items}, {"relevance": {"q": 1}})
-    found = strongest.strongest(learner, None, 5)
-    assert {name for name, _ in found} == {"u", "v"}
-    assert dict(found)["v"] > 0 > dict(found)["u"]
+    result = strongest.strongest(learner, None, 5)
+    assert {name for name, _ in result} == {"u", "v"}
+    assert dict(result)["v"] > 0 > dict(result)["u"]
     with pytest.raises(OptionError):
         strongest.strongest(learner, "p", 5)
 

@@ -168,8 +168,8 @@ def test_merge_where_the_rows_disagree():
             return all(np.all(np.diff(order[np.isin(order, part)]) > 0) for part in (upper, lower))
 
         values = {tuple(o): value(o) for o in orders(m) if is_merge(o)}
-        found = merge(upper, lower, t, F, lambda a, b, bonus=bonus: bonus[np.int_(a) - 1, np.int_(b)])
-        assert values[tuple(found)] == pytest.approx(max(values.values()))
+        result = merge(upper, lower, t, F, lambda a, b, bonus=bonus: bonus[np.int_(a) - 1, np.int_(b)])
+        assert values[tuple(result)] == pytest.approx(max(values.values()))
         single = [max(range(m - R + 1), key=lambda b, a=a: bonus[a, b]) for a in range(R)]
         disagreed += any(later < earlier for earlier, later in pairwise(single))
     assert disagreed > 30

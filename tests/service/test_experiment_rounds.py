@@ -68,22 +68,22 @@ def test_a_split_serves_each_unit_by_one_arm_and_every_arm_learns(store_url: str
         served: dict[str, set[str]] = {}
         for i in range(30):
             unit = f"user-{i % 10}"
-            told = await experiments.predict("e", {"features": {"f": i % 2, "h": 1}, "unit": unit, "top": 1})
-            assert told["experiment"] == "e"
-            assert len(told["ranking"]) == 1
-            served.setdefault(unit, set()).add(told["learner"])
+            reply = await experiments.predict("e", {"features": {"f": i % 2, "h": 1}, "unit": unit, "top": 1})
+            assert reply["experiment"] == "e"
+            assert len(reply["ranking"]) == 1
+            served.setdefault(unit, set()).add(reply["learner"])
             truth = {"label": "x" if i % 2 else "y"}
-            done = await experiments.feedback("e", {"prediction_id": told["prediction_id"], **truth})
+            done = await experiments.feedback("e", {"prediction_id": reply["prediction_id"], **truth})
             assert done["version"] == i + 1
-            assert done["value"] == float(told["label"] != truth["label"])
+            assert done["value"] == float(reply["label"] != truth["label"])
             assert done["served_loss"] == done["value"]
             assert done["duplicate"] is False
             assert set(done["arms"]) == {"a", "b"}
-            again = await experiments.feedback("e", {"prediction_id": told["prediction_id"], **truth})
+            again = await experiments.feedback("e", {"prediction_id": reply["prediction_id"], **truth})
             assert again["duplicate"] is True
             assert {**again, "duplicate": False, "arms": 0} == {**done, "arms": 0}
             with pytest.raises(Conflict):
-                await experiments.feedback("e", {"prediction_id": told["prediction_id"], "label": "z"})
+                await experiments.feedback("e", {"prediction_id": reply["prediction_id"], "label": "z"})
         assert all(len(arms) == 1 for arms in served.values())
         assert {arm for arms in served.values() for arm in arms} == {"a", "b"}
         for name in ("a", "b"):
@@ -102,10 +102,10 @@ def test_only_the_arm_that_served_learns_if_asked(store_url: str) -> None:
         await experiments.create("e", {"arms": ["a", "b"], "learn": "served"})
         counts = {"a": 0, "b": 0}
         for i in range(12):
-            told = await experiments.predict("e", {"features": ["f"], "unit": str(i)})
-            counts[told["learner"]] += 1
-            done = await experiments.feedback("e", {"prediction_id": told["prediction_id"], "label": "y"})
-            assert list(done["arms"]) == [told["learner"]]
+            reply = await experiments.predict("e", {"features": ["f"], "unit": str(i)})
+            counts[reply["learner"]] += 1
+            done = await experiments.feedback("e", {"prediction_id": reply["prediction_id"], "label": "y"})
+            assert list(done["arms"]) == [reply["learner"]]
         assert {name: (await host.info(name))["version"] for name in counts} == counts
 
     run(store_url, body)
@@ -121,13 +121,15 @@ def test_an_interleaved_list_credits_the_arm_that_brings_what_is_clicked(store_u
         rng = np.random.default_rng(0)
         for i in range(60):
             grades = rng.permutation(6).tolist()
-            told = await experiments.predict("e", {**items(*grades), "top": 4, "explain": True})
-            names = [entry["id"] for entry in told["ranking"]]
+            reply = await experiments.predict("e", {**items(*grades), "top": 4, "explain": True})
+            names = [entry["id"] for entry in reply["ranking"]]
             assert len(names) == 4
-            assert all("contributions" in entry for entry in told["ranking"])
+            assert all("contributions" in entry for entry in reply["ranking"])
             best = f"d{grades.index(5)}"
             assert best in names
-            done = await experiments.feedback("e", {"prediction_id": told["prediction_id"], "clicks": [best]})
+            done = await experiments.feedback(
+                "e", {"prediction_id": reply["prediction_id"], "clicks": [best]}
+            )
             assert sum(done["credits"].values()) == 1
             if i == 0:
                 # Both arms learn from the list as it was served: what stood above the click was passed over.
@@ -146,8 +148,8 @@ def test_clicks_beside_an_instance_are_read_by_the_list_that_was_served(store_ur
     async def body(host: Host, experiments: Experiments) -> None:
         await two(host, LISTS, LISTS)
         shown = {"ranking": ["d2", "d1", "d0"]}
-        told = await host.predict("a", items(2, 1, 0))
-        assert [entry["id"] for entry in told["ranking"]] == ["d0", "d1", "d2"]
+        reply = await host.predict("a", items(2, 1, 0))
+        assert [entry["id"] for entry in reply["ranking"]] == ["d0", "d1", "d2"]
         done = await host.feedback("a", {**items(2, 1, 0), "clicks": ["d1"], "served": shown})
         assert done["served_loss"] > 0  # d2 stood above the click
         done = await host.feedback("b", {**items(2, 1, 0), "clicks": ["d2"], "served": shown})
@@ -170,10 +172,10 @@ def test_a_loss_compares_interleaved_arms_on_the_same_lists_and_shadows_never_se
             "e", {"arms": ["a", "b"], "method": "interleave", "measure": "ndcg", "shadow": ["quiet"]}
         )
         for _ in range(4):
-            told = await experiments.predict("e", items(0, 1, 2, 3))
-            assert set(told["versions"]) == {"a", "b"}
+            reply = await experiments.predict("e", items(0, 1, 2, 3))
+            assert set(reply["versions"]) == {"a", "b"}
             done = await experiments.feedback(
-                "e", {"prediction_id": told["prediction_id"], "relevance": {"d3": 3, "d2": 1}}
+                "e", {"prediction_id": reply["prediction_id"], "relevance": {"d3": 3, "d2": 1}}
             )
             assert done["credits"]["a"] < done["credits"]["b"]
         info = await experiments.info("e")
@@ -193,8 +195,8 @@ def test_state_survives_and_replicas_agree(store_url: str) -> None:
 
     async def some(experiments: Experiments, start: int, end: int) -> None:
         for i in range(start, end):
-            told = await experiments.predict("e", {"features": {"f": i % 3}, "unit": f"u{i % 7}"})
-            await experiments.feedback("e", {"prediction_id": told["prediction_id"], "label": "xy"[i % 2]})
+            reply = await experiments.predict("e", {"features": {"f": i % 3}, "unit": f"u{i % 7}"})
+            await experiments.feedback("e", {"prediction_id": reply["prediction_id"], "label": "xy"[i % 2]})
 
     async def main() -> list[JSON]:
         seen = []
@@ -217,7 +219,7 @@ def test_state_survives_and_replicas_agree(store_url: str) -> None:
 
     seen = asyncio.run(main())
     assert len(seen) > 1
-    assert all(orjson.dumps(told) == orjson.dumps(seen[0]) for told in seen)
+    assert all(orjson.dumps(reply) == orjson.dumps(seen[0]) for reply in seen)
     assert seen[0]["version"] == 40
 
 
@@ -227,7 +229,7 @@ def test_a_crash_between_the_log_and_the_arms_is_healed(
     async def crash(host: Host, experiments: Experiments) -> str:
         await two(host)
         await experiments.create("e", {"arms": ["a", "b"]})
-        told = await experiments.predict("e", {"features": ["f"], "unit": "u"})
+        reply = await experiments.predict("e", {"features": ["f"], "unit": "u"})
         real = host.feedback
 
         async def broken(name: str, request: JSON, key: str | None = None) -> JSON:
@@ -237,8 +239,8 @@ def test_a_crash_between_the_log_and_the_arms_is_healed(
 
         monkeypatch.setattr(host, "feedback", broken)
         with pytest.raises(StoreUnavailable):
-            await experiments.feedback("e", {"prediction_id": told["prediction_id"], "label": "y"})
-        return str(told["prediction_id"])
+            await experiments.feedback("e", {"prediction_id": reply["prediction_id"], "label": "y"})
+        return str(reply["prediction_id"])
 
     async def versions(host: Host) -> list[int]:
         return [(await host.info(name))["version"] for name in ("a", "b")]
@@ -283,10 +285,10 @@ def test_pause_stop_and_promote(store_url: str) -> None:
         pending = await experiments.predict("e", {"features": ["f"], "unit": "early"})
         assert (await experiments.step("e", "pause"))["status"] == "paused"
         for i in range(8):
-            told = await experiments.predict("e", {"features": ["f"], "unit": str(i)})
-            assert told["learner"] == "a"
+            reply = await experiments.predict("e", {"features": ["f"], "unit": str(i)})
+            assert reply["learner"] == "a"
             await experiments.feedback(
-                "e", {"prediction_id": told["prediction_id"], "label": "y", "reward": 1}
+                "e", {"prediction_id": reply["prediction_id"], "label": "y", "reward": 1}
             )
         await experiments.feedback("e", {"prediction_id": pending["prediction_id"], "reward": 0.5})
         info = await experiments.step("e", "resume")
@@ -294,9 +296,9 @@ def test_pause_stop_and_promote(store_url: str) -> None:
         with pytest.raises(Conflict):
             await experiments.promote("e", {})
         for i in range(60):
-            told = await experiments.predict("e", {"features": ["f"], "unit": f"late-{i}"})
-            reward = float(told["learner"] == "b")
-            await experiments.feedback("e", {"prediction_id": told["prediction_id"], "reward": reward})
+            reply = await experiments.predict("e", {"features": ["f"], "unit": f"late-{i}"})
+            reward = float(reply["learner"] == "b")
+            await experiments.feedback("e", {"prediction_id": reply["prediction_id"], "reward": reward})
         info = await experiments.promote("e", {})
         assert (info["verdict"], info["promoted"], info["status"]) == ("b", "b", "stopped")
         assert (await host.info("live"))["name"] == "b"
@@ -317,7 +319,7 @@ def test_deleting_frees_the_name(store_url: str) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
         await two(host)
         await experiments.create("e", {"arms": ["a", "b"]})
-        told = await experiments.predict("e", {"features": ["f"]})
+        reply = await experiments.predict("e", {"features": ["f"]})
         other = Experiments(host)
         await other.info("e")
         assert [entry["name"] for entry in (await experiments.page())["experiments"]] == ["e"]
@@ -332,7 +334,7 @@ def test_deleting_frees_the_name(store_url: str) -> None:
         await experiments.create("e", {"arms": ["b", "a"]})
         assert (await experiments.info("e"))["version"] == 0
         with pytest.raises(NotFound):
-            await experiments.feedback("e", {"prediction_id": told["prediction_id"], "label": "x"})
+            await experiments.feedback("e", {"prediction_id": reply["prediction_id"], "label": "x"})
         assert (await host.info("a"))["version"] == 0
 
     run(store_url, body)
@@ -343,8 +345,8 @@ def test_batches_are_whole_and_refusals_leave_nothing(store_url: str) -> None:
         await two(host)
         await experiments.create("e", {"arms": ["a", "b"]})
         asked = [{"features": ["f"], "unit": f"u{i}"} for i in range(5)]
-        told = (await experiments.predict("e", {"instances": asked}))["predictions"]
-        events = [{"prediction_id": one["prediction_id"], "label": "y"} for one in told]
+        reply = (await experiments.predict("e", {"instances": asked}))["predictions"]
+        events = [{"prediction_id": one["prediction_id"], "label": "y"} for one in reply]
         with pytest.raises(Unprocessable) as refused:
             await experiments.feedback("e", {"events": [*events, {"features": ["f"], "labels": ["x"]}]})
         assert refused.value.errors[0]["pointer"].startswith("/events/5")
@@ -361,7 +363,7 @@ def test_batches_are_whole_and_refusals_leave_nothing(store_url: str) -> None:
             ({"features": ["f"], "label": "x", "reward": 1}, Unprocessable),
             ({"features": ["f"], "label": "x", "what": 1}, Unprocessable),
             ({"features": ["f"], "label": 3}, Unprocessable),
-            ({"prediction_id": told[0]["prediction_id"], "label": [1]}, Unprocessable),
+            ({"prediction_id": reply[0]["prediction_id"], "label": [1]}, Unprocessable),
             ({"features": {"f": "high"}, "label": "x"}, Unprocessable),
         ):
             with pytest.raises(error):
@@ -385,10 +387,10 @@ def test_an_expired_prediction_is_gone(store_url: str) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
         await two(host)
         await experiments.create("e", {"arms": ["a", "b"]})
-        told = await experiments.predict("e", {"features": ["f"]})
+        reply = await experiments.predict("e", {"features": ["f"]})
         await asyncio.sleep(0.1)
         with pytest.raises(Gone):
-            await experiments.feedback("e", {"prediction_id": told["prediction_id"], "label": "x"})
+            await experiments.feedback("e", {"prediction_id": reply["prediction_id"], "label": "x"})
 
     run(store_url, body, prediction_ttl=0.05)
 
@@ -401,8 +403,8 @@ def test_an_arm_that_is_gone_keeps_nobody_from_learning(store_url: str) -> None:
         await host.delete("quiet")
         outside = 0
         for i in range(20):
-            told = await experiments.predict("e", {"features": ["f"], "unit": str(i)})
-            done = await experiments.feedback("e", {"prediction_id": told["prediction_id"], "label": "y"})
+            reply = await experiments.predict("e", {"features": ["f"], "unit": str(i)})
+            done = await experiments.feedback("e", {"prediction_id": reply["prediction_id"], "label": "y"})
             assert done["arms"]["quiet"]["problem"]["status"] == 404
             outside += done["value"] is None
         assert 0 < outside < 20

@@ -188,9 +188,9 @@ def test_more_units_and_more_rounds_differ_where_units_come_back() -> None:
     for unit in range(60):
         for _ in range(4):
             state.apply(experiment, feedback(unit % 2, float(rng.random() < 0.4 + 0.2 * (unit % 2)), unit))
-    told = report(experiment, state)
-    assert told["verdict"] == "undecided"
-    assert told["more_rounds"] == 4 * told["more_units"] > 0
+    reply = report(experiment, state)
+    assert reply["verdict"] == "undecided"
+    assert reply["more_rounds"] == 4 * reply["more_units"] > 0
 
 
 def test_a_lost_arm_spoils_the_verdict() -> None:
@@ -200,11 +200,11 @@ def test_a_lost_arm_spoils_the_verdict() -> None:
         state.apply(experiment, feedback(0, 1.0))
         if i % 2:
             state.apply(experiment, feedback(1, 0.0))
-    told = report(experiment, state)
-    assert told["differences"][0]["better"] == "arm0"
-    assert told["sample_ratio"]["mismatch"] is True
-    assert told["verdict"] == "undecided"
-    assert "weights" in told["reason"]
+    reply = report(experiment, state)
+    assert reply["differences"][0]["better"] == "arm0"
+    assert reply["sample_ratio"]["mismatch"] is True
+    assert reply["verdict"] == "undecided"
+    assert "weights" in reply["reason"]
 
 
 def late_failures(rng: np.random.Generator, rounds: int, late: float) -> list[dict[str, Any]]:
@@ -231,9 +231,9 @@ def test_failures_that_are_reported_late_never_decide(wait: float | None) -> Non
                 experiment, {**event, "served": [passed // 2, passed - passed // 2] if passed > 0 else [0, 0]}
             )
             if state.events % 20 == 0:
-                told = report(experiment, state)
-                ever |= told["verdict"] != "undecided"
-                apparent |= told["differences"][0]["better"] is not None
+                reply = report(experiment, state)
+                ever |= reply["verdict"] != "undecided"
+                apparent |= reply["differences"][0]["better"] is not None
         decided += ever
         naive += apparent
     assert decided == 0
@@ -286,11 +286,11 @@ def test_stopping_freezes_and_pausing_does_not_lose_what_was_served() -> None:
 def test_interleaved_rounds_move_every_pair() -> None:
     experiment = plan(spec=LISTS, method="interleave")
     events = [{"kind": "feedback", "unit": unit, "credits": [1.0, 0.0]} for unit in range(60)]
-    told = report(experiment, folded(experiment, events))
-    assert told["verdict"] == "arm0"
-    assert told["sample_ratio"] is None
-    assert told["arms"]["arm0"] == {"units": 60, "rounds": 60, "mean": 1.0}
-    assert told["target"].startswith("the population")
+    reply = report(experiment, folded(experiment, events))
+    assert reply["verdict"] == "arm0"
+    assert reply["sample_ratio"] is None
+    assert reply["arms"]["arm0"] == {"units": 60, "rounds": 60, "mean": 1.0}
+    assert reply["target"].startswith("the population")
 
 
 def test_the_first_feedback_decides_what_an_unnamed_measure_of_lists_is() -> None:

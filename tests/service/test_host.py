@@ -168,9 +168,9 @@ def test_feedback_replies_as_the_core_does(with_host):
                 "duplicate": False,
             }
         assert await host.export("a") == learners.dump(learner)
-        told = await host.predict("a", {**instance, "remember": False, "explain": True, "top": 2})
+        reply = await host.predict("a", {**instance, "remember": False, "explain": True, "top": 2})
         mine = learner.predict(instance, explain=True, top=2)
-        assert told == {"learner": "a", "version": 20, **mine.to_json()}
+        assert reply == {"learner": "a", "version": 20, **mine.to_json()}
 
     with_host(body)
 
@@ -179,24 +179,24 @@ def test_the_same_id_teaches_once_and_replies_as_the_first_time(with_host):
     async def body(host):
         await host.create("a", SPEC)
         await teach(host, "a", 5)
-        told = await host.predict("a", {"features": {"x": 1.0}})
+        reply = await host.predict("a", {"features": {"x": 1.0}})
         first = await host.feedback(
-            "a", {"prediction_id": told["prediction_id"], "label": "b", "feedback_id": "both"}
+            "a", {"prediction_id": reply["prediction_id"], "label": "b", "feedback_id": "both"}
         )
         assert first["duplicate"] is False
-        assert first["served_loss"] == float(told["label"] != "b")
+        assert first["served_loss"] == float(reply["label"] != "b")
         await teach(host, "a", 5, start=5)
         for again in (
-            {"prediction_id": told["prediction_id"], "label": "b"},
+            {"prediction_id": reply["prediction_id"], "label": "b"},
             {"feedback_id": "both", "features": ["x"], "label": "b"},
-            {"prediction_id": told["prediction_id"], "feedback_id": "both", "label": "b"},
+            {"prediction_id": reply["prediction_id"], "feedback_id": "both", "label": "b"},
         ):
             assert await host.feedback("a", again) == {**first, "duplicate": True}
             with pytest.raises(errors.Conflict):
                 await host.feedback("a", {**again, "label": "c"})
         with pytest.raises(errors.Conflict):  # ids of two different events
             await host.feedback(
-                "a", {"prediction_id": told["prediction_id"], "feedback_id": "f1", "label": "b"}
+                "a", {"prediction_id": reply["prediction_id"], "feedback_id": "f1", "label": "b"}
             )
         assert (await host.info("a"))["version"] == 11
         assert host.stats()["duplicates"] == 3
@@ -228,14 +228,14 @@ def test_unknown_expired_and_forged_predictions_are_told_apart(with_host, monkey
     async def body(host):
         await host.create("a", SPEC)
         await host.create("b", SPEC)
-        told = (await host.predict("a", {"features": ["x"]}))["prediction_id"]
-        forged = told[:-1] + ("0" if told[-1] != "0" else "1")
-        for name, id in (("a", forged), ("a", "x"), ("a", "ü" * 32), ("b", told)):
+        reply = (await host.predict("a", {"features": ["x"]}))["prediction_id"]
+        forged = reply[:-1] + ("0" if reply[-1] != "0" else "1")
+        for name, id in (("a", forged), ("a", "x"), ("a", "ü" * 32), ("b", reply)):
             with pytest.raises(errors.NotFound):
                 await host.feedback(name, {"prediction_id": id, "label": "a"})
         later[0] = 101.0
         with pytest.raises(errors.Gone):
-            await host.feedback("a", {"prediction_id": told, "label": "a"})
+            await host.feedback("a", {"prediction_id": reply, "label": "a"})
         assert (await host.info("a"))["version"] == 0
 
     with_host(body, prediction_ttl=100.0)
@@ -248,15 +248,15 @@ def test_a_remembered_prediction_outlives_the_process_and_answers_late(with_host
         return await host.predict("a", {"features": {"w1": 1.0, "x": 1.0}})
 
     async def answer(host):
-        wrong = next(label for label in LABELS if label != told["label"])
-        reply = await host.feedback("a", {"prediction_id": told["prediction_id"], "label": wrong})
+        wrong = next(label for label in LABELS if label != shown["label"])
+        reply = await host.feedback("a", {"prediction_id": shown["prediction_id"], "label": wrong})
         assert (reply["version"], reply["served_loss"]) == (5, 1.0)
         (entry,) = (await host.events("a", after=4))["events"]
         assert entry["instance"] == {"features": {"w1": 1.0, "x": 1.0}}
-        assert entry["served"] == {"label": told["label"]}
-        assert entry["prediction_id"] == told["prediction_id"]
+        assert entry["served"] == {"label": shown["label"]}
+        assert entry["prediction_id"] == shown["prediction_id"]
 
-    told = with_host(ask)
+    shown = with_host(ask)
     with_host(answer)
 
 
@@ -309,7 +309,7 @@ def test_feedback_that_comes_together_shares_an_append_and_each_gets_its_own_rep
             {"label": "a", "prediction_id": "0" * 40},  # nobody's
         ]
         right = [event(i) for i in range(33, 36)]
-        told = await asyncio.gather(
+        answer = await asyncio.gather(
             host.feedback("l", right[0]),
             host.feedback("l", wrong[0]),
             host.feedback("l", {"events": right[1:]}),
@@ -317,11 +317,11 @@ def test_feedback_that_comes_together_shares_an_append_and_each_gets_its_own_rep
             host.feedback("l", event(0, feedback_id="f0")),
             return_exceptions=True,
         )
-        assert told[0]["version"] == 34
-        assert isinstance(told[1], errors.Conflict)
-        assert [one["version"] for one in told[2]["results"]] == [35, 36]
-        assert isinstance(told[3], errors.NotFound)
-        assert (told[4]["version"], told[4]["duplicate"]) == (1, True)
+        assert answer[0]["version"] == 34
+        assert isinstance(answer[1], errors.Conflict)
+        assert [one["version"] for one in answer[2]["results"]] == [35, 36]
+        assert isinstance(answer[3], errors.NotFound)
+        assert (answer[4]["version"], answer[4]["duplicate"]) == (1, True)
         assert await host.export("l") == folded(range(36), 36)
 
     with_host(body)
@@ -332,9 +332,9 @@ def test_a_batch_of_predictions_is_remembered_as_a_whole(with_host):
         await host.create("a", SPEC)
         await teach(host, "a", 4)
         asked = [{"features": {"w1": float(i)}, "remember": i % 2 == 0} for i in range(6)]
-        told = (await host.predict("a", {"instances": asked}))["predictions"]
-        assert ["prediction_id" in one for one in told] == [True, False] * 3
-        for one in told[::2]:
+        reply = (await host.predict("a", {"instances": asked}))["predictions"]
+        assert ["prediction_id" in one for one in reply] == [True, False] * 3
+        for one in reply[::2]:
             await host.feedback("a", {"prediction_id": one["prediction_id"], "label": "a"})
         with pytest.raises(errors.Unprocessable) as caught:
             await host.predict("a", {"instances": [asked[0], {"features": {"w": None}}]})

@@ -101,8 +101,8 @@ def test_a_replica_follows_without_being_asked(replicas):
         await eventually(followed)
         assert two.stats()["log_lag"] == 0
         await one.feedback("a", event(6, feedback_id="again"))
-        told = await two.predict("a", {"features": ["x"], "remember": False, "min_version": 6})
-        assert told["version"] == 6
+        reply = await two.predict("a", {"features": ["x"], "remember": False, "min_version": 6})
+        assert reply["version"] == 6
         assert (await two.feedback("a", event(6, feedback_id="again")))["duplicate"]
 
     replicas(body)
@@ -132,12 +132,12 @@ def test_a_learner_that_only_others_teach_and_nobody_asks_for_is_let_go(replicas
 def test_a_prediction_of_one_is_answered_at_the_other(replicas):
     async def body(one, two):
         await one.create("a", SPEC)
-        told = await one.predict("a", {"features": {"x": 1.0}})
-        first = await two.feedback("a", {"prediction_id": told["prediction_id"], "label": "b"})
-        again = await one.feedback("a", {"prediction_id": told["prediction_id"], "label": "b"})
+        reply = await one.predict("a", {"features": {"x": 1.0}})
+        first = await two.feedback("a", {"prediction_id": reply["prediction_id"], "label": "b"})
+        again = await one.feedback("a", {"prediction_id": reply["prediction_id"], "label": "b"})
         assert again == {**first, "duplicate": True}
         with pytest.raises(errors.Conflict):
-            await one.feedback("a", {"prediction_id": told["prediction_id"], "label": "c"})
+            await one.feedback("a", {"prediction_id": reply["prediction_id"], "label": "c"})
 
     replicas(body)
 
@@ -244,8 +244,8 @@ def test_a_cluster_of_three_holds_everything(redis_cluster, replicas):
                 *((one, two)[i % 2].feedback(name, event(i, feedback_id=f"f{i}")) for i in range(24))
             )
             await two.retract(name, {"feedback_id": "f3"})
-            told = await one.predict(name, {"features": ["x"]})
-            await two.feedback(name, {"prediction_id": told["prediction_id"], "label": "a"})
+            reply = await one.predict(name, {"features": ["x"]})
+            await two.feedback(name, {"prediction_id": reply["prediction_id"], "label": "a"})
             assert await both_equal(one, two, name) == 26
         assert [(one["name"], one["version"]) for one in (await two.list())["learners"]] == [
             (n, 26) for n in names

@@ -159,8 +159,8 @@ def test_concurrent_first_uses_load_once(with_host):
         await teach(host, "a", 5)
 
     async def after(host):
-        told = await asyncio.gather(*(host.feedback("a", event(i)) for i in range(50)))
-        assert sorted(r["version"] for r in told) == list(range(6, 56))
+        reply = await asyncio.gather(*(host.feedback("a", event(i)) for i in range(50)))
+        assert sorted(r["version"] for r in reply) == list(range(6, 56))
         assert host.stats()["loaded_learners"] == 1
         entries = (await host.events("a", after=5))["events"]
         learner = learners.build(SPEC)
@@ -184,8 +184,8 @@ def test_a_request_that_is_given_up_is_still_applied(with_host):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        told = await host.predict("a", {"features": ["x"], "min_version": 1})
-        assert told["version"] == 1
+        reply = await host.predict("a", {"features": ["x"], "min_version": 1})
+        assert reply["version"] == 1
         assert await host.export("a") == folded([0], 1)
 
     with_host(body)
@@ -199,8 +199,8 @@ def test_a_retracted_event_never_happened(with_host, every):
     async def body(host):
         await host.create("a", SPEC)
         replies = await teach(host, "a", 10)
-        told = await host.predict("a", {"features": event(10)["features"]})
-        await host.feedback("a", {"prediction_id": told["prediction_id"], "label": event(10)["label"]})
+        answer = await host.predict("a", {"features": event(10)["features"]})
+        await host.feedback("a", {"prediction_id": answer["prediction_id"], "label": event(10)["label"]})
         await settle(host)
         assert await host.retract("a", {"feedback_id": "f4"}) == {
             "version": 12,
@@ -215,7 +215,7 @@ def test_a_retracted_event_never_happened(with_host, every):
             "duplicate": True,
             "state": "done",
         }
-        await host.retract("a", {"prediction_id": told["prediction_id"]})
+        await host.retract("a", {"prediction_id": answer["prediction_id"]})
         await host.retract("a", {"feedback_id": "f0"})
         await teach(host, "a", 2, start=11)
         numbers = [i for i in range(13) if i not in (0, 4, 10)]

@@ -31,17 +31,17 @@ def test_a_replay_gives_the_learner_and_what_another_would_have_been(with_host):
     async def body(host):
         await history(host)
         seen = []
-        told = await replay(
+        reply = await replay(
             host.store,
             "a",
             spec={"task": "multiclass"},
             progress=lambda done, total: seen.append((done, total)),
         )
-        assert (told.first, told.last, told.refused) == (1, 41, 0)
-        assert learners.dump(told.own.learner) == await host.export("a")
-        assert told.own.history() == (await host.history("a"))["points"]
-        assert told.other.learner.progress.rounds == 39
-        assert told.other.learner.spec["algorithm"] != "predtron"
+        assert (reply.first, reply.last, reply.refused) == (1, 41, 0)
+        assert learners.dump(reply.own.learner) == await host.export("a")
+        assert reply.own.history() == (await host.history("a"))["points"]
+        assert reply.other.learner.progress.rounds == 39
+        assert reply.other.learner.spec["algorithm"] != "predtron"
         assert seen[-1] == (41, 41)
         until = await replay(host.store, "a", until=30)
         assert until.own.learner.progress.rounds == 30
@@ -102,10 +102,10 @@ def test_the_commands_print_curves_and_verdicts(with_host, store_url, tmp_path):
     with_host(history, snapshot_every=7)
     other = tmp_path / "other.json"
     other.write_text('{"task": "multiclass"}')
-    told = command(replay_commands.replay, "a", "--spec", str(other), "--store", store_url)
-    assert told.exit_code == 0, told.stderr
-    assert "its own (predtron): 39 rounds" in told.stdout
-    assert "the other (auto): 39 rounds" in told.stdout
+    reply = command(replay_commands.replay, "a", "--spec", str(other), "--store", store_url)
+    assert reply.exit_code == 0, reply.stderr
+    assert "its own (predtron): 39 rounds" in reply.stdout
+    assert "the other (auto): 39 rounds" in reply.stdout
     assert command(replay_commands.verify, "--store", store_url).stdout == "1 learners, 41 events: sound\n"
 
     async def spoil(host):
@@ -113,14 +113,14 @@ def test_the_commands_print_curves_and_verdicts(with_host, store_url, tmp_path):
         await host.store.save(log, Snapshot(40, "wrong", b"data"), {}, keep=9, floor=1)
 
     with_host(spoil, snapshot_every=10**6)
-    told = command(replay_commands.verify, "a", "--store", store_url)
-    assert told.exit_code == 1
-    assert "a: snapshot at version 40: these bytes are not a snapshot" in told.stdout
+    reply = command(replay_commands.verify, "a", "--store", store_url)
+    assert reply.exit_code == 1
+    assert "a: snapshot at version 40: these bytes are not a snapshot" in reply.stdout
     for wrong in (("none",), ("a", "--spec", str(tmp_path / "none.json"))):
-        told = command(replay_commands.replay, *wrong, "--store", store_url)
-        assert told.exit_code == 1
-        assert told.stderr.count("\n") == 1
-        assert told.stderr.startswith("feedrank: ")
+        reply = command(replay_commands.replay, *wrong, "--store", store_url)
+        assert reply.exit_code == 1
+        assert reply.stderr.count("\n") == 1
+        assert reply.stderr.startswith("feedrank: ")
 
 
 async def two(host):
@@ -135,12 +135,12 @@ def test_several_learners_are_replayed_by_other_processes_to_the_same_bits(with_
     alone = [command(replay_commands.replay, name, "--store", store_url).stdout.splitlines() for name in "ab"]
     state = tmp_path / "state.jsonl"
     arguments = ("a", "b", "--store", store_url, "--workers", "2", "--state", str(state))
-    told = command(replay_commands.replay, *arguments)
-    assert told.exit_code == 0, told.stderr
-    assert told.stdout.splitlines() == [line for shown in alone for line in (shown[0], shown[-1])]
-    assert told.stdout.count("fingerprint") == 2
+    reply = command(replay_commands.replay, *arguments)
+    assert reply.exit_code == 0, reply.stderr
+    assert reply.stdout.splitlines() == [line for shown in alone for line in (shown[0], shown[-1])]
+    assert reply.stdout.count("fingerprint") == 2
     rows = state.read_bytes()
-    assert command(replay_commands.replay, *arguments).stdout == told.stdout
+    assert command(replay_commands.replay, *arguments).stdout == reply.stdout
     assert state.read_bytes() == rows  # nothing was run again
 
     async def more(host):
@@ -152,9 +152,9 @@ def test_several_learners_are_replayed_by_other_processes_to_the_same_bits(with_
     spec = tmp_path / "other.json"
     spec.write_text('{"task": "none"}')
     for wrong in (("a", "none"), ("a", "b", "--spec", str(spec))):
-        told = command(replay_commands.replay, *wrong, "--store", store_url, "--workers", "1")
-        assert told.exit_code == 1
-        assert told.stderr.count("\n") == 1
+        reply = command(replay_commands.replay, *wrong, "--store", store_url, "--workers", "1")
+        assert reply.exit_code == 1
+        assert reply.stderr.count("\n") == 1
 
 
 def test_a_dask_cluster_replays_to_the_same_bits(with_host, store_url):
@@ -164,12 +164,12 @@ def test_a_dask_cluster_replays_to_the_same_bits(with_host, store_url):
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:
         address = cluster.scheduler_address
-        told = command(replay_commands.replay, "a", "b", "--store", store_url, "--dask", address)
-    assert told.exit_code == 0, told.stderr
+        reply = command(replay_commands.replay, "a", "b", "--store", store_url, "--dask", address)
+    assert reply.exit_code == 0, reply.stderr
 
     async def here(host):
         for name in "ab":
             own = (await replay(host.store, name)).own
-            assert f" {learners.fingerprint(own.learner)}\n" in told.stdout
+            assert f" {learners.fingerprint(own.learner)}\n" in reply.stdout
 
     with_host(here, snapshot_every=7)

@@ -30,7 +30,7 @@ def test_foreign_variables_are_left_alone():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("PORT", "eighty", "whole number"),
         ("PORT", "70000", "at most 65535"),
@@ -46,8 +46,8 @@ def test_foreign_variables_are_left_alone():
         ("KEYS_FILE", "no/such/file", "feedrank keys add"),
     ],
 )
-def test_wrong_values_are_refused_in_one_line_that_names_the_variable(name, value, told):
-    with pytest.raises(SettingsError, match=told) as refusal:
+def test_wrong_values_are_refused_in_one_line_that_names_the_variable(name, value, message):
+    with pytest.raises(SettingsError, match=message) as refusal:
         Settings.from_env({f"FEEDRANK_{name}": value})
     assert f"FEEDRANK_{name}" in str(refusal.value)
     assert "\n" not in str(refusal.value)

@@ -29,12 +29,12 @@ def play(client, rounds, unit):
     rng = random.Random(0)
     for i in range(rounds):
         k = rng.randrange(4)
-        told = client.post(
+        reply = client.post(
             "/v1/experiments/e/predict", json={"features": [f"w{k}"], "unit": unit(i), "remember": True}
         ).json()
-        reward = float(told["label"] == f"l{k}")
+        reward = float(reply["label"] == f"l{k}")
         done = client.post(
-            "/v1/experiments/e/feedback", json={"prediction_id": told["prediction_id"], "reward": reward}
+            "/v1/experiments/e/feedback", json={"prediction_id": reply["prediction_id"], "reward": reward}
         )
         assert done.status_code == 200
         assert done.json()["duplicate"] is False
@@ -49,11 +49,11 @@ def test_the_better_arm_is_named_and_promoted(arms):
     assert arms.put("/v1/experiments/e", json={**plan, "confidence": 0.9}).status_code == 409
     assert arms.post("/v1/experiments/e/promote", json={"alias": "search"}).status_code == 409
     play(arms, 60, lambda i: f"user-{i}")
-    told = arms.get("/v1/experiments/e").json()
-    assert told["verdict"] == "good"
-    assert told["arms"]["good"]["mean"] == 1.0
-    assert told["arms"]["good"]["units"] + told["arms"]["bad"]["units"] == 60
-    (difference,) = told["differences"]
+    reply = arms.get("/v1/experiments/e").json()
+    assert reply["verdict"] == "good"
+    assert reply["arms"]["good"]["mean"] == 1.0
+    assert reply["arms"]["good"]["units"] + reply["arms"]["bad"]["units"] == 60
+    (difference,) = reply["differences"]
     assert -1 <= difference["lower"] <= difference["difference"] <= difference["upper"] < 0
     promoted = arms.post("/v1/experiments/e/promote", json={"alias": "search"})
     assert promoted.status_code == 200
@@ -65,8 +65,8 @@ def test_the_better_arm_is_named_and_promoted(arms):
 
 def test_feedback_counts_once(arms):
     arms.put("/v1/experiments/e", json={"arms": ["bad", "good"]})
-    told = arms.post("/v1/experiments/e/predict", json={"features": ["w1"], "unit": "u"}).json()
-    event = {"prediction_id": told["prediction_id"], "label": "l1"}
+    reply = arms.post("/v1/experiments/e/predict", json={"features": ["w1"], "unit": "u"}).json()
+    event = {"prediction_id": reply["prediction_id"], "label": "l1"}
     first, second = (arms.post("/v1/experiments/e/feedback", json=event).json() for _ in range(2))
     assert (first["duplicate"], second["duplicate"]) == (False, True)
     assert first["loss"] == second["loss"]
@@ -100,8 +100,8 @@ def test_what_was_acknowledged_survives_a_kill(start):
         client.put("/v1/experiments/e", json={"arms": ["a", "b"]})
         ids = []
         for i in range(6):
-            told = client.post("/v1/experiments/e/predict", json={"features": ["w"], "unit": str(i)}).json()
-            ids.append(told["prediction_id"])
+            reply = client.post("/v1/experiments/e/predict", json={"features": ["w"], "unit": str(i)}).json()
+            ids.append(reply["prediction_id"])
         for id in ids[:5]:
             client.post("/v1/experiments/e/feedback", json={"prediction_id": id, "label": "x"})
         before = client.get("/v1/experiments/e").json()
@@ -142,8 +142,8 @@ def test_problems(arms, refused):
     arms.put("/v1/experiments/e", json={"arms": ["bad", "good"]})
     unfit(arms.post("/v1/experiments/e/predict", json={"features": {"a": "b"}}), "/features/a")
     unfit(arms.post("/v1/experiments/e/promote", json={"arm": "good"}), "/alias")
-    told = arms.post("/v1/experiments/e/feedback", json={"prediction_id": "x", "label": "l1"})
-    refused(told, 404, "not-found")
+    answer = arms.post("/v1/experiments/e/feedback", json={"prediction_id": "x", "label": "l1"})
+    refused(answer, 404, "not-found")
     refused(arms.post("/v1/experiments/e/jump"), 404, "not-found")
 
 
@@ -175,17 +175,17 @@ def test_users_that_come_back_count_as_a_hand_would_count_them(arms):
             units.setdefault(name, (one["learner"], []))[1].append(reward)
             events.append({"prediction_id": one["prediction_id"], "reward": reward})
         assert arms.post("/v1/experiments/e/feedback", json={"events": events}).status_code == 200
-        told = arms.get("/v1/experiments/e").json()
-        verdicts.append(told["verdict"])
-        level = by_hand(units)[told["rounds_per_unit"].bit_length() - 1]
+        reply = arms.get("/v1/experiments/e").json()
+        verdicts.append(reply["verdict"])
+        level = by_hand(units)[reply["rounds_per_unit"].bit_length() - 1]
         for arm, (_, mean) in level.items():
-            assert told["arms"][arm]["mean"] == pytest.approx(mean)
-        (difference,) = told["differences"]
+            assert reply["arms"][arm]["mean"] == pytest.approx(mean)
+        (difference,) = reply["differences"]
         assert difference["units"] == sum(count for count, _ in level.values())
         assert difference["lower"] <= difference["difference"] <= difference["upper"]
     assert verdicts[0] == "undecided"
     assert verdicts[-1] == "good"
-    assert told["rounds_per_unit"] >= 4
+    assert reply["rounds_per_unit"] >= 4
 
 
 def test_clicks_and_retractions_over_http(client):
@@ -204,7 +204,7 @@ def test_clicks_and_retractions_over_http(client):
         time.sleep(0.05)
     gone = client.post("/v1/experiments/pages/retract", json={"prediction_id": shown["prediction_id"]})
     assert gone.status_code in (200, 202)
-    told = client.get("/v1/experiments/pages").json()
-    assert sum(arm["rounds"] for arm in told["arms"].values()) == 0
+    reply = client.get("/v1/experiments/pages").json()
+    assert sum(arm["rounds"] for arm in reply["arms"].values()) == 0
     assert client.post("/v1/learners/one/evaluate", json={"learner": "two"}).status_code == 409
     assert client.delete("/v1/experiments/pages").status_code == 204

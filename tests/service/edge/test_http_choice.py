@@ -80,9 +80,9 @@ def test_a_choice_without_a_reward_gets_the_default_one_and_a_real_one_comes_fir
     client = make_client()
     spec = {"task": "choice", "default_reward": 0, "wait": 0.5}
     client.put("/v1/learners/drinks", json=spec)
-    told, silent = ask(client), ask(client)
+    reply, silent = ask(client), ask(client)
     assert (
-        client.post(FEEDBACK, json={"prediction_id": told["prediction_id"], "reward": 1}).status_code == 200
+        client.post(FEEDBACK, json={"prediction_id": reply["prediction_id"], "reward": 1}).status_code == 200
     )
     deadline = time.monotonic() + 600
     while client.get("/v1/learners/drinks").json()["version"] < 2:

@@ -12,10 +12,10 @@ def test_wrong_corrected_right(mail):
     assert mail.post(FEEDBACK, json={"features": ["invoice"], "label": "bills"}).json()["version"] == 1
     first = mail.post(PREDICT, json=WORDS).json()
     assert first["label"] == "bills"
-    told = mail.post(FEEDBACK, json={"prediction_id": first["prediction_id"], "label": "travel"}).json()
-    assert set(told) == {"version", "loss", "mistake", "updated", "served_loss", "duplicate"}
-    assert told["served_loss"] == 1
-    assert told["mistake"] is True
+    reply = mail.post(FEEDBACK, json={"prediction_id": first["prediction_id"], "label": "travel"}).json()
+    assert set(reply) == {"version", "loss", "mistake", "updated", "served_loss", "duplicate"}
+    assert reply["served_loss"] == 1
+    assert reply["mistake"] is True
     second = mail.post(PREDICT, json=WORDS).json()
     assert second["label"] == "travel"
     assert second["version"] == 2

@@ -80,9 +80,9 @@ def test_examples_of_bodies_work(document, mail):
         content = call.get("requestBody", {}).get("content", {})
         if "application/json" not in content or not path.startswith("/v1/learners"):
             continue
-        found = examples(document, content["application/json"]["schema"])
-        assert found, path
-        for number, example in enumerate(found):
+        result = examples(document, content["application/json"]["schema"])
+        assert result, path
+        for number, example in enumerate(result):
             name = "mail" if method == "post" else f"example-{number}"
             if path.endswith("/feedback"):
                 example.pop("feedback_id", None)

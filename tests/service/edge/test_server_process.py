@@ -42,8 +42,8 @@ def test_learners_survive_a_stop_and_a_kill(start):
     process.kill()
     process = start()
     with process.client() as client:
-        told = client.post(FEEDBACK, json={"prediction_id": identity, "label": "y"}).json()
-        assert (told["version"], told["served_loss"]) == (3, 0)
+        reply = client.post(FEEDBACK, json={"prediction_id": identity, "label": "y"}).json()
+        assert (reply["version"], reply["served_loss"]) == (3, 0)
         assert client.get("/v1/learners/mail").json()["labels"] == ["x", "y"]
 
 
@@ -88,17 +88,17 @@ def test_what_cannot_start_says_so_in_one_line(tmp_path, case):
     taken = socket.create_server(("127.0.0.1", 0))
     port, store, environ = "0", tmp_path / "x.db", {}
     if case == "port":
-        port, told = str(taken.getsockname()[1]), "cannot listen"
+        port, reply = str(taken.getsockname()[1]), "cannot listen"
     elif case == "folder":
         (tmp_path / "file").touch()
-        store, told = tmp_path / "file" / "x.db", "cannot"
+        store, reply = tmp_path / "file" / "x.db", "cannot"
     elif case == "foreign":
         store.write_bytes(b"this is not a database, but a text\n" * 100)
-        told = ""
+        reply = ""
     else:
         file = tmp_path / "keys"
         file.write_text("not a key\n")
-        environ, told = {"FEEDRANK_KEYS_FILE": str(file)}, "line 1 of the keys file"
+        environ, reply = {"FEEDRANK_KEYS_FILE": str(file)}, "line 1 of the keys file"
     before = store.read_bytes() if store.exists() else None
     command = [sys.executable, "-m", "feedrank.cli", "serve", "--port", port, "--store", f"sqlite:{store}"]
     done = subprocess.run(
@@ -108,7 +108,7 @@ def test_what_cannot_start_says_so_in_one_line(tmp_path, case):
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("feedrank: ")
-    assert told in done.stderr
+    assert reply in done.stderr
     assert done.stderr.count("\n") == 1
     if before is not None:
         assert store.read_bytes() == before

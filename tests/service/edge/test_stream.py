@@ -34,14 +34,14 @@ def test_lines_do_not_depend_on_how_bytes_are_cut(parts, cuts, ended):
     data = b"\n".join(parts) + (b"\n" if ended else b"")
     lines = Lines(limit)
     edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
-    found = []
+    result = []
     for start, stop in itertools.pairwise(edges):
-        found += lines.feed(data[start:stop])
-    found += lines.feed(b"", last=True)
+        result += lines.feed(data[start:stop])
+    result += lines.feed(b"", last=True)
     expected = [
         TooLarge if len(part) > limit else part for part in parts if len(part) > limit or part.strip()
     ]
-    assert [TooLarge if isinstance(one, TooLarge) else one for one in found] == expected
+    assert [TooLarge if isinstance(one, TooLarge) else one for one in result] == expected
 
 
 def test_a_line_above_the_limit_is_not_kept():
@@ -83,8 +83,8 @@ def test_each_reply_is_that_of_the_single_call(mail):
 def test_feedback_in_a_stream_can_name_a_prediction_of_it(mail):
     first = mail.post(STREAM, content=line(predict={"features": ["a"]})).json()
     body = {"prediction_id": first["prediction_id"], "label": "x"}
-    told = mail.post(STREAM, content=line(feedback=body) * 2).text.splitlines()
-    assert [json.loads(text)["duplicate"] for text in told] == [False, True]
+    reply = mail.post(STREAM, content=line(feedback=body) * 2).text.splitlines()
+    assert [json.loads(text)["duplicate"] for text in reply] == [False, True]
 
 
 def test_a_bad_line_costs_one_problem_and_the_stream_goes_on(mail):

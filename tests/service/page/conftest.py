@@ -48,8 +48,10 @@ def teach():
             label = rng.choice(list(TOPICS))
             events.append({"features": [*rng.sample(TOPICS[label], 2), "the"], "label": label})
         for start in range(0, rounds, 5000):
-            told = client.post(f"/v1/learners/{name}/feedback", json={"events": events[start : start + 5000]})
-            assert told.status_code == 200, told.text
+            reply = client.post(
+                f"/v1/learners/{name}/feedback", json={"events": events[start : start + 5000]}
+            )
+            assert reply.status_code == 200, reply.text
         return events
 
     return make

@@ -156,10 +156,10 @@ def test_the_bound_is_drawn_where_theory_has_one(server, teach, browser):
     teach(server, "plain", 80, {"task": "multiclass", "algorithm": "predtron"})
     show(browser, server, "/#/learners/proved")
     browser.wait(lambda: browser.find(".plot .line.bound"))
-    told = browser.text(".chart + .note")[0]
+    reply = browser.text(".chart + .note")[0]
     certificate = server.get("/v1/learners/proved").json()["certificate"]
-    assert told.endswith(f"There were {certificate['mistakes']}.")
-    assert float(told.split("at most ")[1].split()[0]) >= certificate["mistakes"]
+    assert reply.endswith(f"There were {certificate['mistakes']}.")
+    assert float(reply.split("at most ")[1].split()[0]) >= certificate["mistakes"]
     show(browser, server, "/#/learners/plain")
     browser.wait(lambda: curve(browser))
     assert not browser.find(".plot .line.bound")
@@ -172,9 +172,9 @@ def test_an_experiment_narrows_while_one_watches(server, browser):
 
     def play(start, rounds):
         asked = [{"features": ["x"], "unit": f"u{i}"} for i in range(start, start + rounds)]
-        told = server.post("/v1/experiments/e/predict", json={"instances": asked}).json()["predictions"]
+        reply = server.post("/v1/experiments/e/predict", json={"instances": asked}).json()["predictions"]
         events = [
-            {"prediction_id": one["prediction_id"], "reward": float(one["learner"] == "b")} for one in told
+            {"prediction_id": one["prediction_id"], "reward": float(one["learner"] == "b")} for one in reply
         ]
         assert server.post("/v1/experiments/e/feedback", json={"events": events}).status_code == 200
 
@@ -188,8 +188,8 @@ def test_an_experiment_narrows_while_one_watches(server, browser):
     band = browser.run("return document.querySelector('.band').getAttribute('d')")
     assert band.count("L") > 40
     assert browser.text(".arms tbody tr")[1].startswith("b1.00")
-    told = [picture.get_attribute("aria-label") for picture in browser.find(".picture .strip")]
-    assert all("expected 50 %" in each for each in told)
+    reply = [picture.get_attribute("aria-label") for picture in browser.find(".picture .strip")]
+    assert all("expected 50 %" in each for each in reply)
     assert "a minus b: reward" in browser.text(".pairs h2")
 
 

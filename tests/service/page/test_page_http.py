@@ -30,7 +30,7 @@ def test_the_page_runs_nothing_but_its_own_files(server):
 
 def test_modules_need_each_other_and_nobody_else(server):
     scripts = {name: data.decode() for name, (data, _) in FILES.items() if name.endswith(".js")}
-    imported = {found for text in scripts.values() for found in re.findall(r'from "\./([^"]+)"', text)}
+    imported = {result for text in scripts.values() for result in re.findall(r'from "\./([^"]+)"', text)}
     assert imported | {"main.js", "docs.js"} == set(scripts)
     for text in scripts.values():
         assert re.findall(r"https?://(?!www\.w3\.org)|innerHTML|outerHTML|insertAdjacent|eval\(", text) == []
@@ -52,7 +52,7 @@ def test_labels_are_counted_with_their_mistakes_and_without_what_was_retracted(s
         event = {"features": [f"w{label}" for label in labels], "labels": labels, "feedback_id": str(i)}
         wrong.append(server.post("/v1/learners/m/feedback", json=event).json()["mistake"])
         truths.append(labels)
-    told = server.get("/v1/learners/m/labels").json()
+    reply = server.get("/v1/learners/m/labels").json()
     expected = {
         label: {
             "label": label,
@@ -61,11 +61,11 @@ def test_labels_are_counted_with_their_mistakes_and_without_what_was_retracted(s
         }
         for label in ("a", "b", SCRIPT, "never")
     }
-    assert (told["version"], told["total"]) == (40, 4)
-    assert {entry["label"]: entry for entry in told["labels"]} == expected
-    counts = [entry["events"] for entry in told["labels"]]
+    assert (reply["version"], reply["total"]) == (40, 4)
+    assert {entry["label"]: entry for entry in reply["labels"]} == expected
+    counts = [entry["events"] for entry in reply["labels"]]
     assert counts == sorted(counts, reverse=True)
-    assert server.get("/v1/learners/m/labels", params={"limit": 1}).json()["labels"] == told["labels"][:1]
+    assert server.get("/v1/learners/m/labels", params={"limit": 1}).json()["labels"] == reply["labels"][:1]
     last = max(i for i, labels in enumerate(truths) if "a" in labels)
     assert server.post("/v1/learners/m/retract", json={"feedback_id": str(last)}).status_code == 200
     after = {
@@ -84,14 +84,14 @@ def test_counts_survive_a_restart(make_server, teach):
 
 def test_the_strongest_features_are_the_words_of_the_label(server, teach):
     teach(server, "m", 300)
-    told = server.get("/v1/learners/m/weights", params={"label": "travel", "limit": 3}).json()
-    assert told["label"] == "travel"
-    assert {entry["feature"] for entry in told["features"] if entry["weight"] > 0} <= {
+    reply = server.get("/v1/learners/m/weights", params={"label": "travel", "limit": 3}).json()
+    assert reply["label"] == "travel"
+    assert {entry["feature"] for entry in reply["features"] if entry["weight"] > 0} <= {
         "flight",
         "hotel",
         "gate",
     }
-    sizes = [abs(entry["weight"]) for entry in told["features"]]
+    sizes = [abs(entry["weight"]) for entry in reply["features"]]
     assert sizes == sorted(sizes, reverse=True)
     assert len(sizes) == 3
     for params, pointer in (
@@ -111,13 +111,13 @@ def test_the_strongest_features_are_the_words_of_the_label(server, teach):
 @pytest.mark.parametrize("points", [1, 7, 60, 512])
 def test_the_curve_is_thinned_and_ends_now(server, teach, points):
     teach(server, "m", 1300)
-    told = server.get("/v1/learners/m/history", params={"points": points}).json()
-    found = told["points"]
-    assert 1 <= len(found) <= points
-    assert found[-1]["rounds"] == told["progress"]["rounds"] == 1300
-    assert found[-1]["cumulative_loss"] == told["progress"]["cumulative_loss"]
+    reply = server.get("/v1/learners/m/history", params={"points": points}).json()
+    result = reply["points"]
+    assert 1 <= len(result) <= points
+    assert result[-1]["rounds"] == reply["progress"]["rounds"] == 1300
+    assert result[-1]["cumulative_loss"] == reply["progress"]["cumulative_loss"]
     before, lost = 0, 0.0
-    for point in found:
+    for point in result:
         assert point["mean_loss"] == point["cumulative_loss"] / point["rounds"]
         span = point["rounds"] - before
         assert point["window_loss"] * span == pytest.approx(point["cumulative_loss"] - lost)
@@ -129,10 +129,10 @@ def test_the_curve_is_thinned_and_ends_now(server, teach, points):
 
 def play(client, rounds, units=1000):
     for i in range(rounds):
-        told = client.post(
+        reply = client.post(
             "/v1/experiments/e/predict", json={"features": ["x"], "unit": f"u{i % units}"}
         ).json()
-        event = {"prediction_id": told["prediction_id"], "reward": float(told["learner"] == "b")}
+        event = {"prediction_id": reply["prediction_id"], "reward": float(reply["learner"] == "b")}
         assert client.post("/v1/experiments/e/feedback", json=event).status_code == 200
 
 
