@@ -35,6 +35,7 @@ from feedrank.service.contract.messages import (
     truth_digest,
 )
 from feedrank.service.runtime import Host
+from feedrank.service.runtime.memory import is_long
 from feedrank.service.runtime.retractor import append_retraction, event_id
 from feedrank.service.store import Clash, Closed, Draft, Missing, Placement, Stale
 
@@ -90,7 +91,9 @@ class Crediting:
                 body["weight"] = weight
             event: JSON | None = None
             if record is not None:
-                if truth:
+                if truth and is_long(record["instance"]):
+                    await asyncio.to_thread(records.check, live, record["instance"], truth)
+                elif truth:
                     records.check(live, record["instance"], truth)
                 event = records.event(live, record, body, stated, time.time())
                 body = {name: event[name] for name in event if name != "record" or prediction is None}
