@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -62,6 +63,7 @@ Records = dict[str, Remembered]
 
 # A short request must not have an endless reply: every label, for each instance, with every feature's part.
 MOST_ENTRIES = 1_000_000
+TURN = 8  # instances of a batch that are read and answered in one turn of the loop
 TOO_MANY = f"the reply would have more than {MOST_ENTRIES} entries and contributions: ask for the `top` ones, or for fewer"
 
 
@@ -98,6 +100,8 @@ class Predictor:
                 for i, one in enumerate(batch):
                     replies.append(await self.one(learner, one, records, f"/instances/{i}"))
                     entries += entries_of(replies[-1])
+                    if i % TURN == TURN - 1:
+                        await asyncio.sleep(0)  # others get their turn
                     if entries > MOST_ENTRIES:
                         raise Unprocessable.at("/instances", TOO_MANY)
                 reply: JSON = {"predictions": replies}
