@@ -44,6 +44,7 @@ EXTRAS = {
     "starlette": "service",
     "uvicorn": "service",
     "uvloop": "service",
+    "hiredis": "service",
     "httptools": "service",
     "pydantic": "service",
     "orjson": "service",
