@@ -1,10 +1,14 @@
-"""Names of learners, aliases and experiments, and the lengths of their lists."""
+"""Names of learners, aliases and experiments, and how long their lists and those of a spec may be."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from feedrank.learners.errors import pointer
 
 from .faults import Unprocessable
+from .settings import Settings
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 SHAPE = re.compile(NAME)
@@ -30,6 +34,21 @@ def check_limit(limit: int) -> None:
     """Refuse pages that are too long, or empty."""
     if not 1 <= limit <= LONGEST_PAGE:
         raise Unprocessable.at("/limit", f"must be from 1 to {LONGEST_PAGE}")
+
+
+def spec_members(spec: object, settings: Settings) -> int:
+    """How many labels, costs or numbers a spec lists; Unprocessable if a field has more than a learner may have labels."""
+    members = 0
+    for field, value in spec.items() if isinstance(spec, Mapping) else ():
+        if not isinstance(value, list | Mapping):
+            continue
+        size = len(value)
+        if size <= settings.max_labels:
+            size = sum(len(part) if isinstance(part, list) else 1 for part in value)
+        if size > settings.max_labels:
+            raise Unprocessable.at(pointer(field), f"at most {settings.max_labels} labels a learner")
+        members += size
+    return members
 
 
 def every_name(name: str) -> bool:

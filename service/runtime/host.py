@@ -20,8 +20,8 @@ from feedrank.learners.learner import Learner
 from feedrank.learners.strongest import strongest
 from feedrank.service.contract.faults import Conflict, Gone, StorageFull, StoreUnavailable, Unprocessable
 from feedrank.service.contract.json_types import JSON, View
-from feedrank.service.contract.messages import ErrorScope, Event, spec_members
-from feedrank.service.contract.naming import check_limit, every_name
+from feedrank.service.contract.messages import ErrorScope, Event
+from feedrank.service.contract.naming import check_limit, every_name, spec_members
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Closed, Entry, Snapshot, Store, Trimmed, open_store
 from feedrank.service.store.shared import spool
