@@ -49,6 +49,7 @@ EXTRAS = {
     "pydantic": "service",
     "orjson": "service",
     "redis": "service",
+    "hiredis": "service",
     "prometheus_client": "service",
     "httpx": "clients",
     "msgspec": "clients",
