@@ -49,7 +49,6 @@ EXTRAS = {
     "pydantic": "service",
     "orjson": "service",
     "redis": "service",
-    "hiredis": "service",
     "prometheus_client": "service",
     "httpx": "clients",
     "msgspec": "clients",
