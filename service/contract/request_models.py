@@ -64,7 +64,7 @@ class Instance(BaseModel):
     """`features` or `text` (one vector), or `items` (a list), with `features` of their context."""
 
     features: Features | None = None
-    text: Text | dict[Text, str] | None = Field(None, description="raw text, made into words by docs/spec.md")
+    text: str | dict[Text, str] | None = Field(None, description="raw text, made into words by docs/spec.md")
     items: Annotated[list[Item], Field(min_length=1)] | Columns | None = None
 
 

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from feedrank.service.contract.request_models import Instance
 from feedrank.service.http.keyring import add_key
 
 CALLS = {
@@ -71,6 +72,12 @@ def examples(document, schema):
     return schema.get("examples", []) + [
         example for part in schema.get("anyOf", []) for example in examples(document, part)
     ]
+
+
+def test_empty_text_is_documented_as_it_is_taken(mail):
+    body = {"text": ""}
+    Instance.model_validate(body)
+    assert mail.post("/v1/learners/mail/predict", json=body).status_code == 200
 
 
 def test_examples_of_bodies_work(document, mail):
