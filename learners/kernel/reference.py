@@ -68,8 +68,8 @@ def matrix(rows: Any, width: int) -> Floats | None:
     return None
 
 
-def loads(line: bytes) -> Any:
-    """JSON with the members "features" read; None leaves it to another reader."""
+def loads(line: bytes, last: Features | None = None) -> Any:
+    """JSON with the members "features" read, `last` where they are those; None leaves it to another reader."""
     return None
 
 

@@ -213,7 +213,7 @@ class Event:
     def size(self) -> int:
         """What the cost of applying it grows with."""
         if self.parsed is not None:
-            return size_of(self.parsed)
+            return len(self.parsed) if type(self.parsed) is FeatureVector else size_of(self.parsed)
         instance = self.instance or {}
         items = instance.get("items", ())
         if isinstance(items, Mapping):

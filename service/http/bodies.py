@@ -24,6 +24,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from feedrank.learners import kernel
 from feedrank.learners.errors import pointer
+from feedrank.learners.instances import FeatureVector
 from feedrank.service.contract.faults import Forbidden, TooLarge, Unprocessable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import NAME, SHAPE, every_name
@@ -89,9 +90,12 @@ def too_large(limit: int) -> TooLarge:
     return TooLarge(f"the server takes at most {limit} bytes here", headers={"Connection": "close"})
 
 
-def read_round(data: bytes) -> JSON:
-    """The JSON object in `data`, a round of a learner: the kernel reads its features, where it can."""
-    value = kernel.loads(data)
+def read_round(data: bytes, last: FeatureVector | None = None) -> JSON:
+    """The JSON object in `data`, a round of a learner: the kernel reads its features, where it can.
+
+    Where their JSON is that of `last` again, they are `last`.
+    """
+    value = kernel.loads(data, last)
     return read_object(data) if value is None else value
 
 

@@ -19,6 +19,7 @@ from starlette.datastructures import State
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from feedrank.learners.instances import FeatureVector
 from feedrank.service.contract.faults import ServiceError, Unauthorized, Unprocessable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.messages import Line
@@ -69,16 +70,16 @@ class Lines:
 
 def weight(lines: Sequence[bytes | ServiceError]) -> int:
     """Bytes of lines."""
-    return sum(len(line) for line in lines if isinstance(line, bytes))
+    return sum([len(line) for line in lines if type(line) is bytes])
 
 
-def read_line(line: bytes, key: Key | None) -> Line:
-    """The call in a line: `{"predict": {...}}` or `{"feedback": {...}}`."""
-    value = read_round(line)
+def read_line(line: bytes, key: Key | None, last: FeatureVector | None = None) -> Line:
+    """The call in a line: `{"predict": {...}}` or `{"feedback": {...}}`; feedback mostly repeats the `last` features."""
+    value = read_round(line, last)
     if len(value) != 1 or next(iter(value)) not in CALLS:
         raise Unprocessable.at("", 'a line must be {"predict": {...}} or {"feedback": {...}}')
     ((name, body),) = value.items()
-    if not isinstance(body, dict):
+    if type(body) is not dict:
         raise Unprocessable.at("", f"what stands under {name!r} must be a JSON object")
     if key is not None:
         authorize(key, name)
@@ -173,13 +174,16 @@ class StreamReply(Response):
         chunk = PendingChunk(perf_counter(), [], 0)
         revoked = self._key is not None and not self._state.keyring.holds(self._key)
         calls: list[Line] = []
+        last: FeatureVector | None = None
         for line in arrived:
             try:
                 if isinstance(line, ServiceError):
                     raise line
                 if revoked:
                     raise Unauthorized
-                calls.append(read_line(line, self._key))
+                call = read_line(line, self._key, last)
+                last = call[1].get("features")
+                calls.append(call)
                 chunk.refusals.append(None)
             except ServiceError as error:
                 # Tracebacks know this frame, and so the chunk: such circles are collected in one long pause.

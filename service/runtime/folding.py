@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
+from enum import Enum
+from typing import Any, BinaryIO, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.store import Entry
@@ -16,6 +18,15 @@ log = logging.getLogger(__name__)
 AGAIN = 0.5  # seconds after which a task that goes on is cancelled once more
 SMALL = 64  # events that are cheaper to apply again than to save
 NOTHING: JSON = {"loss": 0.0, "mistake": False, "updated": False, "served_loss": None}
+
+
+class Later(Enum):
+    """The answer of who would have to wait."""
+
+    LATER = 0
+
+
+LATER: Final = Later.LATER
 
 
 class FoldEvent(Protocol):
@@ -60,12 +71,10 @@ class Runner(Protocol):
         """The result of `work`; `kind` names what is alike in cost, `size` what it grows with, `expected` its seconds."""
         ...
 
-    def takes(self, kind: str, size: int, expected: float) -> bool:
-        """Whether `now` may run it: it is short, and nobody has the state or waits for a turn."""
-        ...
-
-    def now(self, kind: str, size: int, work: Callable[..., T], *arguments: object) -> T:
-        """What `work` gives, without waiting for anything."""
+    def attempt(
+        self, kind: str, size: int, expected: float, work: Callable[..., T], *arguments: object
+    ) -> T | Later:
+        """What `work` gives, without waiting; LATER, and nothing done, if it is long or somebody has or awaits a turn."""
         ...
 
 
@@ -115,6 +124,13 @@ async def stopped(task: asyncio.Task[None]) -> None:
         await asyncio.wait([task], timeout=AGAIN)
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("something in the background failed", exc_info=error)
+
+
+def timed(work: Callable[..., T], *arguments: object) -> tuple[T, float]:
+    """The result, and the seconds of processor time of this thread that it took."""
+    start = time.thread_time()
+    result = work(*arguments)
+    return result, time.thread_time() - start
 
 
 async def finished(running: asyncio.Future[T]) -> T:

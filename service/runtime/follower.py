@@ -28,13 +28,13 @@ from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Damaged, Diverged, Position, Store, Trimmed
 
 from .checkpoints import Saver, newest_state
-from .folding import NOTHING, SMALL, Counts, E, Pending, Recipe, Runner, S
+from .folding import LATER, NOTHING, SMALL, Counts, E, Pending, Recipe, Runner, S
 from .rebuilding import Rebuilder, first_outcome, retract
 
 log = logging.getLogger(__name__)
 FIRST, PAGE, PAGE_BYTES = 16, 64, 2**22  # entries read at once: at first, at most, and by weight
 LARGE = 2**18  # bytes of entries from which they are parsed in a thread
-WRITTEN = 2_048  # bytes of snapshot that an event may cost, about as many as its own: large states are saved less often
+WRITTEN = 1_024  # bytes of snapshot that an event may cost, about half of its own: large states are saved less often
 # Raised by a defect, not by an accident: the same entry raises the same on every replica.
 DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
@@ -164,29 +164,30 @@ class Follower(Generic[S, E]):
     def hurry(self, to: int) -> bool:
         """Apply what is at hand up to `to`, where nothing has to be waited for; whether that was all. Needs `order`."""
         state, chain, begun = self.state, self.chain, self.state.version
+        done, pending, every = begun, self.pending, self.every if self.saves else to + 1
         for version in range(begun + 1, to + 1):
-            entry, saving = self.pending.get(version), self.saves and not version % self.every
-            if entry is None or entry.retracted or saving or self._failures:
+            entry = pending.get(version)
+            if entry is None or entry.retracted or self._failures or not version % every:
                 break
-            event = entry.event
-            size, previous = event.size, entry.previous
+            event, previous = entry.event, entry.previous
             if event.retracts or (chain and previous and previous != chain):
                 break
-            if not self.worker.takes("learn", size, state.seconds(event)):
-                break
-            skipped = state.skipped
+            skipped, expected = state.skipped, state.seconds(event)
             try:
-                outcome = self.worker.now("learn", size, state.apply, version, event)
+                outcome = self.worker.attempt("learn", event.size, expected, state.apply, version, event)
             except BaseException as error:
                 self._failed(version, error)
                 return False
+            if outcome is LATER:
+                break
             self.chain = chain = entry.chain
-            del self.pending[version]
+            done = version
+            del pending[version]
             self._applied(version, event, outcome, skipped)
-        self.newest = max(self.newest, state.version)
-        if state.version > begun:
+        self.newest = max(self.newest, done)
+        if done > begun and self._moved is not None:
             self.signal()
-        return state.version >= to
+        return done >= to
 
     async def _step(self, version: int, to: int) -> None:
         """Take in the next entry, or read some; `to` must be there."""

@@ -325,8 +325,8 @@ class LoadedLearner(Follower[LearnerState, Event]):
         learner, taken, settings = self.state.learner, self.state.nbytes, self._settings
         labels: set[str] = set()
         if not learner.form.items:
-            labels.update(name for event in events if event.truth for name in truths.named(event.truth))
-        features = sum(_names(event.parsed) for event in events if event.parsed is not None)
+            labels.update([name for event in events if event.truth for name in truths.named(event.truth)])
+        features = sum([_names(event.parsed) for event in events if event.parsed is not None])
         if (
             len(learner.labels.names) + len(labels) <= settings.max_labels
             and taken + self.state.growth(features, len(labels)) <= settings.max_learner_bytes
@@ -347,4 +347,4 @@ class LoadedLearner(Follower[LearnerState, Event]):
 
 
 def _names(instance: FeatureVector | ItemList) -> int:
-    return len(instance.names) if isinstance(instance, ItemList) else len(instance)
+    return len(instance) if type(instance) is FeatureVector else len(instance.names)

@@ -18,7 +18,7 @@ from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Diverged, Store
 
 from .catalogue import KIND, CatalogEntry, Catalogue
-from .folding import Counts, finished, stopped
+from .folding import LATER, Counts, Later, finished, stopped, timed
 from .learner_state import LoadedLearner
 
 T = TypeVar("T")
@@ -289,12 +289,8 @@ class Worker:
             await asyncio.sleep(0)
         if self._lock.locked():
             async with self._lock:
-                return self.now(kind, size, work)
-        return self.now(kind, size, work)
-
-    def takes(self, kind: str, size: int, expected: float) -> bool:
-        """See `Runner`."""
-        return self._busy <= TURN and not self._lock.locked() and self._is_short(kind, size, expected)
+                return self._now(kind, size, work)
+        return self._now(kind, size, work)
 
     def _is_short(self, kind: str, size: int, expected: float) -> bool:
         rate = self._rates.get(kind)
@@ -302,8 +298,15 @@ class Worker:
             return FIRST * size <= SHORT and expected <= SHORT
         return rate * size <= SHORT and expected <= SURE * SHORT
 
-    def now(self, kind: str, size: int, work: Callable[..., T], *arguments: object) -> T:
+    def attempt(
+        self, kind: str, size: int, expected: float, work: Callable[..., T], *arguments: object
+    ) -> T | Later:
         """See `Runner`."""
+        if self._busy > TURN or self._lock.locked() or not self._is_short(kind, size, expected):
+            return LATER
+        return self._now(kind, size, work, *arguments)
+
+    def _now(self, kind: str, size: int, work: Callable[..., T], *arguments: object) -> T:
         if self._doubts:
             self._doubts -= 1
             result, took = timed(work, *arguments)
@@ -324,13 +327,6 @@ class Worker:
         # work that is always long gets there after three.
         each = took / size if size > 1 else took
         self._rates[kind] = 0.8 * rate + 0.2 * (each if each < 30 * rate else 30 * rate)
-
-
-def timed(work: Callable[..., T], *arguments: object) -> tuple[T, float]:
-    """The result, and the seconds of processor time of this thread that it took."""
-    start = time.thread_time()
-    result = work(*arguments)
-    return result, time.thread_time() - start
 
 
 async def read_instance(spec: View, instance: View) -> FeatureVector | ItemList:

@@ -45,7 +45,7 @@ from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Clash, Record, Store
 from feedrank.service.store.shared import Batcher
 
-from .folding import Counts
+from .folding import LATER, Counts
 from .learner_state import LoadedLearner
 from .memory import Memory, affordable, read_instance
 
@@ -167,9 +167,11 @@ class Predictor:
         core, size = learner.state.learner, len(features)
         cost = reading.cost_of_size(core, 0, size, grades=1)
         affordable(cost, self._settings)
-        if not learner.worker.takes("predict", size, cost.seconds):
+        prediction = learner.worker.attempt(
+            "predict", size, cost.seconds, lambda: core.predict(features, top=top)
+        )
+        if prediction is LATER:
             return None
-        prediction = learner.worker.now("predict", size, lambda: core.predict(features, top=top))
         self._counts.predictions += 1
         reply: JSON = {"learner": learner.entry.name, "version": core.version, **prediction.to_json()}
         if not remember:

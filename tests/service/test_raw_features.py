@@ -42,3 +42,31 @@ def test_requests_that_say_the_same_have_one_digest():
 def test_what_is_no_json_is_refused_as_before(wrong):
     with pytest.raises(orjson.JSONDecodeError):
         loads(wrong)
+
+
+@native
+@pytest.mark.parametrize(
+    ("line", "again"),
+    [
+        (b'{"feedback": {"features": {"\\u00fcber": 1.50, "b": -2e0}, "label": "y"}}', True),
+        (b'{"label": "y", "features" :  {"\\u00fcber": 1.50, "b": -2e0}}', True),
+        (b'{"features": {"\\u00fcber": 1.5, "b": -2e0}}', False),
+        (b'{"features": {"\\u00fcber": 1.50, "b": -2e0, "c": 1}}', False),
+        (b'{"features": {"\\u00fcber": 1.50, "b": -2e0', False),
+        (b'{"features": {"\\u00fcber": 1.50, "b": -2e0}}}', False),
+        (b'{"features": {"\\u00fcber": 1.50, "b": -2e0}', False),
+        (b'{"features": []}', False),
+    ],
+)
+def test_features_whose_json_comes_again_are_the_last_ones(line, again):
+    last = kernel.loads(LINE)["features"]
+    value, plain = kernel.loads(line, last), kernel.loads(line)
+    assert value == plain
+    body = {} if value is None else value.get("feedback", value)
+    assert (body.get("features") is last) == again
+
+
+@native
+@pytest.mark.parametrize("last", [None, [], {"a": 1.0}, FeatureVector(["a"])])
+def test_what_was_not_read_from_json_cannot_come_again(last):
+    assert kernel.loads(b'{"features": ["a"]}', last)["features"] == FeatureVector(["a"])

@@ -1,0 +1,182 @@
+/* What JSON is made of: white space, strings, numbers. Nothing unusual is read: 0 or NULL without an exception leaves it to
+   the reader in Python. */
+
+typedef struct {
+    const unsigned char *start, *at, *end; /* the byte at `end` is 0, as Python keeps its bytes */
+    PyObject *source;
+    Features *last; /* features that may come again, or NULL */
+    int depth, items;
+} Reader;
+
+static inline void skip_space(Reader *reader) {
+    while (*reader->at == ' ' || *reader->at == '\n' || *reader->at == '\r' || *reader->at == '\t') reader->at++;
+}
+
+static inline int next_is(Reader *reader, unsigned char byte) {
+    skip_space(reader);
+    if (*reader->at != byte) return 0;
+    reader->at++;
+    return 1;
+}
+
+/* The length of the UTF-8 sequence that starts here, 0 if it is none; the bytes end with a 0. */
+static int utf8_length(const unsigned char *at) {
+    if (at[0] < 0x80) return 1;
+    if (at[0] < 0xc2 || at[0] > 0xf4 || (at[1] & 0xc0) != 0x80) return 0;
+    if (at[0] < 0xe0) return 2;
+    if ((at[2] & 0xc0) != 0x80) return 0;
+    if (at[0] < 0xf0) return (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ? 0 : 3;
+    if ((at[3] & 0xc0) != 0x80) return 0;
+    return (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f) ? 0 : 4;
+}
+
+static int hex_digits(const unsigned char *at, uint32_t *code) {
+    *code = 0;
+    for (int i = 0; i < 4; i++) {
+        unsigned char c = at[i];
+        uint32_t digit = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
+                         : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
+                                                : 16;
+        if (digit > 15) return 0;
+        *code = *code * 16 + digit;
+    }
+    return 1;
+}
+
+/* One escape, behind its backslash, as UTF-8: the bytes written, 0 if it is none. */
+static int unescape(const unsigned char **at, char *out) {
+    uint32_t code, low;
+    unsigned char kind = *(*at)++;
+    switch (kind) {
+        case '"': case '\\': case '/': *out = (char)kind; return 1;
+        case 'b': *out = '\b'; return 1;
+        case 'f': *out = '\f'; return 1;
+        case 'n': *out = '\n'; return 1;
+        case 'r': *out = '\r'; return 1;
+        case 't': *out = '\t'; return 1;
+        case 'u': break;
+        default: return 0;
+    }
+    if (!hex_digits(*at, &code)) return 0;
+    *at += 4;
+    if (code >= 0xd800 && code < 0xe000) {
+        if (code >= 0xdc00 || (*at)[0] != '\\' || (*at)[1] != 'u' || !hex_digits(*at + 2, &low)) return 0;
+        if (low < 0xdc00 || low >= 0xe000) return 0;
+        *at += 6;
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    }
+    if (code < 0x80) return *out = (char)code, 1;
+    int length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (int i = length - 1; i > 0; i--, code >>= 6) out[i] = (char)(0x80 | (code & 0x3f));
+    out[0] = (char)((0xf00 >> length) | code);
+    return length;
+}
+
+/* A string behind its quote: its bytes where they stand, or in `*owned` where it has escapes. NULL if it is none. */
+static const char *read_text(Reader *reader, size_t *length, char **owned) {
+    const unsigned char *start = reader->at, *at = start;
+    *owned = NULL;
+    for (;;) {
+        while (*at >= 0x20 && *at < 0x80 && *at != '"' && *at != '\\') at++;
+        if (*at == '"' || *at == '\\') break;
+        int step = *at < 0x20 ? 0 : utf8_length(at);
+        if (!step) return NULL;
+        at += step;
+    }
+    if (*at == '"') {
+        reader->at = at + 1;
+        *length = (size_t)(at - start);
+        return (const char *)start;
+    }
+    /* An escape is never shorter than the UTF-8 that it stands for; a string ends at the latest where the bytes end. */
+    const unsigned char *stop = at;
+    while (*stop != '"') {
+        if (*stop == '\\') stop++;
+        if (stop >= reader->end) return NULL;
+        stop++;
+    }
+    char *copy = malloc((size_t)(stop - start) + 4), *out = copy;
+    if (!copy) return (const char *)PyErr_NoMemory();
+    memcpy(copy, start, (size_t)(at - start));
+    out += at - start;
+    while (*at != '"') {
+        int step;
+        if (*at == '\\') {
+            at++;
+            step = unescape(&at, out);
+        } else {
+            step = *at < 0x20 ? 0 : utf8_length(at);
+            for (int i = 0; i < step; i++) out[i] = (char)at[i];
+            at += step;
+        }
+        if (!step) {
+            free(copy);
+            return NULL;
+        }
+        out += step;
+    }
+    reader->at = at + 1;
+    *length = (size_t)(out - copy);
+    return *owned = copy;
+}
+
+static PyObject *read_string(Reader *reader) {
+    size_t length;
+    char *owned;
+    const char *text = read_text(reader, &length, &owned);
+    PyObject *string = text ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "strict") : NULL;
+    free(owned);
+    return string;
+}
+
+static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* A number: 1 if it is an integer of at most 18 digits (in `*whole`), 2 if it is real, 0 if it is none or unusual.
+
+   Up to 15 digits and a power of ten up to 22 are exact, so that one rounding gives the nearest number. */
+static int read_number(Reader *reader, double *value, int64_t *whole) {
+    const unsigned char *start = reader->at, *at = start;
+    int negative = *at == '-', digits = 0, fraction = 0, exponent = 0, real = 0;
+    uint64_t mantissa = 0;
+    at += negative;
+    if (*at == '0' && at[1] >= '0' && at[1] <= '9') return 0;
+    for (; *at >= '0' && *at <= '9'; at++, digits++) mantissa = digits < 18 ? mantissa * 10 + (*at - '0') : mantissa;
+    if (!digits) return 0;
+    if (*at == '.') {
+        real = 1;
+        const unsigned char *point = ++at;
+        for (; *at >= '0' && *at <= '9'; at++, digits++) mantissa = digits < 18 ? mantissa * 10 + (*at - '0') : mantissa;
+        fraction = (int)(at - point);
+        if (!fraction) return 0;
+    }
+    if (*at == 'e' || *at == 'E') {
+        real = 1;
+        at++;
+        int below = *at == '-', count = 0;
+        if (*at == '-' || *at == '+') at++;
+        for (; *at >= '0' && *at <= '9'; at++, count++) exponent = exponent < 9999 ? exponent * 10 + (*at - '0') : exponent;
+        if (!count) return 0;
+        if (below) exponent = -exponent;
+    }
+    reader->at = at;
+    if (!real) {
+        if (digits > 18 || (negative && !mantissa)) return 0;
+        *whole = negative ? -(int64_t)mantissa : (int64_t)mantissa;
+        *value = (double)*whole;
+        return 1;
+    }
+    exponent -= fraction;
+    if (digits <= 15 && exponent >= -22 && exponent <= 22) {
+        double size = (double)mantissa;
+        size = exponent < 0 ? size / TENS[-exponent] : size * TENS[exponent];
+        *value = negative ? -size : size;
+        return 2;
+    }
+    char *stop;
+    *value = PyOS_string_to_double((const char *)start, &stop, NULL);
+    if (PyErr_Occurred()) PyErr_Clear();
+    else if ((const unsigned char *)stop == at && isfinite(*value)) return 2;
+    return 0;
+}
