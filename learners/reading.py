@@ -26,6 +26,7 @@ CLICK, CLICKED_ITEM = 1e-4, 1.5e-7
 # What the name of a product of context and item takes, beside the numbers.
 PRODUCT, PRODUCT_BYTES = 2e-6, 300
 KEPT = 512  # estimates that a learner keeps: events are much alike, and each is asked about several times
+MANY = 1_024  # features from which their number is rounded
 
 __all__ = ["Cost", "cost", "cost_of_labels", "cost_of_size", "event", "instance", "truth", "weight"]
 
@@ -103,7 +104,10 @@ def cost_of_size(
     features += crossed
     joined = learner.labels.index
     fresh = 0 if learner.form.items else sum([name not in joined for name in labels])
-    size = (len(joined) + fresh, items, features, len(learner.features), learner.model.examples, grades)
+    known = len(learner.features)
+    if known >= MANY:  # up to a sixteenth more: a learner that grows is not estimated anew at every event
+        known |= (1 << known.bit_length() - 5) - 1
+    size = (len(joined) + fresh, items, features, known, learner.model.examples, grades)
     cost = learner.costs.get(size)
     if cost is None:
         if len(learner.costs) >= KEPT:

@@ -32,9 +32,9 @@ from .folding import LATER, NOTHING, SMALL, Counts, E, Pending, Recipe, Runner, 
 from .rebuilding import Rebuilder, first_outcome, retract
 
 log = logging.getLogger(__name__)
-FIRST, PAGE, PAGE_BYTES = 16, 64, 2**22  # entries read at once: at first, at most, and by weight
+FIRST, PAGE, PAGE_BYTES = 16, 128, 2**22  # entries read at once: at first, at most, and by weight
 LARGE = 2**18  # bytes of entries from which they are parsed in a thread
-WRITTEN = 1_024  # bytes of snapshot that an event may cost, about half of its own: large states are saved less often
+WRITTEN = 2_048  # bytes of snapshot that an event may cost, about as many as its own: large states are saved less often
 # Raised by a defect, not by an accident: the same entry raises the same on every replica.
 DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
