@@ -139,7 +139,16 @@ EVERY_PACKAGE = (
     ("built", "which"), [("no links", 0), ("links", 1)], indirect=["built"], ids=["sdist", "wheel"]
 )
 def test_what_was_built_installs_and_imports(built, which, tmp_path):
-    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation")
+    pip = (
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-compile",
+        "--no-deps",
+        "--no-build-isolation",
+    )
     run(*pip, "--target", tmp_path / "site", built[which])
     here = {"cwd": tmp_path, "PYTHONPATH": str(tmp_path / "site")}
     assert str(tmp_path) in run(sys.executable, "-c", EVERY_PACKAGE, **here)
@@ -194,7 +203,17 @@ def test_the_wheel_works_in_an_empty_environment(built, tmp_path):
     """The base install: numpy and scipy, no more. The command line says what to install for the rest."""
     venv.create(tmp_path / "env", with_pip=False)
     scripts = tmp_path / "env" / "bin"
-    run(sys.executable, "-m", "pip", "--python", scripts / "python", "install", "--quiet", built[1])
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        scripts / "python",
+        "install",
+        "--quiet",
+        "--no-compile",
+        built[1],
+    )
     session = (
         "from feedrank.learners import build, dump, load;"
         "learner = build({'task': 'multiclass'});"
