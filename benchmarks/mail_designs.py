@@ -177,7 +177,7 @@ def filed(rounds: Sequence[tuple[float, bool]], boldness: float = BOLDNESS) -> l
             results.append(right)
             credit = judged(credit, right, PRECISION)
         else:
-            credit = earned(credit, chance, right, PRECISION)
+            credit = earned(credit, chance, right, PRECISION, boldness)
     return results
 
 

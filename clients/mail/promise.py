@@ -18,8 +18,8 @@ B >= 0 and, whatever mail comes, but for messages that were filed while others w
 
     M <= d N + D,    at every moment;  M <= d N as soon as the debt is paid (from 400 messages on for 0.95, without loans).
 
-With a credit below 1 filing pauses. Then predictions of risk at most d / 2 are only watched: each adds d to a proof, a
-wrong one takes 1. When the proof reaches 2^k, k loans so far, the credit and the debt grow by 1 and filing goes on. So
+With a credit below 1 filing pauses. Then the predictions that would be filed with a credit of B + 1 are only watched: each
+adds d to a proof, a wrong one takes 1. When the proof reaches 2^k, k loans so far, B and D grow by 1 and filing goes on. So
 after S messages watched there were at most log2(1 + d S) loans: D <= 3 + log2(1 + d S), each paid back like the first 3.
 """
 
@@ -103,7 +103,11 @@ def may_file(
 ) -> bool:
     """The rule: `chance` is the risk e, `reserved` is R."""
     free = credit.left - reserved
-    return free >= 1.0 and chance < 0.5 and chance <= boldness * min(1.0 - precision, _LARGEST) * free
+    return free >= 1.0 and _bears(free, chance, precision, boldness)
+
+
+def _bears(free: float, chance: float, precision: float, boldness: float) -> bool:
+    return chance < 0.5 and chance <= boldness * min(1.0 - precision, _LARGEST) * free
 
 
 def judged(credit: Credit, right: bool, precision: float) -> Credit:
@@ -113,11 +117,14 @@ def judged(credit: Credit, right: bool, precision: float) -> Credit:
     return replace(credit, left=credit.left + d - repaid - (not right), debt=credit.debt - repaid)
 
 
-def earned(credit: Credit, chance: float, right: bool, precision: float) -> Credit:
+def earned(
+    credit: Credit, chance: float, right: bool, precision: float, boldness: float = BOLDNESS
+) -> Credit:
     """The credit after the truth about a message that was not filed became known."""
-    d = 1.0 - precision
-    if credit.left >= 1.0 or chance > 0.5 * d:
+    # What the loan would be spent on is what has to prove itself.
+    if credit.left >= 1.0 or not _bears(max(credit.left, 0.0) + 1.0, chance, precision, boldness):
         return credit
+    d = 1.0 - precision
     proof = max(0.0, credit.proof + d - (not right))
     if proof < 2.0**credit.loans - _ROUNDING:
         return replace(credit, proof=proof)
