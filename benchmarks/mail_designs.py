@@ -73,6 +73,7 @@ def variant(alike: float, worth: Callable[[Floats], Floats]) -> Callable[[], Lea
         learner = build(SPEC)
         learner.transform.blocks = Variant(alike, worth)
         learner.transform.blocks.grow(learner.features)
+        learner._fused = None  # the kernel's rounds have the built weights only
         return learner
 
     return make

@@ -64,12 +64,13 @@ class Learner:
         self._counted: X | None = None
         self._costs: dict[str, float] | None = spec.get("weights", spec.get("reject_costs"))
         self._blocks = {name: i for i, block in enumerate(spec.get("blocks") or []) for name in block}
-        if self.transform.blocks is not None:
+        blocks = self.transform.blocks
+        if blocks is not None:
             model.witness = lambda x, g: self.transform.judge_blocks(x, model.contributions(x), g)
         for name in spec.get("labels", []):
             self.labels.add(name)
-        whole = self.transform.blocks is None and not self.form.items
-        self._fused = model.fused(self.features, self.transform.scaling) if whole else None
+        kept = (self.features, self.transform.scaling, None if blocks is None else blocks.kernel)
+        self._fused = None if self.form.items else model.fused(*kept)
         self.grow()
 
     # ---- predicting

@@ -5,6 +5,7 @@
     matrix     lists of numbers -> an array
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     Rounds     a whole round, in two calls              ascend   a direction of dual ascent
+    Blocks     blocks of features, and what they are worth
     Blend      one of the automatic learner; None where its pieces do it one by one
     best       the highest scores
     exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
@@ -21,7 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 13
+SEAM = 14
 
 
 def _choice() -> str:
@@ -46,6 +47,7 @@ NAME = _choice()
 if TYPE_CHECKING or NAME == "numpy":
     from .adaptive import adapt
     from .ascent import ascend, best
+    from .blocks import Blocks
     from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .products import add_outer, sweep, times
@@ -57,6 +59,7 @@ if TYPE_CHECKING or NAME == "numpy":
 else:
     from ._native import (
         Blend,
+        Blocks,
         Features,
         Rounds,
         Table,
@@ -95,6 +98,7 @@ if TYPE_CHECKING or NAME == "numpy":
 __all__ = [
     "NAME",
     "Blend",
+    "Blocks",
     "Features",
     "LookedUp",
     "Rounds",

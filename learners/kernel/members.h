@@ -125,8 +125,7 @@ static void table_dealloc(PyObject *self) {
 
 static Py_ssize_t table_length(PyObject *self) { return (Py_ssize_t)((Table *)self)->names.count; }
 
-static PyObject *table_item(PyObject *self, Py_ssize_t number) {
-    const Names *names = &((Table *)self)->names;
+static PyObject *names_item(const Names *names, Py_ssize_t number) {
     if (number < 0 || (size_t)number >= names->count) {
         PyErr_SetString(PyExc_IndexError, "no name has this number");
         return NULL;
@@ -134,16 +133,19 @@ static PyObject *table_item(PyObject *self, Py_ssize_t number) {
     return text_of(name_start(names, (size_t)number), name_length(names, (size_t)number));
 }
 
-static PyObject *table_find(PyObject *self, PyObject *name) {
+static PyObject *names_number(const Names *names, PyObject *name) {
     Py_ssize_t length, number;
     PyObject *owned;
     if (!PyUnicode_Check(name)) return PyLong_FromLong(-1);
     const char *text = utf8_of(name, &length, &owned);
     if (!text) return NULL;
-    number = names_find(&((Table *)self)->names, hash_of(text, (size_t)length), text, (size_t)length);
+    number = names_find(names, hash_of(text, (size_t)length), text, (size_t)length);
     Py_XDECREF(owned);
     return PyLong_FromSsize_t(number);
 }
+
+static PyObject *table_item(PyObject *self, Py_ssize_t number) { return names_item(&((Table *)self)->names, number); }
+static PyObject *table_find(PyObject *self, PyObject *name) { return names_number(&((Table *)self)->names, name); }
 
 /* The row of every name of a sequence, -1 for one that has not joined: an array of int64. */
 static PyObject *table_rows(PyObject *self, PyObject *names) {

@@ -5,7 +5,7 @@
      arrays.h      memory shown to NumPy    members.h  what Python sees          products.h          products and inverses
      asked.h       the last instance        rounds.h   a whole round            blend.h, blend_learn.h  one of the automatic learner
      welford.h     features scaled online   trust.h    the automatic learner's pool     bayes.h  its words and calibration
-     adaptive.h    steps of AdaGrad         curves.h   least squares
+     adaptive.h    steps of AdaGrad         curves.h   least squares            blocks.h            blocks of features
 
    Compiled without fused multiply-add and without -ffast-math: every operation is one of IEEE 754, in the order in which it is
    written, on every machine. Loops over labels may run side by side, and wider where the CPU can (WIDE); sums never do. */
@@ -35,6 +35,7 @@
 #include "weights.h"
 #include "ascent.h"
 #include "asked.h"
+#include "blocks.h"
 #include "rounds.h"
 #include "products.h"
 #include "welford.h"
@@ -46,7 +47,7 @@
 #include "blend_learn.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 13
+#define SEAM 14
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -141,7 +142,8 @@ PyMODINIT_FUNC PyInit__native(void) {
     if (!module || PyModule_AddIntConstant(module, "SEAM", SEAM) || !as_array || !empty_array || !as_contiguous || take_keys() || !(FeaturesType = type_of(module, &features_spec)) ||
         !(BlockType = type_of(module, &block_spec)) || !(ViewType = type_of(module, &view_spec)) ||
         !(VectorType = type_of(module, &vector_spec)) || !(TableType = type_of(module, &table_spec)) ||
-        !(WeightsType = type_of(module, &weights_spec)) || !(RoundsType = type_of(module, &rounds_spec)) ||
+        !(WeightsType = type_of(module, &weights_spec)) || !(FeatureBlocksType = type_of(module, &blocks_spec)) ||
+        !(RoundsType = type_of(module, &rounds_spec)) ||
         !(BlendType = type_of(module, &blend_spec)) ||
         !(features_word = PyUnicode_InternFromString("features"))) {
         Py_XDECREF(module);

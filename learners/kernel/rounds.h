@@ -1,4 +1,4 @@
-/* The whole round on one vector and one true label: look up, score, decide, judge, direction, step. See rounds.py.
+/* The whole round on one vector and one true label: look up, scale by blocks, score, decide, judge, direction, step. See rounds.py.
 
    `predict` and `plan` change nothing but what is kept of the last instance; `commit` asks for all memory before it changes
    anything. */
@@ -6,11 +6,13 @@
 typedef struct {
     PyObject_HEAD Table *table;
     Weights *weights;
+    FeatureBlocks *blocks; /* of the features of the table, or NULL */
     int update; /* 0: Predtron; 1, 2, 3: dual ascent */
     int ranks;  /* the order of the labels is the decision, and several of them may be right */
     double C, gamma, eta;
     Asked asked;
-    double *t, *g; /* of `labels`; g is the second half of the memory of t */
+    Shares shares; /* of x of what was asked */
+    double *t, *g; /* of `labels`; g is the second part of the memory of t, and the columns in which it is not 0 the third */
     Py_ssize_t labels, room;
     int planned, moves; /* whether `commit` may come, and whether it takes a step along -g */
     double size;
@@ -24,14 +26,16 @@ static void rounds_drop(Rounds *rounds) {
 }
 
 static PyObject *rounds_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *words[] = {"table", "weights", "update", "C", "gamma", "eta", "ranks", NULL};
-    PyObject *table, *weights;
+    static char *words[] = {"table", "weights", "update", "C", "gamma", "eta", "ranks", "blocks", NULL};
+    PyObject *table, *weights, *blocks = Py_None;
     int update = 0, ranks = 0;
     double C = 1.0, gamma = 1.0, eta = 1.0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|idddp", words, &table, &weights, &update, &C, &gamma, &eta, &ranks))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|idddpO", words, &table, &weights, &update, &C, &gamma, &eta, &ranks,
+                                     &blocks))
         return NULL;
-    if (!Py_IS_TYPE(table, TableType) || !Py_IS_TYPE(weights, WeightsType) || update < 0 || update > 3) {
-        PyErr_SetString(PyExc_TypeError, "a round takes a table, weights, and an update of 0 to 3");
+    if (!Py_IS_TYPE(table, TableType) || !Py_IS_TYPE(weights, WeightsType) || update < 0 || update > 3 ||
+        (blocks != Py_None && !Py_IS_TYPE(blocks, FeatureBlocksType))) {
+        PyErr_SetString(PyExc_TypeError, "a round takes a table, weights, an update of 0 to 3, and blocks or None");
         return NULL;
     }
     Rounds *rounds = (Rounds *)PyType_GenericAlloc(type, 0);
@@ -40,6 +44,10 @@ static PyObject *rounds_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     Py_INCREF(weights);
     rounds->table = (Table *)table;
     rounds->weights = (Weights *)weights;
+    if (blocks != Py_None) {
+        Py_INCREF(blocks);
+        rounds->blocks = (FeatureBlocks *)blocks;
+    }
     rounds->update = update;
     rounds->ranks = ranks;
     rounds->C = C;
@@ -54,6 +62,8 @@ static void rounds_dealloc(PyObject *self) {
     rounds_drop(rounds);
     Py_XDECREF((PyObject *)rounds->table);
     Py_XDECREF((PyObject *)rounds->weights);
+    Py_XDECREF((PyObject *)rounds->blocks);
+    shares_clear(&rounds->shares);
     free(rounds->t);
     PyObject_Free(self);
     Py_DECREF(type);
@@ -65,12 +75,20 @@ static int all_finite(const double *t, Py_ssize_t count) {
     return wrong == 0.0;
 }
 
-/* Scores of features that were read: 1, 0 where a round cannot be done here, -1 with an exception. */
+/* Whether table, weights and blocks have the same features. */
+static int rounds_fit(const Rounds *rounds) {
+    size_t count = rounds->table->names.count;
+    return (size_t)rounds->weights->features == count && (!rounds->blocks || rounds->blocks->rows == count);
+}
+
+/* Scores of features that were looked up: 1, 0 where a round cannot be done here, -1 with an exception. */
 static int rounds_score(Rounds *rounds) {
     const Weights *weights = rounds->weights;
-    if (!weights->labels || (size_t)weights->features != rounds->table->names.count) return 0;
+    Vector *x = rounds->asked.x;
+    if (!weights->labels || !rounds_fit(rounds)) return 0;
+    if (rounds->blocks && blocks_scale(rounds->blocks, x, (size_t)rounds->table->bias, &rounds->shares)) return -1;
     if (weights->labels > rounds->room) {
-        double *t = malloc((size_t)weights->labels * 2 * sizeof *t);
+        double *t = malloc((size_t)weights->labels * (2 * sizeof *t + sizeof(Py_ssize_t)));
         if (!t) return PyErr_NoMemory(), -1;
         free(rounds->t);
         rounds->t = t;
@@ -78,7 +96,6 @@ static int rounds_score(Rounds *rounds) {
     }
     rounds->g = rounds->t + weights->labels;
     rounds->labels = weights->labels;
-    const Vector *x = rounds->asked.x;
     scores_of(weights, x->known, x->rows, x->values, rounds->t);
     return all_finite(rounds->t, rounds->labels);
 }
@@ -86,8 +103,10 @@ static int rounds_score(Rounds *rounds) {
 /* x and the scores of an instance: 1, 0 where it is unusual, -1 with an exception. */
 static int rounds_look(Rounds *rounds, PyObject *instance) {
     rounds->planned = 0;
-    Ahead ahead = weights_ahead(rounds->weights);
-    int state = asked_look(&rounds->asked, instance, rounds->table, &ahead, 1);
+    const FeatureBlocks *blocks = rounds->blocks;
+    Ahead ahead[2] = {weights_ahead(rounds->weights)};
+    if (blocks && blocks->rows == rounds->table->names.count) ahead[1] = (Ahead){blocks->numbers->data, sizeof(int64_t)};
+    int state = asked_look(&rounds->asked, instance, rounds->table, ahead, blocks ? 2 : 1);
     if (state != 1) return state > 1 ? 1 : state;
     state = rounds_score(rounds);
     if (state <= 0) rounds_drop(rounds);
@@ -190,7 +209,9 @@ static int ascend_labels(const double *t, Py_ssize_t labels, const Relevant *rel
 static int rounds_reserve(Rounds *rounds) {
     const Vector *x = rounds->asked.x;
     size_t unknown = (size_t)x->unknown, count = rounds->table->names.count + unknown;
+    const Names *late = &rounds->shares.late;
     if (!unknown) return 0;
+    if (rounds->blocks && blocks_reserve(rounds->blocks, count, late->count, late->count ? late->ends[late->count - 1] : 0)) return -1;
     return names_reserve(&rounds->table->names, unknown, x->ends[unknown - 1]) || counts_reserve(rounds->table, count) ||
                    weights_reserve(rounds->weights, (Py_ssize_t)count, rounds->weights->labels)
                ? -1
@@ -239,19 +260,30 @@ static PyObject *rounds_plan(PyObject *self, PyObject *arguments) {
     return result;
 }
 
+/* Which blocks pointed where the weights go now. */
+static void rounds_judge(Rounds *rounds) {
+    Py_ssize_t *columns = (Py_ssize_t *)(rounds->g + rounds->labels), changed = 0;
+    for (Py_ssize_t k = 0; k < rounds->labels; k++)
+        if (rounds->g[k] != 0.0) columns[changed++] = k;
+    blocks_judge(rounds->blocks, rounds->asked.x, (size_t)rounds->table->bias, &rounds->shares, rounds->weights, rounds->g, columns,
+                 changed);
+}
+
 /* commit(): what was planned, all of it. */
 static PyObject *rounds_commit(PyObject *self, PyObject *none) {
     (void)none;
     Rounds *rounds = (Rounds *)self;
     Table *table = rounds->table;
     Weights *weights = rounds->weights;
-    if (!rounds->planned || (size_t)weights->features != table->names.count || weights->labels != rounds->labels) {
+    if (!rounds->planned || !rounds_fit(rounds) || weights->labels != rounds->labels) {
         PyErr_SetString(PyExc_RuntimeError, "no round was planned on this state");
         return NULL;
     }
     Vector *x = rounds->asked.x;
     if (rounds_reserve(rounds)) return NULL;
+    if (rounds->blocks && rounds->moves) rounds_judge(rounds);
     asked_join(&rounds->asked, table);
+    if (rounds->blocks) blocks_join(rounds->blocks, x, (size_t)table->bias, &rounds->shares);
     weights->features += x->unknown;
     Py_ssize_t count = x->known + x->unknown;
     table->events++;
@@ -279,6 +311,6 @@ static PyMethodDef rounds_methods[] = {
 static PyType_Slot rounds_slots[] = {{Py_tp_new, rounds_new},
                                      {Py_tp_dealloc, rounds_dealloc},
                                      {Py_tp_methods, rounds_methods},
-                                     {Py_tp_doc, "Whole rounds: Rounds(table, weights, update=0, C=1.0, gamma=1.0, eta=1.0, ranks=False)."},
+                                     {Py_tp_doc, "Whole rounds: Rounds(table, weights, update=0, C=1.0, gamma=1.0, eta=1.0, ranks=False, blocks=None)."},
                                      {0, NULL}};
 static PyType_Spec rounds_spec = {"feedrank.learners.kernel._native.Rounds", sizeof(Rounds), 0, Py_TPFLAGS_DEFAULT, rounds_slots};

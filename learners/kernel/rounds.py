@@ -1,4 +1,4 @@
-"""The whole round on one vector: look up, score, decide, judge, direction, step. The specification.
+"""The whole round on one vector: look up, scale by blocks, score, decide, judge, direction, step. The specification.
 
     predict   (ranking, margin, label) of an instance; where the order is the decision (`ranks`), no label
     plan      (mistake, updated, sums) of learning from it; nothing is changed yet
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .ascent import ascend, best
+from .blocks import Blocks, judge, scaled
 from .elementary import Floats, Mask
 from .reference import EMPTY, Features, LookedUp, Table
 from .theta import Weights
@@ -42,7 +43,7 @@ def has_pair(relevant: Mask | int, labels: int) -> bool:
 
 
 class Rounds:
-    """See above. The weights have one column a label."""
+    """See above. The weights have one column a label; `blocks`, if any, are those of the features of the table."""
 
     def __init__(
         self,
@@ -53,8 +54,9 @@ class Rounds:
         gamma: float = 1.0,
         eta: float = 1.0,
         ranks: bool = False,
+        blocks: Blocks | None = None,
     ) -> None:
-        self._table, self._weights, self._ranks = table, weights, ranks
+        self._table, self._weights, self._ranks, self._blocks = table, weights, ranks, blocks
         self._update, self._C, self._gamma, self._eta = update, C, gamma, eta
         self._raw: list[str] | None = None
         self._features: Features | None = None
@@ -126,26 +128,48 @@ class Rounds:
 
     def commit(self) -> None:
         """Whatever fails, fails before the step, and what was done until then is taken back."""
-        x, table, weights = self._x, self._table, self._weights
-        if x is None or self._step is None:
+        scored, table, weights, blocks = self._x, self._table, self._weights, self._blocks
+        if scored is None or self._step is None:
             raise RuntimeError("no round was planned on this state")
-        g, eta = self._step
+        x, (g, eta) = scored, self._step
         features, labels, events = len(table), weights.labels, table.events
+        counts = None if blocks is None else (blocks.right.copy(), blocks.wrong.copy())
         try:
             if x.unknown:
                 weights.grow(features + len(x.unknown), labels)
                 x = table.join(x)
+                if blocks is not None:
+                    blocks.grow(table)
             table.count(x)
             if g is not None:
+                if blocks is not None:
+                    self._judge(blocks, scored, g)
                 weights.step(x, g, eta)
         except BaseException:
             if table.events > events:
                 table.uncount(x)
             table.forget(features)
             weights.shrink(features, labels)
+            if blocks is not None and counts is not None:
+                blocks.shrink(features, len(counts[0]))
+                blocks.right[:], blocks.wrong[:] = counts
             self.clear()
             raise
         self._raw = self._features = self._x = self._step = None
+
+    def _judge(self, blocks: Blocks, x: LookedUp, g: Floats) -> None:
+        """Which blocks of what was scored pointed where the weights go now."""
+        first = int(self._table.bias)
+        rows, values = x.rows[first:], x.values[first:]
+        judge(blocks, rows, self._weights.theta[rows] * values[:, None], g)
+
+    def _scaled(self, blocks: Blocks, x: LookedUp) -> LookedUp:
+        """x by blocks; the bias is in none."""
+        first, known = int(self._table.bias), len(x.rows)
+        assert x.every is not None  # it was looked up just now
+        rows, values = x.every
+        values = np.concatenate((values[:first], scaled(blocks, x.rows[first:], values[first:], x.unknown)))
+        return LookedUp(x.rows, values[:known], values[known:], x.unknown, (rows, values))
 
     def _look(self, instance: Any) -> bool:
         """x and the scores of an instance."""
@@ -170,7 +194,8 @@ class Rounds:
             return False
         table, weights = self._table, self._weights
         count = len(table)
-        if not weights.labels or weights.features != count:
+        blocks = self._blocks
+        if not weights.labels or weights.features != count or (blocks is not None and blocks.rows != count):
             return False
         try:
             x = table.look(features)
@@ -178,6 +203,8 @@ class Rounds:
             return False
         if (named and not _all_names(x, table.bias)) or len(table) != count:
             return False
+        if blocks is not None:
+            x = self._scaled(blocks, x)
         t = weights.scores(x)
         if not np.logical_and.reduce(np.isfinite(t)):
             return False

@@ -9,14 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedrank.learners.kernel import ascent, elementary, products, reference, theta
+from feedrank.learners.kernel import ascent, blocks, elementary, products, reference, theta
 
 native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
 
 NUMBERS = (
     st.floats(-1e100, 1e100) | st.integers(-(2**53), 2**53) | st.sampled_from([0, 0.0, -0.0, 5e-324, 1e-200])
 )
-NAMES = st.text(min_size=1, max_size=12) | st.sampled_from(["a", "b", "\ud800", "über", "\U0001f600", "\x00"])
+NAMES = (
+    st.text(min_size=1, max_size=12)
+    | st.sampled_from(["a", "b", "\ud800", "über", "\U0001f600", "\x00"])
+    | st.sampled_from(["s:a", "s:b", "f:a", "f:x:y", "f:", ":", "\ud800:a", "ü:b"])
+)
 FEATURES = (
     st.lists(NAMES, max_size=12)
     | st.dictionaries(NAMES, NUMBERS, max_size=12)
@@ -157,6 +161,43 @@ def test_a_stream_leaves_the_same_bits_in_both(events, idf, unit, bias, single, 
         again = kind.Table(idf, unit, bias)
         again.restore(*tables[1].text(), np.array(tables[0].counts), tables[0].events)
         assert list(again) == list(tables[0])
+
+
+@given(st.lists(NAMES), st.lists(NAMES), st.booleans())
+def test_blocks_grow_and_shrink_alike(first, then, bias):
+    both = [
+        (kind.Table(bias=bias), kind_of())
+        for kind, kind_of in ((reference, blocks.Blocks), (native, native.Blocks))
+    ]
+    for own, feature_blocks in both:
+        for name in first:
+            own.add(name)
+        feature_blocks.grow(own)
+        rows, count = feature_blocks.rows, len(feature_blocks)
+        assert rows == len(own)
+        assert [feature_blocks[b] for b in feature_blocks.numbers.tolist()] == [
+            blocks.block_of(name) for name in own
+        ]
+        feature_blocks.right[:], feature_blocks.wrong[:] = 3.0, 2.0
+        for name in then:
+            own.add(name)
+        feature_blocks.grow(own)
+        feature_blocks.right[count:] = 1.0
+        with pytest.raises(ValueError):
+            feature_blocks.shrink(rows, len(feature_blocks) + 1)
+        feature_blocks.shrink(rows, count)
+        assert (feature_blocks.rows, len(feature_blocks), feature_blocks.right.sum()) == (
+            rows,
+            count,
+            3.0 * count,
+        )
+        feature_blocks.grow(own)
+    (_, one), (_, other) = both
+    assert list(one) == list(other)
+    assert [one.find(name) for name in one] == [other.find(name) for name in one] == list(range(len(one)))
+    assert one.find("no such block") == other.find("no such block") == one.find(1) == other.find(1) == -1
+    for array in ("numbers", "right", "wrong"):
+        assert bits(getattr(one, array)) == bits(getattr(other, array))
 
 
 def test_the_sums_of_long_vectors_run_from_the_first_to_the_last_in_both():

@@ -8,7 +8,7 @@ from scarce_memory import learn_without_memory
 from test_kernel_bits import FEATURES, as_reference, bits
 
 from feedrank.learners import build, dump, kernel
-from feedrank.learners.kernel import reference, rounds, theta
+from feedrank.learners.kernel import blocks, reference, rounds, theta
 
 SPECS = [
     {"algorithm": "predtron"},
@@ -19,6 +19,9 @@ SPECS = [
         for update in ("I", "II", "III")
     ),
     {"algorithm": "dual-ascent", "update": "III", "C": 0.3, "gamma": 0.2},
+    {"algorithm": "dual-ascent", "update": "III", "weighting": "idf", "normalize": "blocks"},
+    {"algorithm": "dual-ascent", "update": "I", "normalize": "blocks", "bias": True},
+    {"algorithm": "predtron", "precision": "float32", "bias": True, "normalize": "blocks"},
 ]
 EVENTS = st.lists(
     st.tuples(FEATURES, st.sampled_from("abcd"), st.sampled_from([1.0, 1.0, 2.5]), st.booleans()), max_size=25
@@ -56,9 +59,13 @@ SHOWN = st.sampled_from([None, {"ranking": ["b", "a"]}, {"ranking": []}])
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from(["I", "II", "III"]), st.lists(st.tuples(FEATURES, RIGHT, SHOWN, st.booleans())))
-def test_a_whole_round_on_an_order_has_the_bits_of_its_pieces(update, events):
-    spec = {"task": "label-ranking", "algorithm": "dual-ascent", "update": update, "normalize": "unit"}
+@given(
+    st.sampled_from(["I", "II", "III"]),
+    st.sampled_from(["unit", "blocks"]),
+    st.lists(st.tuples(FEATURES, RIGHT, SHOWN, st.booleans())),
+)
+def test_a_whole_round_on_an_order_has_the_bits_of_its_pieces(update, normalize, events):
+    spec = {"task": "label-ranking", "algorithm": "dual-ascent", "update": update, "normalize": normalize}
     whole, pieces = build(spec), build(spec)
     assert whole._fused is not None
     pieces._fused = None
@@ -73,15 +80,20 @@ def test_a_whole_round_on_an_order_has_the_bits_of_its_pieces(update, events):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 3), st.booleans(), st.booleans(), EVENTS)
-def test_both_kernels_do_the_same_rounds(update, idf, single, events):
+@given(st.integers(0, 3), st.booleans(), st.booleans(), st.booleans(), EVENTS)
+def test_both_kernels_do_the_same_rounds(update, idf, single, by_blocks, events):
     native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
     names, labels = list("abcd"), 4
-    tables = reference.Table(idf, idf, True), native.Table(idf, idf, True)
+    unit = idf and not by_blocks
+    tables = reference.Table(idf, unit, True), native.Table(idf, unit, True)
+    counted = (blocks.Blocks(), native.Blocks()) if by_blocks else (None, None)
+    for table, own in zip(tables, counted, strict=True):
+        if own is not None:
+            own.grow(table)
     weights = theta.Weights(single), native.Weights(single)
     both = (
-        rounds.Rounds(tables[0], weights[0], update, 0.7, 0.9, 0.3),
-        native.Rounds(tables[1], weights[1], update, 0.7, 0.9, 0.3),
+        rounds.Rounds(tables[0], weights[0], update, 0.7, 0.9, 0.3, blocks=counted[0]),
+        native.Rounds(tables[1], weights[1], update, 0.7, 0.9, 0.3, blocks=counted[1]),
     )
     for each in weights:
         each.grow(1, labels)
@@ -105,6 +117,8 @@ def test_both_kernels_do_the_same_rounds(update, idf, single, events):
         assert bits(weights[0].theta.copy()) == bits(weights[1].theta.copy())
         assert list(tables[0]) == list(tables[1])
         assert bits(tables[0].counts) == bits(tables[1].counts)
+        for array in ("numbers", "right", "wrong") if by_blocks else ():
+            assert bits(getattr(counted[0], array)) == bits(getattr(counted[1], array))
 
 
 def test_nothing_is_done_that_was_not_planned_on_this_state():
@@ -123,6 +137,22 @@ def test_nothing_is_done_that_was_not_planned_on_this_state():
     assert weights.theta.tolist() == [[-1.0, 1.0]]
     with pytest.raises(RuntimeError, match="no round was planned"):
         one.commit()
+
+
+def test_features_whose_blocks_are_not_known_yet_are_left_to_the_pieces():
+    table, weights, own = kernel.Table(), kernel.Weights(), kernel.Blocks()
+    one = kernel.Rounds(table, weights, blocks=own)
+    table.add("s:a")
+    weights.grow(1, 2)
+    assert one.plan({"features": ["s:a"]}, 1, 1.0, 1.0, ()) is None
+    own.grow(table)
+    assert one.plan({"features": ["s:a", "t:a"]}, 1, 1.0, 1.0, ()) == (True, True, ())
+    one.commit()
+    assert list(own) == ["s", "t"]
+    assert own.numbers.tolist() == [0, 1]
+    assert one.plan({"features": ["s:a", "t:a"]}, 0, 1.0, 1.0, ()) == (True, True, ())
+    one.commit()
+    assert own.wrong.tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -159,6 +189,6 @@ def test_a_list_that_was_changed_after_its_prediction_is_read_anew():
 def test_a_lack_of_memory_inside_a_round_leaves_no_trace(spec):
     learner = build({"task": "multiclass", "labels": ["a", "b"], **spec})
     learner.learn({"features": ["v", "w"]}, {"label": "b"})
-    instance, truth = {"features": [f"new{i}" for i in range(40)]}, {"label": "a"}
+    instance, truth = {"features": [f"{i}:new{i}" for i in range(40)]}, {"label": "a"}
     assert learn_without_memory(learner, instance, truth) > 3
     assert learner.version == 2

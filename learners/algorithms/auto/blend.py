@@ -113,7 +113,9 @@ class Blend(Model):
     def group(self, blocks: Sequence[int]) -> None:
         self.decider.group(blocks)
 
-    def fused(self, features: Table, scaling: Scaling | None) -> FusedBlend | None:
+    def fused(
+        self, features: Table, scaling: Scaling | None, blocks: kernel.Blocks | None = None
+    ) -> FusedBlend | None:
         mode = mode_of(self.decider)
         known = all(expert.fused() is not None for expert in self.experts)
         if kernel.Blend is None or scaling is None or mode is None or self.lead is not None or not known:
