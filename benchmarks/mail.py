@@ -1,6 +1,6 @@
 """Folders for mail, out of the box: the Enron users, each message ranked before it is learned.
 
-    python benchmarks/mail.py --data DATA [--user beck-s ...] [--no-speed] [--leave-one-out]
+    python benchmarks/mail.py --data DATA [--user beck-s ...] [--no-speed] [--leave-one-out] [--beside CHECKOUT]
 
 DATA/enron holds USER.tar.gz (messages as USER/FOLDER/NUMBER; the raw ham mailboxes of the Enron-Spam corpus). Everything is
 as `feedrank mail train` has it: the features and the spec of `feedrank.clients.mail`, date order, folders unknown until
@@ -24,6 +24,7 @@ from typing import NamedTuple
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from data import words
+from mail_beside import compare
 from mail_designs import DESIGNS, RULES, Mail, filed, judgements, leave_one_out, plain_words, risks
 from peers_models import vw_classes
 from report import Report, arguments, part, track
@@ -181,6 +182,9 @@ def main() -> None:
     parser.add_argument("--user", action="append", help="only these users")
     parser.add_argument("--leave-one-out", action="store_true", help="what three users choose for the fourth")
     parser.add_argument("--no-speed", action="store_true", help="leave the second table out")
+    parser.add_argument(
+        "--beside", type=Path, metavar="CHECKOUT", help="only the cost of training, here and there"
+    )
     options = parser.parse_args()
     data = part(options.data, "enron")
     if data is None:
@@ -189,6 +193,11 @@ def main() -> None:
     report = Report("Folders for mail, out of the box", options.out)
     with tempfile.TemporaryDirectory() as folder:
         roots = unpacked(data, users, Path(folder))
+        if options.beside:
+            report.text("Processor time a message of `train`, embedded, in microseconds:\n")
+            head = ["user", "service", f"`{options.beside.name}`", "here", "times as fast"]
+            report.table(head, list(compare(roots, options.beside.resolve())))
+            return
         streams = {root.name: read(root) for root in track(roots, "reading")}
         if options.leave_one_out:
             left_out(report, streams)
