@@ -11,6 +11,7 @@ and the learner finds out what it means in this mailbox.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ __all__ = ["Copy", "content_digest", "with_copies"]
 
 MOST = 9
 """Labels that count; nobody keeps a message in more folders."""
+_THREADS = re.compile("\0thread:[^\0]*")
 
 
 class Copy(NamedTuple):
@@ -28,9 +30,14 @@ class Copy(NamedTuple):
     key: str
 
 
-def content_digest(names: Iterable[str]) -> str:
+def content_digest(names: Sequence[str]) -> str:
     """The same for two messages with the same features but for the ids of their threads."""
-    said = "\0".join(name for name in names if not name.startswith("thread:"))
+    said = "\0" + "\0".join(names)
+    if said.count("\0") == len(names):  # which names are threads is seen in all of them at once
+        said = _THREADS.sub("", said)
+    else:
+        said = "".join("\0" + name for name in names if not name.startswith("thread:"))
+    said = said[1:]
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:24]
 
 

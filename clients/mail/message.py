@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 from .mime import charset_text, content, encoded_words, ids, people
 
@@ -28,7 +29,7 @@ MAX_HEADER = 1 << 14
 MAX_FIELDS = 1000
 MAX_ID = 200
 
-_LINE = re.compile(rb"([!-9;-~]+)[ \t]*:")
+_NAME = re.compile(rb"[!-9;-~]+")
 
 # What a mailbox, not the sender, writes: it changes when a message is moved.
 _ADDED = {"status", "x-status", "x-keywords", "x-uid", "x-mozilla-status", "x-mozilla-status2", "received"}
@@ -171,15 +172,21 @@ def _split(raw: bytes) -> tuple[Headers, bytes]:
             if size < MAX_HEADER:
                 lines.append(line[: MAX_HEADER - size])
                 size += len(line)
-        elif field := _LINE.match(line, 0, MAX_ID):
+        elif (colon := line.find(b":", 0, MAX_ID)) >= 0 and (name := _field(line[:colon])):
             if len(fields) >= MAX_FIELDS:
                 break
-            end = field.end()
-            lines, size = [line[end : end + MAX_HEADER]], len(line)
-            fields.setdefault(field.group(1).decode("ascii").lower(), lines)
+            lines, size = [line[colon + 1 : colon + 1 + MAX_HEADER]], len(line)
+            fields.setdefault(name, lines)
         else:
             lines, size = [], MAX_HEADER
     return Headers(fields), body
+
+
+@lru_cache(maxsize=1024)
+def _field(before: bytes) -> str:
+    """The name of a field, of what stands before the colon; empty if it is none. Nearly all messages have the same ones."""
+    name = before.rstrip(b" \t")
+    return name.decode("ascii").lower() if _NAME.fullmatch(name) else ""
 
 
 def _parts(headers: Headers, body: bytes) -> Iterator[tuple[str, str, str]]:

@@ -103,7 +103,8 @@ def train(
                 outcomes = client.feedback_many(state.learner, batch.events)
                 curve.add(outcomes)
                 batch.mark(state, outcomes[-1].version)
-                _remember(state, batch.events, senders)
+                touched = {_remember(state, event, senders) for event in batch.events}
+                state.put_recent({sender: senders[sender] for sender in touched})
             learned(batch.seen)
     return curve
 
@@ -132,16 +133,13 @@ def sender_of(features: Sequence[str]) -> str:
     return next((name for name in features if name.startswith("from:") and "@" in name), "")
 
 
-def _remember(state: MailState, events: Sequence[JSON], senders: dict[str, list[str]]) -> None:
-    """Where the senders' mail went."""
-    touched = set()
-    for event in events:
-        sender = sender_of(event["features"])
-        recent = senders.setdefault(sender, state.recent(sender) if sender not in senders else [])
-        recent.append(event["label"])
-        del recent[:-SENDER]
-        touched.add(sender)
-    state.put_recent({sender: senders[sender] for sender in touched})
+def _remember(state: MailState, event: JSON, senders: dict[str, list[str]]) -> str:
+    """Where the sender's mail went; the sender, whose list the state does not have yet."""
+    sender = sender_of(event["features"])
+    recent = senders.setdefault(sender, state.recent(sender) if sender not in senders else [])
+    recent.append(event["label"])
+    del recent[:-SENDER]
+    return sender
 
 
 def _predicted(
@@ -158,7 +156,7 @@ def _predicted(
         lines.append({"predict": {"features": event["features"], "top": 1, "remember": False}})
         lines.append({"feedback": event})
     replies = iter(client.stream(state.learner, lines))
-    judgements, version = [], 0
+    judgements, touched, version = [], set(), 0
     for event, prediction, outcome in zip(events, replies, replies, strict=False):
         for reply in (prediction, outcome):
             if isinstance(reply, Refused):
@@ -173,7 +171,8 @@ def _predicted(
                 prediction.margin, prediction.label, senders.get(sender) or state.recent(sender)
             )
             judgements.append(Judgement(prediction.label, sureness, prediction.label == event["label"]))
-        _remember(state, [event], senders)
+        touched.add(_remember(state, event, senders))
+    state.put_recent({sender: senders[sender] for sender in touched})
     state.add_judgements(judgements)
     batch.mark(state, version)
 
