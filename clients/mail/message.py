@@ -45,9 +45,10 @@ class Headers(Mapping[str, str]):
 
     def __getitem__(self, name: str) -> str:
         lines = self._lines[name]
-        line = lines[0]
-        if len(lines) == 1 and line.isascii() and 0 not in line:  # nearly all, at a third of the cost
-            return line.decode("ascii").strip()
+        whole = lines[0] if len(lines) == 1 else b"\n".join(lines)
+        if whole.isascii() and 0 not in whole:  # nearly all, at a third of the cost
+            text = whole.decode("ascii").strip()
+            return text if len(lines) == 1 else " ".join(map(str.strip, text.split("\n")))
         return " ".join(charset_text(line, "utf-8").strip() for line in lines).strip()
 
     def text(self, name: str) -> str:
