@@ -21,6 +21,7 @@ typedef struct {
     size_t room;
     double *sums;    /* one a block; the second half of the memory are the factors */
     size_t width;
+    size_t known;    /* blocks that there were */
     Names late;      /* the blocks that x brings: they stand behind the known ones */
 } Shares;
 
@@ -84,7 +85,11 @@ static int shares_number(Shares *shares, const FeatureBlocks *blocks, const Vect
         shares->room = 2 * (known + unknown);
     }
     const int64_t *numbers = blocks->numbers->data;
-    for (size_t i = 0; i < known; i++) shares->own[i] = numbers[x->rows[i + first]];
+    shares->known = blocks->names.count;
+    for (size_t i = 0; i < known; i++) {
+        shares->own[i] = numbers[x->rows[i + first]];
+        if ((uint64_t)shares->own[i] >= shares->known) return PyErr_SetString(PyExc_IndexError, "a feature is in no block"), -1;
+    }
     for (size_t i = 0, start = 0; i < unknown; start = x->ends[i++]) {
         const char *name = x->text + start;
         size_t length = block_length(name, x->ends[i] - start);

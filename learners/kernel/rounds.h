@@ -275,7 +275,8 @@ static PyObject *rounds_commit(PyObject *self, PyObject *none) {
     Rounds *rounds = (Rounds *)self;
     Table *table = rounds->table;
     Weights *weights = rounds->weights;
-    if (!rounds->planned || !rounds_fit(rounds) || weights->labels != rounds->labels) {
+    if (!rounds->planned || !rounds_fit(rounds) || weights->labels != rounds->labels ||
+        (rounds->blocks && rounds->blocks->names.count != rounds->shares.known)) {
         PyErr_SetString(PyExc_RuntimeError, "no round was planned on this state");
         return NULL;
     }

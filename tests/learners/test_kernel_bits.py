@@ -408,6 +408,22 @@ def test_a_vector_of_another_table_is_refused():
             call()
 
 
+def test_a_feature_that_is_in_no_block_is_refused():
+    table, weights, own = native.Table(), native.Weights(), native.Blocks()
+    table.add("s:a")
+    weights.grow(1, 2)
+    own.grow(table)
+    one = native.Rounds(table, weights, blocks=own)
+    x = native.read(["s:a"])
+    assert one.plan(x, 1, 1.0, 1.0, ()) == (True, True, ())
+    own.shrink(1, 0)  # the row stays, its block leaves
+    with pytest.raises(RuntimeError, match="no round was planned"):
+        one.commit()
+    one.clear()
+    with pytest.raises(IndexError, match="in no block"):
+        one.plan(x, 1, 1.0, 1.0, ())
+
+
 def test_a_snapshot_of_names_that_does_not_fit_is_refused():
     table = reference.Table()
     for name in ("a", "bc", "d"):
