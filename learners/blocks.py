@@ -21,7 +21,7 @@ import numpy as np
 from . import kernel
 from .instances import Floats, Ints
 from .kernel import Table
-from .kernel.blocks import ALIKE, TINY, block_of, judge, scaled, squared
+from .kernel.feature_blocks import ALIKE, TINY, block_of, judge, scaled, squared
 
 __all__ = ["TINY", "Blocks", "block_of"]
 
@@ -35,7 +35,7 @@ class Blocks:
     """The part of the length that goes to all features alike."""
 
     def __init__(self) -> None:
-        self.kernel = kernel.Blocks()
+        self.kernel = kernel.FeatureBlocks()
 
     def worth_of(self, odds: Floats) -> Floats:
         """w of blocks that were right so many times as often as wrong."""

@@ -15,7 +15,7 @@ import numpy as np
 from .errors import OptionError, pointer
 from .instances import Floats, Ints
 from .json_types import Json
-from .kernel import Blocks, Rounds, Table
+from .kernel import FeatureBlocks, Rounds, Table
 from .scaling import Scaling
 from .tasks.task import Sigma, Task, Y
 from .weights.base import Arrays, Counters, Savable, Weights, X
@@ -117,7 +117,7 @@ class Model(Savable):
         return labels
 
     def fused(
-        self, features: Table, scaling: Scaling | None, blocks: Blocks | None = None
+        self, features: Table, scaling: Scaling | None, blocks: FeatureBlocks | None
     ) -> "WholeRound | None":
         """The whole round on one vector in the kernel, with the same bits as the pieces; None where it has none."""
         return None
@@ -267,7 +267,7 @@ class FirstOrder(Model):
     def columns(self, labels: int) -> int:
         return self.task.columns(labels)
 
-    def fused(self, features: Table, scaling: Scaling | None, blocks: Blocks | None = None) -> Fused | None:
+    def fused(self, features: Table, scaling: Scaling | None, blocks: FeatureBlocks | None) -> Fused | None:
         settings, weights, task = self.surrogate.fused(), self.weights, self.task
         whole = task.argmax or task.parts
         if settings is None or scaling is not None or type(weights) is not Linear or not whole:

@@ -5,7 +5,7 @@
     matrix     lists of numbers -> an array
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     Rounds     a whole round, in two calls              ascend   a direction of dual ascent
-    Blocks     blocks of features, and what they are worth
+    FeatureBlocks   the block of every feature, and how often each block was right
     Blend      one of the automatic learner; None where its pieces do it one by one
     best       the highest scores
     exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
@@ -47,9 +47,9 @@ NAME = _choice()
 if TYPE_CHECKING or NAME == "numpy":
     from .adaptive import adapt
     from .ascent import ascend, best
-    from .blocks import Blocks
     from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
+    from .feature_blocks import FeatureBlocks
     from .products import add_outer, sweep, times
     from .reference import Features, LookedUp, Table, loads, matrix, read
     from .rounds import Rounds
@@ -59,7 +59,7 @@ if TYPE_CHECKING or NAME == "numpy":
 else:
     from ._native import (
         Blend,
-        Blocks,
+        FeatureBlocks,
         Features,
         Rounds,
         Table,
@@ -98,7 +98,7 @@ if TYPE_CHECKING or NAME == "numpy":
 __all__ = [
     "NAME",
     "Blend",
-    "Blocks",
+    "FeatureBlocks",
     "Features",
     "LookedUp",
     "Rounds",

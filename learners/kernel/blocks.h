@@ -1,4 +1,5 @@
-/* Blocks of features by name: the block of every row, how often each was right and wrong, and what they make of x. See blocks.py.
+/* Blocks of features by name: the block of every row, how often each was right and wrong, and what they make of x.
+   See feature_blocks.py.
 
      x_j = v_j sqrt(1/2 / |v|^2 + 1/2 s_b / |v_b|^2),    s_b = w_b / sum_b w_b,    w_b = ((1 + right_b) / (1 + wrong_b))^2
      a_b = - sum_{j in b} sum_r g_r x_j W_jr;    right_b += 1 if a_b > 0,    wrong_b += 1 if a_b < 0
@@ -271,7 +272,7 @@ static PyType_Slot blocks_slots[] = {{Py_tp_new, blocks_new},
                                      {Py_tp_methods, blocks_methods},
                                      {Py_sq_length, blocks_length},
                                      {Py_sq_item, blocks_item},
-                                     {Py_tp_doc, "Blocks of the features of a table: Blocks()."},
+                                     {Py_tp_doc, "Blocks of the features of a table: FeatureBlocks()."},
                                      {0, NULL}};
-static PyType_Spec blocks_spec = {"feedrank.learners.kernel._native.Blocks", sizeof(FeatureBlocks), 0, Py_TPFLAGS_DEFAULT,
+static PyType_Spec blocks_spec = {"feedrank.learners.kernel._native.FeatureBlocks", sizeof(FeatureBlocks), 0, Py_TPFLAGS_DEFAULT,
                                   blocks_slots};

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from .ascent import ascend, best
-from .blocks import Blocks, judge, scaled
 from .elementary import Floats, Mask
+from .feature_blocks import FeatureBlocks, judge, scaled
 from .reference import EMPTY, Features, LookedUp, Table
 from .theta import Weights
 
@@ -54,7 +54,7 @@ class Rounds:
         gamma: float = 1.0,
         eta: float = 1.0,
         ranks: bool = False,
-        blocks: Blocks | None = None,
+        blocks: FeatureBlocks | None = None,
     ) -> None:
         self._table, self._weights, self._ranks, self._blocks = table, weights, ranks, blocks
         self._update, self._C, self._gamma, self._eta = update, C, gamma, eta
@@ -157,13 +157,13 @@ class Rounds:
             raise
         self._raw = self._features = self._x = self._step = None
 
-    def _judge(self, blocks: Blocks, x: LookedUp, g: Floats) -> None:
+    def _judge(self, blocks: FeatureBlocks, x: LookedUp, g: Floats) -> None:
         """Which blocks of what was scored pointed where the weights go now."""
         first = int(self._table.bias)
         rows, values = x.rows[first:], x.values[first:]
         judge(blocks, rows, self._weights.theta[rows] * values[:, None], g)
 
-    def _scaled(self, blocks: Blocks, x: LookedUp) -> LookedUp:
+    def _scaled(self, blocks: FeatureBlocks, x: LookedUp) -> LookedUp:
         """x by blocks; the bias is in none."""
         first, known = int(self._table.bias), len(x.rows)
         assert x.every is not None  # it was looked up just now

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedrank.learners.kernel import ascent, blocks, elementary, products, reference, theta
+from feedrank.learners.kernel import ascent, elementary, feature_blocks, products, reference, theta
 
 native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
 
@@ -167,31 +167,31 @@ def test_a_stream_leaves_the_same_bits_in_both(events, idf, unit, bias, single, 
 def test_blocks_grow_and_shrink_alike(first, then, bias):
     both = [
         (kind.Table(bias=bias), kind_of())
-        for kind, kind_of in ((reference, blocks.Blocks), (native, native.Blocks))
+        for kind, kind_of in ((reference, feature_blocks.FeatureBlocks), (native, native.FeatureBlocks))
     ]
-    for own, feature_blocks in both:
+    for own, counted in both:
         for name in first:
             own.add(name)
-        feature_blocks.grow(own)
-        rows, count = feature_blocks.rows, len(feature_blocks)
+        counted.grow(own)
+        rows, count = counted.rows, len(counted)
         assert rows == len(own)
-        assert [feature_blocks[b] for b in feature_blocks.numbers.tolist()] == [
-            blocks.block_of(name) for name in own
+        assert [counted[b] for b in counted.numbers.tolist()] == [
+            feature_blocks.block_of(name) for name in own
         ]
-        feature_blocks.right[:], feature_blocks.wrong[:] = 3.0, 2.0
+        counted.right[:], counted.wrong[:] = 3.0, 2.0
         for name in then:
             own.add(name)
-        feature_blocks.grow(own)
-        feature_blocks.right[count:] = 1.0
+        counted.grow(own)
+        counted.right[count:] = 1.0
         with pytest.raises(ValueError):
-            feature_blocks.shrink(rows, len(feature_blocks) + 1)
-        feature_blocks.shrink(rows, count)
-        assert (feature_blocks.rows, len(feature_blocks), feature_blocks.right.sum()) == (
+            counted.shrink(rows, len(counted) + 1)
+        counted.shrink(rows, count)
+        assert (counted.rows, len(counted), counted.right.sum()) == (
             rows,
             count,
             3.0 * count,
         )
-        feature_blocks.grow(own)
+        counted.grow(own)
     (_, one), (_, other) = both
     assert list(one) == list(other)
     assert [one.find(name) for name in one] == [other.find(name) for name in one] == list(range(len(one)))
@@ -409,7 +409,7 @@ def test_a_vector_of_another_table_is_refused():
 
 
 def test_a_feature_that_is_in_no_block_is_refused():
-    table, weights, own = native.Table(), native.Weights(), native.Blocks()
+    table, weights, own = native.Table(), native.Weights(), native.FeatureBlocks()
     table.add("s:a")
     weights.grow(1, 2)
     own.grow(table)

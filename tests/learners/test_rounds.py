@@ -8,7 +8,7 @@ from scarce_memory import learn_without_memory
 from test_kernel_bits import FEATURES, as_reference, bits
 
 from feedrank.learners import build, dump, kernel
-from feedrank.learners.kernel import blocks, reference, rounds, theta
+from feedrank.learners.kernel import feature_blocks, reference, rounds, theta
 
 SPECS = [
     {"algorithm": "predtron"},
@@ -86,7 +86,7 @@ def test_both_kernels_do_the_same_rounds(update, idf, single, by_blocks, events)
     names, labels = list("abcd"), 4
     unit = idf and not by_blocks
     tables = reference.Table(idf, unit, True), native.Table(idf, unit, True)
-    counted = (blocks.Blocks(), native.Blocks()) if by_blocks else (None, None)
+    counted = (feature_blocks.FeatureBlocks(), native.FeatureBlocks()) if by_blocks else (None, None)
     for table, own in zip(tables, counted, strict=True):
         if own is not None:
             own.grow(table)
@@ -140,7 +140,7 @@ def test_nothing_is_done_that_was_not_planned_on_this_state():
 
 
 def test_features_whose_blocks_are_not_known_yet_are_left_to_the_pieces():
-    table, weights, own = kernel.Table(), kernel.Weights(), kernel.Blocks()
+    table, weights, own = kernel.Table(), kernel.Weights(), kernel.FeatureBlocks()
     one = kernel.Rounds(table, weights, blocks=own)
     table.add("s:a")
     weights.grow(1, 2)

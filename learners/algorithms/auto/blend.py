@@ -114,7 +114,7 @@ class Blend(Model):
         self.decider.group(blocks)
 
     def fused(
-        self, features: Table, scaling: Scaling | None, blocks: kernel.Blocks | None = None
+        self, features: Table, scaling: Scaling | None, blocks: kernel.FeatureBlocks | None
     ) -> FusedBlend | None:
         mode = mode_of(self.decider)
         known = all(expert.fused() is not None for expert in self.experts)

@@ -4,8 +4,8 @@
     w_b = ((1 + right_b) / (1 + wrong_b))^2
     a_b = - sum_{j in b} sum_r g_r x_j W_jr;    right_b += 1 if a_b > 0,    wrong_b += 1 if a_b < 0
 
-`Blocks` is the state, of which the native kernel has its own; `scaled` and `judge` are the formulas, on arrays of either.
-Sums run over the features of a block, and over the blocks, from the first to the last.
+`FeatureBlocks` is the state, of which the native kernel has its own; `scaled` and `judge` are the formulas, on arrays of
+either. Sums run over the features of a block, and over the blocks, from the first to the last.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ def block_of(name: str) -> str:
     return name.partition(":")[0] if ":" in name else ""
 
 
-class Blocks:
+class FeatureBlocks:
     """The blocks in order of joining, how often each was right and wrong, and the block of every row of a table."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ def _sums(numbers: Ints, values: Floats, count: int) -> Floats:
     return np.asarray(np.bincount(numbers, values, count), dtype=np.float64)
 
 
-def _late(blocks: Blocks, names: Sequence[str]) -> list[int]:
+def _late(blocks: FeatureBlocks, names: Sequence[str]) -> list[int]:
     """The blocks of unknown features; those that are new stand behind the known ones."""
     late: dict[str, int] = {}
     numbers = []
@@ -108,7 +108,7 @@ def _late(blocks: Blocks, names: Sequence[str]) -> list[int]:
 
 
 def scaled(
-    blocks: Blocks,
+    blocks: FeatureBlocks,
     rows: Ints,
     v: Floats,
     unknown: Sequence[str],
@@ -135,7 +135,7 @@ def scaled(
     return v
 
 
-def judge(blocks: Blocks, rows: Ints, parts: Floats, g: Floats) -> None:
+def judge(blocks: FeatureBlocks, rows: Ints, parts: Floats, g: Floats) -> None:
     """Count who was right: `parts` are the contributions of the features in `rows` to the scores, -g the step."""
     agreement = np.zeros(len(rows))
     for r in g.nonzero()[0].tolist():
