@@ -332,7 +332,9 @@ def test_mistakes_stay_within_the_debt_and_loans_grow_with_the_logarithm(outcome
 def test_a_pause_ends_when_the_predictions_are_good_again_and_the_next_proof_is_twice_as_long():
     paused = Credit(0.5, 2.0)
     assert not may_file(0.0, paused, 0.0, 0.95)
-    assert earned(paused, 0.06, True, 0.95) == paused  # too risky to be filed with a loan, so it proves nothing
+    assert (
+        earned(paused, 0.06, True, 0.95) == paused
+    )  # too risky to be filed with a loan, so it proves nothing
     assert earned(paused, 0.05, True, 0.95).proof == pytest.approx(0.05)
     assert earned(Credit(-0.5, 2.0), 0.03, True, 0.95).proof == pytest.approx(0.05)
     credit = earned(paused, 0.0, False, 0.95)
