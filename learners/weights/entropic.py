@@ -107,12 +107,14 @@ class Entropic(Weights):
         shrunk = exp(-top)
         delta = (exp(old - log_z) * (exp(change - top) - shrunk)).sum(axis=0)
         total = shrunk + delta  # Z_new / Z_old * exp(-top)
+        # Where the sum collapsed, rounding may leave 0 or less, which has no logarithm: it is taken afresh below.
+        positive = total > 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            self.log_z[columns] = log_z + top + log(total)
+            self.log_z[columns] = log_z + top + log(np.where(positive, total, 1.0))
             noise = ROUNDING * (8.0 + np.abs(log_z)) * (shrunk + np.abs(delta))
             drift = (self.drift[columns] * shrunk + noise) / total
         self.drift[columns] = drift
-        for column in columns[~((drift <= TOLERANCE) & (total > 0.0))]:
+        for column in columns[~((drift <= TOLERANCE) & positive)]:
             self._sum_afresh(int(column))
 
     def _sum_afresh(self, label: int) -> None:
