@@ -91,7 +91,7 @@ def main() -> None:
             ]
         )
         print(*rows[-1], flush=True)
-    head = ["set", "rounds", "feedrank", "Vowpal Wabbit's best", "which", "ratio", "us a round"]
+    head = ["set", "rounds", "feedrank", "Vowpal Wabbit's best", "which", "ratio", "us per round"]
     report.table(head, rows)
     mean = math.exp(np.mean(np.log(ratios)))
     report.text(f"Geometric mean of the ratios: {mean:.3f}; the least {min(ratios):.3f}.")

@@ -110,7 +110,7 @@ def table(report: Report, streams: dict[str, Stream]) -> None:
         "paper, entropy",
         *SETTINGS,
         "preset",
-        "us a round",
+        "us per round",
         "best VW `--oaa`",
     ]
     rows: list[list[object]] = []

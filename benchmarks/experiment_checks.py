@@ -89,7 +89,7 @@ def false_verdicts(report: Report, runs: int, events: int, most: Sequence[int]) 
             name, values = interleaved_values(rng, measure, units, mean, arms)
         rate = float((verdicts(units, values, arms, served) != NEVER).mean())
         rows.append([method, arms, traffic, name, f"{rate:.2%}"])
-    head = ["method", "arms", "traffic", "measure", "ever decide (allowed: 5 %)"]
+    head = ["method", "arms", "traffic", "measure", "runs that ever give a verdict (allowed: 5 %)"]
     report.table([f"A/A, {runs} runs of {events} events: {head[0]}", *head[1:]], rows)
 
 
@@ -100,7 +100,7 @@ def delays(report: Report, runs: int, events: int) -> None:
         for how, wait in (("counted as answered", False), ("`wait`", True))
     ]
     head = f"equal arms, failures of one 150 rounds late, {runs} runs of {events} events, every look"
-    report.table([head, "ever decide (allowed: 5 %)"], rows)
+    report.table([head, "runs that ever give a verdict (allowed: 5 %)"], rows)
 
 
 def fixed_horizon(a: float, b: float, power: float = POWER, alpha: float = 0.05) -> int:
@@ -256,7 +256,14 @@ def many_units(report: Report, units: int = 100_000) -> None:
         f"{units:,}", f"{took / units * 1e6:.0f}", f"{reported * 1e3:.1f}", f"{len(data) / units:.0f}",
         f"{dumped * 1e3:.0f}", f"{loaded * 1e3:.0f}",
     ]]  # fmt: skip
-    head = ["units", "us an event", "ms a GET", "snapshot, bytes a unit", "ms to write it", "ms to load it"]
+    head = [
+        "units",
+        "us per event",
+        "ms per GET",
+        "snapshot, bytes per unit",
+        "ms to write it",
+        "ms to load it",
+    ]
     report.table(head, rows)
 
 

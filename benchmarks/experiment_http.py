@@ -66,9 +66,9 @@ def main() -> None:
         "events",
         "calls",
         "looks",
-        "worked out with intervals",
+        "looks checked with intervals",
     ]
-    report.table([*head, "figures that differ", "runs that ever name an arm"], rows)
+    report.table([*head, "figures that differ", "runs that ever give a verdict"], rows)
     for text in wrong[:20]:
         report.text(f"    {text}")
 

@@ -152,7 +152,7 @@ def main() -> None:
                 "calls answered",
                 "events",
                 "retractions",
-                "learners made",
+                "learners created",
                 "lost",
                 "twice",
             ]
@@ -165,7 +165,7 @@ def main() -> None:
                     asyncio.run(failovers(options.failovers, replicas, folder / f"failover{replicas}"))
                 )
             head = ["`FEEDRANK_REDIS_REPLICAS`", "failovers", "acknowledged", "refused", "lost", "twice"]
-            report.table([*head, "divergences noticed", "hosts equal"], rows)
+            report.table([*head, "divergences noticed", "replicas equal"], rows)
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ def grow(
             rows.append([name, *cells, f"{slope:.2f}"])
         what = "exponent of the time" if at == 0 else "exponent"
         report.table([f"{kind}, {axis} =", *map(str, sizes), what], rows)
-    for name, at, unit in (("time", 0, "microseconds a round"), ("memory", 1, "bytes")):
+    for name, at, unit in (("time", 0, "microseconds per round"), ("memory", 1, "bytes")):
         lines = {key: [v[s][at] if s in v else np.nan for s in sizes] for key, v in results.items()}
         file = f"{axis.replace(', ', '-').replace(' ', '-')}-{name}"
         report.plot(file, sizes, lines, (axis, unit), log=True)

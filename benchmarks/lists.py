@@ -157,7 +157,7 @@ def race(report: Report, contenders: dict[str, Callable[[int], object]], count: 
             seconds[name].append((time.perf_counter() - begin) / 10)
     best = {name: min(each) for name, each in seconds.items()}
     bare = next(iter(best.values()))
-    head = ["", "microseconds a round", "rounds a second", "times the bare products"]
+    head = ["", "microseconds per round", "rounds per second", "multiple of the bare products"]
     report.table(
         head, [[name, f"{1e6 * s:.1f}", f"{1 / s:,.0f}", f"{s / bare:.1f}"] for name, s in best.items()]
     )

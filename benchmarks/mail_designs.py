@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from feedrank.clients.mail.extract import SPEC
+from feedrank.clients.mail.extract import EARLIER, SPEC
 from feedrank.clients.mail.promise import (
     BOLDNESS,
-    SENDER,
     WINDOW,
     Credit,
     Judgement,
@@ -25,16 +24,15 @@ from feedrank.clients.mail.promise import (
     may_file,
     risk,
 )
-from feedrank.clients.mail.training import sender_of
 from feedrank.learners import build
 from feedrank.learners.algorithms.auto.pool import Pool
 from feedrank.learners.blocks import Blocks
 from feedrank.learners.instances import Floats
 from feedrank.learners.learner import Learner
 
-PLAIN = {**SPEC, "normalize": "unit"}
+PLAIN = {**EARLIER, "normalize": "unit"}
 PRECISION = 0.95
-BUILT = "half alike, half by odds squared (built)"
+BUILT = "half alike, half by odds squared, names of folders (built)"
 RULES = tuple(BOLDNESS * 2 ** (step / 2) for step in (-3, -2, -1, 0, 1, 2, 3))
 
 
@@ -59,7 +57,7 @@ class Variant(Blocks):
     """Blocks of other weights."""
 
     def __init__(self, alike: float, worth: Callable[[Floats], Floats]) -> None:
-        super().__init__()
+        super().__init__(named=True)
         self.alike, self._worth_by = alike, worth
 
     def worth_of(self, odds: Floats) -> Floats:
@@ -72,6 +70,7 @@ def variant(alike: float, worth: Callable[[Floats], Floats]) -> Callable[[], Lea
     def make() -> Learner:
         learner = build(SPEC)
         learner.transform.blocks = Variant(alike, worth)
+        learner.transform.attend(learner.model)
         learner.transform.blocks.grow(learner.features)
         learner._fused = None  # the kernel's rounds have the built weights only
         return learner
@@ -130,6 +129,7 @@ DESIGNS: Mapping[str, Callable[[Sequence[Mail]], Iterator[bool]]] = {
     "half alike, half by blocks, all equal": _of(variant(0.5, np.ones_like)),
     "half alike, half by odds": _of(variant(0.5, lambda odds: odds)),
     BUILT: _of(lambda: build(SPEC)),
+    "half alike, half by odds squared, no names": _of(lambda: build(EARLIER)),
     "half alike, half by odds to the fourth": _of(variant(0.5, lambda odds: odds**4)),
     "all by odds squared": _of(variant(0.0, lambda odds: odds * odds)),
     "pool of plain words and the built design": pooled,
@@ -143,18 +143,17 @@ DESIGNS: Mapping[str, Callable[[Sequence[Mail]], Iterator[bool]]] = {
 def judgements(stream: Sequence[Mail]) -> list[Judged | None]:
     """What the built design said of every message, before it was learned; None where it had nothing to say."""
     learner = build(SPEC)
-    senders: dict[str, list[str]] = {}
+    record: list[Judgement] = []
     results: list[Judged | None] = []
     for mail in stream:
         prediction = learner.predict({"features": mail.features}, top=3)
-        recent = senders.setdefault(sender_of(mail.features), [])
         results.append(None)
         if prediction.label is not None and prediction.margin is not None:
-            sureness = certainty(prediction.margin, prediction.label, recent[-SENDER:])
+            sureness = certainty(record[-WINDOW:], prediction.label, prediction.margin)
             in_top3 = mail.folder in [name for name, _ in prediction.ranking]
             results[-1] = Judged(prediction.label, sureness, prediction.label == mail.folder, in_top3)
+            record.append(Judgement(prediction.label, sureness, results[-1].right))
         learner.learn({"features": mail.features}, {"label": mail.folder})
-        recent.append(mail.folder)
     return results
 
 

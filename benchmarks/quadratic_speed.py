@@ -77,7 +77,9 @@ def main() -> None:
             base, took = least([bare, round_], options.rounds)
             form = learner.certificate["form"]
             rows.append([name, before, form, f"{took:.2f}", f"{base:.2f}", f"{took / base:.2f}"])
-    report.table(["task and loss", "events before", "form", "ms a round", "ms bare", "ratio"], rows)
+    report.table(
+        ["task and loss", "events before", "form", "ms per round", "ms of the bare update", "ratio"], rows
+    )
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -123,9 +124,77 @@ def dense(features: int, labels: int, count: int = 600, size: int = 100) -> floa
     return best
 
 
+# What a round is made of: a name, and the functions whose time it is. Inclusive, and none within another.
+PARTS = {
+    "instance and truth read": ["reading:instance", "reading:truth"],
+    "names to rows, weighting, length": ["kernel.reference:Table.look"],
+    "scaling": ["scaling:scale"],
+    "scores": ["kernel.theta:Weights.scores"],
+    "of naive Bayes, beside them": ["kernel.welford:log"],
+    "least squares, scores and step": [
+        "algorithms.auto.least_squares:LeastSquares.scores",
+        "algorithms.auto.least_squares:LeastSquares.learn",
+    ],
+    "the best labels": ["kernel.rounds:best", "kernel:best"],
+    "softmax, calibration": [
+        "algorithms.auto.blend:Blend._link",
+        "algorithms.auto.calibration:Calibration.apply",
+    ],
+    "the way back": ["algorithms.auto.blend:Blend.mark"],
+    "features join": ["learner:Learner._with_every_feature"],
+    "features counted": ["transforms:Transform.count"],
+    "trust of the pool": ["algorithms.auto.pool:Pool.learn"],
+    "direction": ["kernel.rounds:ascend", "algorithms.dual_ascent.certified:ascend"],
+    "step": ["kernel.theta:Weights.step", "kernel.theta:Weights.cells"],
+    "naive Bayes and AdaGrad learn": [
+        "algorithms.auto.naive_bayes:NaiveBayes.learn",
+        "algorithms.auto.adagrad:AdaGrad.learn",
+    ],
+}
+
+
+def parts(spec: dict[str, Any], messages: list[Message]) -> dict[str, float]:
+    """Microseconds of each part in the median round, and of what is left; what the clock itself takes is in both."""
+    spent = dict.fromkeys(PARTS, 0.0)
+    kept: list[tuple[Any, str, Any]] = []
+
+    def timed(part: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any, **named: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return call(*arguments, **named)
+            finally:
+                spent[part] += time.perf_counter() - begin
+
+        return run
+
+    for part, places in PARTS.items():
+        for place in places:
+            module, _, path = place.partition(":")
+            *outer, name = path.split(".")
+            owner = import_module(f"feedrank.learners.{module}")
+            for attribute in outer:
+                owner = getattr(owner, attribute)
+            kept.append((owner, name, getattr(owner, name)))
+            setattr(owner, name, timed(part, getattr(owner, name)))
+    run = ours(spec, True)
+    rounds = []
+    for at, message in enumerate(messages):
+        spent.update(dict.fromkeys(PARTS, 0.0))
+        begin = time.perf_counter()
+        run(message)
+        if at >= 1_000:
+            rounds.append([*spent.values(), time.perf_counter() - begin])
+    for owner, name, call in kept:
+        setattr(owner, name, call)
+    *each, whole = (1e6 * np.median(np.array(rounds), axis=0)).tolist()
+    return dict(zip(PARTS, each, strict=True)) | {"all else": whole - sum(each), "the whole round": whole}
+
+
 def main() -> None:
     parser = arguments(__doc__, "rounds")
     parser.add_argument("--messages", type=int, default=4_000)
+    parser.add_argument("--parts", action="store_true", help="what a round on the NumPy kernel is made of")
     options = parser.parse_args()
     report = Report("Rounds on a synthetic mail stream", options.out)
     count = options.messages
@@ -133,6 +202,11 @@ def main() -> None:
     warm, rest = messages[:1_000], messages[1_000:]
     predtron = {"algorithm": "predtron"}
     ascent = {"algorithm": "dual-ascent", "update": "III", "weighting": "idf", "normalize": "unit"}
+    if options.parts:
+        one, other = parts(ascent, messages), parts({}, messages)
+        rows = [[name, f"{one[name]:.1f}", f"{other[name]:.1f}"] for name in one]
+        report.table(["us of the median round", "dual ascent III", "preset"], rows)
+        return
     floor, both = "bare product `v @ W.take(rows, 0)`", "feedrank dual ascent III, idf, unit length"
     report.text(
         f"Kernel: {kernel.NAME}. Load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n"

@@ -89,7 +89,7 @@ def cost(report: Report, results: int = 100, words: int = 50, rounds: int = 300)
                 reranker.closed(shown, [shown.page.shown[3]])
             reranker.flush()
             calls: dict[str, Callable[[int], object]] = {
-                "bare HTTP call, its body ready": lambda i: bare.post(
+                "bare HTTP call, prepared body": lambda i: bare.post(
                     "/v1/learners/s/predict",
                     content=ready[i % 20],
                     headers={"content-type": "application/json"},
@@ -98,12 +98,12 @@ def cost(report: Report, results: int = 100, words: int = 50, rounds: int = 300)
                 "re-ranked": lambda i: reranker.rerank(queries[i % 20], pages[i % 20], page=results),
             }
             times = interleaved(calls, rounds)
-    base = times["bare HTTP call, its body ready"]
+    base = times["bare HTTP call, prepared body"]
     report.text(
         f"## Re-ranking {results} results, titles of 8 and bodies of {words} words, {len(ready[0]):,} bytes\n"
     )
     report.table(
-        ["", "median, ms", "best, ms", "median over the bare call's", "best over best"],
+        ["", "median, ms", "best, ms", "ratio of medians", "ratio of best"],
         [
             [
                 name,

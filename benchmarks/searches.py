@@ -122,14 +122,16 @@ def budgets(report: Report, rounds: int = 4000) -> None:
             size = learner.nbytes()
         per_round = 1000 * spent / (2 * rounds)
         rows.append([budget or "none", *mistakes, f"{per_round:.3f}", size])
-    report.table(["budget", "mistakes", "mistakes, labels swap half-way", "ms a round", "bytes"], rows)
+    report.table(
+        ["budget", "mistakes", "mistakes if labels are swapped half-way", "ms per round", "bytes"], rows
+    )
 
 
 def main() -> None:
     parser = arguments(__doc__, "searches")
     parser.add_argument("--budget", action="store_true", help="the price of a budget, in place of the times")
     options = parser.parse_args()
-    report = Report("Loss-augmented searches, and budgets", options.out)
+    report = Report("Speed of loss-augmented searches, and the effect of a kernel budget", options.out)
     for run in (budgets,) if options.budget else (lists, sets):
         run(report)
 

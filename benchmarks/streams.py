@@ -72,7 +72,7 @@ def quality(report: Report, streams: Sequence[Stream], orders: int, cache: Cache
         print(*rows[-1], setting, flush=True)
     report.text("## The preset and Vowpal Wabbit\n")
     head = ["stream", "task", "preset", "VW best in hindsight", "VW default", "preset / VW best"]
-    report.table([*head, "calibration error", "its floor", "us a round"], rows)
+    report.table([*head, "calibration error", "its floor", "us per round"], rows)
     for group in dict.fromkeys(stream.group for stream in streams):
         of = [ratios[stream.name] for stream in streams if stream.group == group]
         report.text(f"{group}: geometric mean {geometric(of):.3f}, worst {max(of):.3f} of {len(of)}\n")

@@ -1,9 +1,10 @@
-"""Requests made to be dear: how long each holds the event loop, which everyone else waits for.
+"""How long expensive requests block the event loop, while all other requests wait.
 
-    python benchmarks/held.py
+    python benchmarks/loop_blocking.py
 
-Held is what the loop's own thread computes between two of its turns, so that a busy machine hardly matters. The service
-runs on SQLite with its default limits; what it refuses must not hold the loop either. The exit status is 1 above 100 ms.
+The blocking time is the processor time of the loop's thread between two of its iterations, so a busy machine hardly
+matters. The service runs on SQLite with its default limits; refused requests must not block the loop either. The exit
+status is 1 above 100 ms.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def cases() -> Iterator[Case]:
     yield "500 KB of numbers, the last one 1e999", "POST", f"{words}/predict", numbers + b"1e999]}"
     yield "500 KB of JSON without an end", "POST", f"{words}/predict", numbers
     yield "600,000 unknown fields", "POST", f"{words}/predict", {f"{i}": 1 for i in range(600_000)}
-    yield "8 MB of marks on one letter", "POST", f"{words}/predict", {"text": marks}
+    yield "8 MB of combining marks on one letter", "POST", f"{words}/predict", {"text": marks}
     yield "8 MB of short words", "POST", f"{words}/predict", {"text": "some words of it " * 480_000}
     yield (
         "a batch of 1,000 texts",
@@ -82,11 +83,16 @@ def cases() -> Iterator[Case]:
         "/v1/learners/a",
         labels,
     )
-    yield "a spec of 2,000,000 places", "PUT", "/v1/learners/b", LISTS | {"examination": [0.5] * 2_000_000}
+    yield (
+        "a spec with 2,000,000 positions in `examination`",
+        "PUT",
+        "/v1/learners/b",
+        LISTS | {"examination": [0.5] * 2_000_000},
+    )
     yield "10,000 items, explained", "POST", f"{lists}/predict", {"items": ITEMS, "explain": True}
     yield "10,000 items of 150 columns", "POST", f"{lists}/predict", {"items": COLUMNS}
     yield (
-        "10,000 items of five grades",
+        "feedback on 10,000 items with five grades",
         "POST",
         f"{lists}/feedback",
         {"items": ITEMS, "relevance": GRADES},
@@ -95,7 +101,7 @@ def cases() -> Iterator[Case]:
         "items": {**COLUMNS, "ids": ["a"], "rows": [[1.5] * 150]},
         "features": {f"q{i}": 1 for i in range(20_000)},
     }
-    yield "150 features and 20,000 of the context", "POST", "/v1/learners/crossed/predict", crossed
+    yield "150 item features and 20,000 of the context", "POST", "/v1/learners/crossed/predict", crossed
     yield "", "PUT", arms, {"arms": [f"arm{i}" for i in range(10)], "method": "interleave"}
     yield (
         "10,000 items drafted from ten arms",
@@ -104,7 +110,7 @@ def cases() -> Iterator[Case]:
         {"items": ITEMS, "unit": "u"},
     )
     yield (
-        "the same, taught to ten arms",
+        "feedback on that list, for ten arms",
         "POST",
         f"{arms}/feedback",
         {"items": ITEMS, "unit": "u", "clicks": ["d5"]},
@@ -117,10 +123,10 @@ def cases() -> Iterator[Case]:
         f"{many}/stream",
         b'{"predict":{"features":["w"]}}\n' * 300,
     )
-    yield "the description of the API", "GET", "/openapi.json", b""
+    yield "`GET /openapi.json`", "GET", "/openapi.json", b""
 
 
-class Held:
+class BlockingTime:
     """The longest that the loop's thread has computed between two turns, since it was last asked."""
 
     def __init__(self) -> None:
@@ -150,36 +156,36 @@ def ask(port: int, method: str, path: str, body: object) -> tuple[int, int]:
         connection.close()
 
 
-def attack(port: int, held: Held, rows: list[list[object]]) -> None:
+def attack(port: int, blocking: BlockingTime, rows: list[list[object]]) -> None:
     for name, spec in LEARNERS.items():
         ask(port, "PUT", f"/v1/learners/{name}", spec)
     for name, method, path, body in cases():
-        held.take()
+        blocking.take()
         status, length = ask(port, method, path, body)
         if name:
             time.sleep(0.05)  # the turn that wrote the reply must have ended
-            rows.append([name, status, length, held.take()])
+            rows.append([name, status, length, blocking.take()])
 
 
 async def serve(settings: Settings, rows: list[list[object]]) -> None:
-    held = Held()
+    blocking = BlockingTime()
     listener = server.listen("127.0.0.1", 0)
     serving = asyncio.ensure_future(server.serve(create_app(settings), settings, listener))
-    watching = asyncio.ensure_future(held.watch())
-    await asyncio.to_thread(attack, listener.getsockname()[1], held, rows)
+    watching = asyncio.ensure_future(blocking.watch())
+    await asyncio.to_thread(attack, listener.getsockname()[1], blocking, rows)
     watching.cancel()
     serving.cancel()
     await asyncio.wait([serving])
 
 
 def main() -> None:
-    options = arguments(__doc__, "held").parse_args()
+    options = arguments(__doc__, "loop_blocking").parse_args()
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(serve(Settings(store=f"sqlite:{folder}/held.db", log_level="error"), rows))
-    report = Report("How long requests hold the loop", options.out)
+        asyncio.run(serve(Settings(store=f"sqlite:{folder}/blocking.db", log_level="error"), rows))
+    report = Report("How long requests block the event loop", options.out)
     report.table(
-        ["request", "status", "bytes of the reply", "ms held"],
+        ["request", "status", "bytes of the reply", "ms blocked"],
         [[*row, f"{seconds * 1000:.0f}"] for *row, seconds in rows],
     )
     sys.exit(any(seconds > MOST for *_, seconds in rows))

@@ -3,7 +3,7 @@
 Three replicas, one Redis, the shipped nginx.conf, thirty learners and eight clients that send feedback under ids, and again
 until it is taken. `cut off` takes a replica's network away (in a network namespace of its own: needs root).
 
-    python benchmarks/spreading.py [--seconds 10]
+    python benchmarks/replica_faults.py [--seconds 10]
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ SPEC = {"task": "multiclass", "algorithm": "dual-ascent"}
 
 
 def main() -> None:
-    parser = arguments(__doc__, "spreading")
+    parser = arguments(__doc__, "replica_faults")
     parser.add_argument("--seconds", type=float, default=10.0, help="that a replica is frozen or cut off")
     options = parser.parse_args()
     lacking = parts.missing(proxy=True)
     if lacking:
-        print(f"spreading: skipped, because {lacking}")
+        print(f"replica_faults: skipped, because {lacking}")
         return
     report = Report("Replicas that fail behind the proxy", options.out)
     separate = parts.missing(separate=True) is None
@@ -42,7 +42,7 @@ def main() -> None:
     report.table(
         [
             "fault",
-            "events taken",
+            "events acknowledged",
             "longest wait for an answer, s",
             "lost",
             "twice",

@@ -1,9 +1,9 @@
-"""Large things sent to a real service: how much memory a snapshot takes, and what many large batches do to a neighbour.
+"""How much memory a large snapshot takes in a real service, and how large batches delay another learner.
 
-    python benchmarks/bulk.py                             snapshots of over 200 MB, 30 batches of 10,000 events at once
-    python benchmarks/bulk.py --megabytes 20 --batches 3
+    python benchmarks/large_payloads.py        snapshots of over 200 MB, 30 batches of 10,000 events at once
+    python benchmarks/large_payloads.py --megabytes 20 --batches 3
 
-`feedrank serve` runs in a process of its own; its memory is the highest that the kernel has seen of it, over that of the
+`feedrank serve` runs in a process of its own; memory is its peak minus the memory of the
 same process before anything was sent. A snapshot goes in by PUT, is loaded by the next process, and goes out by GET.
 """
 
@@ -125,11 +125,11 @@ def crowd(count: int, store: str) -> list[object]:
 
 
 def main() -> None:
-    parser = arguments(__doc__, "bulk")
+    parser = arguments(__doc__, "large_payloads")
     parser.add_argument("--megabytes", type=int, default=250)
     parser.add_argument("--batches", type=int, default=30)
     options = parser.parse_args()
-    report = Report("Large things", options.out)
+    report = Report("Large snapshots and many batches", options.out)
     with tempfile.TemporaryDirectory() as name:
         redis = RedisServer(Path(name))
         stores = (f"sqlite:{name}/a.db", redis.url)
@@ -147,7 +147,14 @@ def main() -> None:
             if options.batches:
                 with redirect_stdout(io.StringIO()):
                     rows = [crowd(options.batches, store) for store in stores]
-                head = ["store", "batches", "events each", "refused", "seconds", "predictions of a neighbour"]
+                head = [
+                    "store",
+                    "batches",
+                    "events each",
+                    "refused",
+                    "seconds",
+                    "predictions of the other learner",
+                ]
                 report.table([*head, "their median, ms", "their slowest, ms"], rows)
         finally:
             redis.kill()
