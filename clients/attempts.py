@@ -1,4 +1,4 @@
-"""How often a call is sent, how long is waited in between, and how much of a reply is read. No I/O: the clients obey."""
+"""Retries: how often a call is sent, the pauses in between, and how much of a reply is read. No I/O of its own."""
 
 from __future__ import annotations
 

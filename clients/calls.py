@@ -1,4 +1,4 @@
-"""A call: what to send, how to read the reply, whether it may be sent twice. Plain data, made without a server."""
+"""A call as plain data: what to send, how to read the reply, and whether it may be sent twice."""
 
 from __future__ import annotations
 

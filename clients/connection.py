@@ -1,4 +1,4 @@
-"""Which service a command line talks to: one at an address, or one in this process."""
+"""The options `--server` and `--store` of commands: use a running service, or open a store in this process."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .exceptions import ClientError
 
 Server = Annotated[str | None, typer.Option(envvar="FEEDRANK_SERVER", help="URL of a running service")]
 Store = Annotated[
-    str | None, typer.Option(help="`sqlite:PATH` or `redis://...`: no server, the service runs in here")
+    str | None, typer.Option(help="`sqlite:PATH` or `redis://...`: open this store without a server")
 ]
 LearnerName = Annotated[str, typer.Option(help="the learner")]
 Key = Annotated[
-    str | None, typer.Option(envvar="FEEDRANK_KEY", help="key of the service, if it asks for one")
+    str | None, typer.Option(envvar="FEEDRANK_KEY", help="key of the service, if it requires one")
 ]
 
 

@@ -1,4 +1,4 @@
-"""Every call about experiments, described once."""
+"""All calls on experiments, as plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`feedrank import` and `feedrank export`: load a history, take it away again."""
+"""`feedrank import` and `feedrank export`: learn from a file of events, write a log to a file."""
 
 from __future__ import annotations
 
@@ -29,27 +29,30 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 @with_client("import", FormatError, LetorError)
 def load_history(
     client: Client,
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="plain or gzip")],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="the file, plain or gzip")],
     learner: LearnerName,
-    truth: Annotated[str, typer.Option(help="the column that holds the truth")] = "label",
+    truth: Annotated[str, typer.Option(help="column with the right label")] = "label",
     features: Annotated[
-        list[str] | None, typer.Option(help="a column that is a feature; all, if left out")
+        list[str] | None, typer.Option(help="column to use as a feature; default: all; may be repeated")
     ] = None,
     text: Annotated[
-        list[str] | None, typer.Option(help="a column of raw text; then no other is read")
+        list[str] | None,
+        typer.Option(help="column of raw text; then other columns are not used; may be repeated"),
     ] = None,
     id: Annotated[
-        str | None, typer.Option(help="the column that identifies a row, else its line number does")
+        str | None, typer.Option(help="column that identifies a row; default: the line number")
     ] = None,
-    several: Annotated[str, typer.Option(help="the truth is a set of labels, separated by this")] = "",
+    several: Annotated[str, typer.Option(help="separator, if the truth is a set of labels")] = "",
     form: Annotated[
-        str | None, typer.Option("--format", help=f"{', '.join(READERS)}; else by the file's name")
+        str | None, typer.Option("--format", help=f"{', '.join(READERS)}; default: by the file's name")
     ] = None,
-    source: Annotated[str | None, typer.Option(help="name in the events' ids, else the file's name")] = None,
-    task: Annotated[str | None, typer.Option(help="task of the learner, if it is new")] = None,
-    spec: Annotated[str, typer.Option(help="JSON of the learner, if it is new")] = "{}",
+    source: Annotated[
+        str | None, typer.Option(help="first part of each feedback id; default: the file's name")
+    ] = None,
+    task: Annotated[str | None, typer.Option(help="task of a new learner")] = None,
+    spec: Annotated[str, typer.Option(help="spec of a new learner, as JSON")] = "{}",
 ) -> None:
-    """Learn from a file of past events, each line once: run it again after a stop, and it goes on."""
+    """Learn from a file of past events. Each line counts once, so an interrupted import can be run again."""
     columns = Columns(truth, tuple(features or ()), tuple(text or ()), id, several)
     name = form or format_of(file)
     if name not in READERS:
@@ -114,7 +117,7 @@ def save_history(
     learner: LearnerName,
     what: Annotated[str, typer.Option(help=f"{', '.join(VIEWS)}")] = "events",
 ) -> None:
-    """Write a learner's log to a file: all events, the training set, or what was served."""
+    """Write a learner's log to a file: all events, the training set, or the predictions with their feedback."""
     if what not in VIEWS:
         raise FormatError(f"there is no view {what!r}; there are {', '.join(VIEWS)}")
     form = format_of(file)

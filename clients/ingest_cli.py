@@ -35,15 +35,18 @@ def ingest(
         ),
     ],
     learner: Annotated[str, typer.Option(help="the learner's name")],
-    group: Annotated[str, typer.Option(help="members of one group share the messages")] = "feedrank",
-    publish: Annotated[str | None, typer.Option(help="topic for predictions and outcomes")] = None,
+    group: Annotated[
+        str, typer.Option(help="consumer group: processes with the same group share the messages")
+    ] = "feedrank",
+    publish: Annotated[str | None, typer.Option(help="topic to send the replies to")] = None,
     batch: Annotated[int, typer.Option(min=1, max=10_000, help="messages sent together")] = BATCH,
-    drain: Annotated[bool, typer.Option("--drain", help="stop when nothing is left")] = False,
+    drain: Annotated[bool, typer.Option("--drain", help="stop when all messages are read")] = False,
     option: Annotated[
-        list[str] | None, typer.Option(help="a setting of the Kafka client, `name=value`: TLS, SASL, ...")
+        list[str] | None,
+        typer.Option(help="setting of the Kafka client, `name=value`, for TLS, SASL, ...; may be repeated"),
     ] = None,
 ) -> None:
-    """Learn from events where they are: each message once, in the order of its partition, refused ones kept aside."""
+    """Learn from the messages of a broker, each once; refused messages go to a dead-letter topic."""
     stopped = False
 
     def stop(*_: object) -> None:

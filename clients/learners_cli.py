@@ -17,9 +17,9 @@ from .client import Client
 from .connection import with_client
 from .payloads import JSON
 
-app = typer.Typer(help="Create learners, ask them, teach them.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(help="Create learners, predict, send feedback.", no_args_is_help=True, add_completion=False)
 
-LearnerArgument = Annotated[str, typer.Argument(help="the learner, or an alias of it")]
+LearnerArgument = Annotated[str, typer.Argument(help="name of the learner, or an alias")]
 JsonText = Annotated[str, typer.Argument(help="JSON, or `-` to read it from standard input")]
 
 
@@ -30,7 +30,7 @@ class OutputFormat(StrEnum):
     JSON = "json"
 
 
-Format = Annotated[OutputFormat, typer.Option("--format", help="how the reply is shown")]
+Format = Annotated[OutputFormat, typer.Option("--format", help="output format")]
 
 
 def parsed(text: str) -> JSON:
@@ -67,14 +67,14 @@ def without_nulls(value: Any) -> Any:
 @app.command()
 @with_client("learners")
 def create(client: Client, name: LearnerArgument, spec: JsonText, form: Format = OutputFormat.TABLE) -> None:
-    """Create a learner of a spec: '{"task": "multiclass"}'."""
+    """Create a learner from a spec: '{"task": "multiclass"}'."""
     show(client.create(name, parsed(spec)), form)
 
 
 @app.command("list")
 @with_client("learners")
 def list_learners(client: Client, form: Format = OutputFormat.TABLE) -> None:
-    """All learners that the key may see."""
+    """List all learners that the key may see."""
     rows: list[JSON] = []
     cursor = None
     while True:
@@ -95,7 +95,7 @@ def list_learners(client: Client, form: Format = OutputFormat.TABLE) -> None:
 @app.command("show")
 @with_client("learners")
 def show_learner(client: Client, name: LearnerArgument, form: Format = OutputFormat.TABLE) -> None:
-    """Spec, version, labels and progress of a learner."""
+    """Show the spec, version, labels and progress of a learner."""
     show(client.learner(name), form)
 
 
@@ -104,7 +104,7 @@ def show_learner(client: Client, name: LearnerArgument, form: Format = OutputFor
 def predict(
     client: Client, name: LearnerArgument, request: JsonText, form: Format = OutputFormat.TABLE
 ) -> None:
-    """Decide on an instance: '{"features": ["cheap", "pills"]}'."""
+    """Predict for an instance: '{"features": ["cheap", "pills"]}'."""
     show(client.predict(name, parsed(request)), form)
 
 
@@ -123,10 +123,12 @@ def retract(
     client: Client,
     name: LearnerArgument,
     feedback_id: Annotated[str | None, typer.Option(help="id of the feedback")] = None,
-    prediction_id: Annotated[str | None, typer.Option(help="id of the prediction that it answered")] = None,
+    prediction_id: Annotated[
+        str | None, typer.Option(help="id of the prediction that the feedback was about")
+    ] = None,
     form: Format = OutputFormat.TABLE,
 ) -> None:
-    """Take an event back: the learner becomes what it would be without it."""
+    """Retract an event: the learner becomes what it would be without it."""
     if (feedback_id is None) == (prediction_id is None):
         raise typer.BadParameter("give --feedback-id or --prediction-id")
     show(client.retract(name, feedback_id=feedback_id, prediction_id=prediction_id), form)
@@ -137,10 +139,10 @@ def retract(
 def snapshot(
     client: Client,
     name: LearnerArgument,
-    file: Annotated[Path, typer.Argument(help="where the learner is written, or read with --restore")],
-    restore: Annotated[bool, typer.Option("--restore", help="make a learner of the file")] = False,
+    file: Annotated[Path, typer.Argument(help="file to write, or to read with --restore")],
+    restore: Annotated[bool, typer.Option("--restore", help="create a learner from the file")] = False,
 ) -> None:
-    """Write the whole learner to one portable file, or make a learner of it."""
+    """Write a learner to a portable file, or create a learner from such a file."""
     if restore:
         print(f"{name} is at version {client.restore(name, file.read_bytes()).version}")
     else:
@@ -153,10 +155,10 @@ def snapshot(
 @with_client("learners")
 def alias(
     client: Client,
-    name: Annotated[str, typer.Argument(help="the second name")],
-    learner: Annotated[str, typer.Argument(help="what it stands for from now on")],
+    name: Annotated[str, typer.Argument(help="the alias")],
+    learner: Annotated[str, typer.Argument(help="the learner it points to from now on")],
 ) -> None:
-    """Let a second name stand for a learner."""
+    """Create an alias (a second name) of a learner, or point it to another learner."""
     client.alias(name, learner)
     print(f"{name} stands for {learner}")
 
@@ -166,9 +168,9 @@ def alias(
 def delete(
     client: Client,
     name: LearnerArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
 ) -> None:
-    """Remove a learner and all that belongs to it."""
+    """Delete a learner and everything that belongs to it."""
     if not yes:
         typer.confirm(f"Remove {name} with all its events?", abort=True)
     client.delete(name)

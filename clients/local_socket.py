@@ -1,4 +1,4 @@
-"""A store that a process of this user has open is shared over a socket beside its file.
+"""Shares a store that another process of this user has open, over a socket next to its file.
 
 A SQLite store is for one process. Whoever has it open through `--store` listens on `PATH.socket`, which only its owner can
 use, and every later command with the same `--store` talks to that process instead of opening the file.

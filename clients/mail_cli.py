@@ -53,7 +53,7 @@ from .mail.running import run as run_accounts
 from .mail.running import sort as sort_inbox
 from .mail.running import trained, watch_one
 from .mail.sources import MessageRef, find
-from .mail.training import follow_log, sender_of
+from .mail.training import follow_log
 from .mail.training import train as learn
 from .mail.undo import undo as put_back
 
@@ -78,7 +78,7 @@ def train(
     ca_file: CaFile = None,
     fingerprint: Fingerprint = None,
 ) -> None:
-    """Learn from folders as they are, in date order. Run it again to go on where it stopped."""
+    """Learn from the messages in the folders, in date order. Run it again to continue where it stopped."""
     is_account = source.startswith(("imap://", "imaps://"))
     with one_line(), service(server, store, key) as client:
         secret, trust = Secret(password_command, password_file, oauth), Trust(ca_file, fingerprint)
@@ -141,8 +141,9 @@ def rank(
         prediction = client.predict(learner, {"features": words}, top=top, explain=True, remember=False)
         sure = False
         if prediction.label is not None and prediction.margin is not None:
-            sureness = certainty(prediction.margin, prediction.label, record.recent(sender_of(words)))
-            chance = risk(record.judgements(WINDOW), prediction.label, sureness)
+            judgements = record.judgements(WINDOW)
+            sureness = certainty(judgements, prediction.label, prediction.margin)
+            chance = risk(judgements, prediction.label, sureness)
             sure = may_file(chance, record.credit(), 0.0, precision)
         show_ranking(prediction, record, sure, reasons, format)
 
@@ -161,10 +162,14 @@ def watch(
     archive: Archive = False,
     inbox: InboxName = "INBOX",
     poll: Annotated[
-        float, typer.Option(min=1, help="seconds between looks where the server says nothing")
+        float,
+        typer.Option(min=1, help="seconds between two checks, if the server does not announce new mail"),
     ] = 60.0,
     keep_days: Annotated[
-        float, typer.Option(min=0, help="days after which mail that was read and stays belongs in the inbox")
+        float,
+        typer.Option(
+            min=0, help="days after which a read message that is still in the inbox counts as kept there"
+        ),
     ] = 3.0,
     dry_run: DryRun = False,
     page: Annotated[
@@ -236,7 +241,7 @@ def sort(
     ca_file: CaFile = None,
     fingerprint: Fingerprint = None,
 ) -> None:
-    """Rank what is in the inbox now; with --dry-run only show the table."""
+    """Rank the messages in the inbox now, and suggest or file; with --dry-run only show the table."""
     names = service_name(server, store)
     settings = WatchSettings(
         mode=mode_of(mode),
@@ -276,7 +281,7 @@ def undo(
     ca_file: CaFile = None,
     fingerprint: Fingerprint = None,
 ) -> None:
-    """Put back the latest messages that were filed."""
+    """Undo the latest filings: move the messages back."""
     with one_line():
         secret, trust = Secret(password_command, password_file, oauth), Trust(ca_file, fingerprint)
         place = Account.of(account, secret, trust)
@@ -296,7 +301,7 @@ def deliver(
     precision: Precision = 0.95,
     accounts: Annotated[Path | None, typer.Option(help="file with the rules of this account")] = None,
 ) -> None:
-    """Print the folder for the message on standard input if that is sure, else nothing. For Sieve and LMTP; never fails."""
+    """Print the folder of the message on standard input, or nothing if unsure. Never fails (for Sieve and LMTP)."""
     raw = sys.stdin.buffer.read()
     try:
         place = Account.of(account, Secret())

@@ -1,4 +1,4 @@
-"""JSON objects as Python has them: `JSON` is made here, `Payload` is one that is only read."""
+"""Types for JSON objects: `JSON` is built here, `Payload` is only read."""
 
 from __future__ import annotations
 

@@ -23,15 +23,17 @@ from .ranking_measures import Means
 from .replies import Prediction
 
 app = typer.Typer(
-    help="Learn to rank from LETOR files, and measure it.", no_args_is_help=True, add_completion=False
+    help="Learn to rank from LETOR files, and measure the ranking.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 Files = Annotated[
     list[Path],
     typer.Argument(help="lines `grade qid:Q 1:v 2:v ...`, plain or gzip", exists=True, dir_okay=False),
 ]
-Cutoff = Annotated[int, typer.Option(min=1, help="k of NDCG and ERR")]
-Most = Annotated[float, typer.Option(min=1, help="the highest grade there is, for ERR")]
+Cutoff = Annotated[int, typer.Option(min=1, help="cutoff k of NDCG and ERR")]
+Most = Annotated[float, typer.Option(min=1, help="highest possible grade, for ERR")]
 FormatOption = Annotated[str, typer.Option("--format", help="`text` or `json`")]
 
 
@@ -41,14 +43,12 @@ def train(
     client: Client,
     files: Files,
     learner: LearnerName = "letor",
-    spec: Annotated[
-        str, typer.Option(help='JSON of the learner, if it is new: {"algorithm": "slam"}')
-    ] = "{}",
+    spec: Annotated[str, typer.Option(help='spec of a new learner, as JSON: {"algorithm": "slam"}')] = "{}",
     cutoff: Cutoff = 10,
     max_grade: Most = 4.0,
     form: FormatOption = "text",
 ) -> None:
-    """Learn in one online pass: every list is ranked first, measured, then learned."""
+    """Learn in one pass: rank each list, measure the ranking, then learn from the list."""
     try:
         parameters = json.loads(spec)
     except ValueError as error:
@@ -72,7 +72,7 @@ def evaluate(
     max_grade: Most = 4.0,
     form: FormatOption = "text",
 ) -> None:
-    """Rank every list with the learner as it is, and change nothing."""
+    """Rank every list and measure the ranking, without learning."""
     _run(client, learner, files, Means(cutoff, max_grade), learn=False, form=form)
 
 

@@ -1,4 +1,4 @@
-"""What a ranking is worth by its grades, best first: the values of trec_eval (AP, MRR) and gdeval (NDCG, ERR).
+"""Measures of a ranking from its grades, as in trec_eval (AP, MRR) and gdeval (NDCG, ERR).
 
 `ranked` holds the grade of every item of the list. A list with nothing relevant is worth 0, as those tools have it.
 """

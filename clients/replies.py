@@ -1,4 +1,4 @@
-"""What the service replies, typed. Decoding checks the types: a reply that differs raises InvalidResponse.
+"""Typed replies of the service. Decoding checks the types: a reply that differs raises InvalidResponse.
 
 Fields that this version does not know are ignored, so newer services may add some. What the service may leave out, or
 sends as null, has a default here.

@@ -1,4 +1,4 @@
-"""Every call about learners, described once; those about experiments are in `experiment_requests`.
+"""All calls on learners, as plain data; those on experiments are in `experiment_requests`.
 
 The two clients differ only in how they wait.
 """

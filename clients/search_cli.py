@@ -17,26 +17,26 @@ from .exceptions import ClientError
 from .payloads import JSON
 
 app = typer.Typer(
-    help="Rank search results, learning from clicks.", no_args_is_help=True, add_completion=False
+    help="Re-rank search results, learning from clicks.", no_args_is_help=True, add_completion=False
 )
 
 
 @app.callback()
 def _search() -> None:
-    """Rank search results, learning from clicks."""
+    """Re-rank search results, learning from clicks."""
 
 
 @app.command()
 def demo(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="of the page; 0 takes a free one")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of the page; 0: any free port")] = 8080,
     server: Server = None,
     store: Annotated[
-        str | None, typer.Option(help="keep what is learned, `sqlite:PATH`; else it is forgotten")
+        str | None, typer.Option(help="store for what is learned, `sqlite:PATH`; default: nothing is kept")
     ] = None,
     key: Key = None,
-    modules: Annotated[int | None, typer.Option(min=1, help="search only so many modules")] = None,
+    modules: Annotated[int | None, typer.Option(min=1, help="index only this many modules")] = None,
 ) -> None:
-    """Search the documentation of Python's library in a browser; clicks teach, and an A/B compares live."""
+    """Search Python's documentation in a browser. The learner learns from clicks and is compared with the engine live."""
     from .search.demo.corpus import SearchIndex, documents  # noqa: PLC0415  (the help needs none of it)
     from .search.demo.site import Site  # noqa: PLC0415
     from .search.demo.web import serve  # noqa: PLC0415
@@ -49,7 +49,8 @@ def demo(
                 site = Site(client, SearchIndex(documents(modules=modules)))
                 with serve(site, port) as web:
                     print(
-                        f"search and click: http://127.0.0.1:{web.server_port}/  (Ctrl-C ends it)", flush=True
+                        f"search and click: http://127.0.0.1:{web.server_port}/  (stop with Ctrl-C)",
+                        flush=True,
                     )
                     try:
                         web.serve_forever()
@@ -65,23 +66,30 @@ def demo(
 @app.command("import")
 def import_logs(
     logs: Annotated[
-        list[Path], typer.Argument(exists=True, dir_okay=False, help="JSON lines: UBI, or plain")
+        list[Path],
+        typer.Argument(
+            exists=True, dir_okay=False, help="files of JSON lines: UBI records, or plain searches"
+        ),
     ],
-    name: Annotated[str, typer.Option(help="of the search, made if it is not there")] = "search",
+    name: Annotated[str, typer.Option(help="name of the search; created if it does not exist")] = "search",
     documents: Annotated[
         list[Path] | None,
-        typer.Option(exists=True, dir_okay=False, help="JSON lines with the fields of UBI's hits"),
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="JSON lines with the fields of the documents (UBI logs only ids)",
+        ),
     ] = None,
-    text: Annotated[list[str] | None, typer.Option(help="a field that holds text")] = None,
-    extra: Annotated[list[str] | None, typer.Option(help="a field that holds a number")] = None,
-    freshness: Annotated[str | None, typer.Option(help="the field that holds the date")] = None,
-    popularity: Annotated[str | None, typer.Option(help="the field that holds the popularity")] = None,
-    page: Annotated[int, typer.Option(min=1, help="results on a page")] = 10,
+    text: Annotated[list[str] | None, typer.Option(help="text field; may be repeated")] = None,
+    extra: Annotated[list[str] | None, typer.Option(help="numeric field; may be repeated")] = None,
+    freshness: Annotated[str | None, typer.Option(help="field with the date")] = None,
+    popularity: Annotated[str | None, typer.Option(help="field with the popularity")] = None,
+    page: Annotated[int, typer.Option(min=1, help="results per page")] = 10,
     server: Server = None,
-    store: Annotated[str | None, typer.Option(help="`sqlite:PATH`, without a server")] = None,
+    store: Annotated[str | None, typer.Option(help="`sqlite:PATH`, to work without a server")] = None,
     key: Key = None,
 ) -> None:
-    """Teach a search its logs before the first live page; what was imported before is not learned again."""
+    """Learn from old search logs before the first live search; importing a search twice counts once."""
     from .search import Features, prepare, warm_start  # noqa: PLC0415
 
     skipped = warm_start.Skipped()

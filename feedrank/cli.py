@@ -1,4 +1,4 @@
-"""The command `feedrank`. Each part is imported only when it is called, so that no extra is needed for another."""
+"""The command `feedrank`. A subcommand is imported only when it is called, so it needs only its own extra."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from feedrank import __version__, completion
 
 # command: (module, its typer app, the extra it needs, what the help says)
 COMMANDS = {
-    "demo": ("feedrank.demo", "app", "service", "watch three learners learn, from made-up visitors"),
+    "demo": ("feedrank.demo", "app", "service", "watch three learners learn from simulated visitors"),
     "serve": ("feedrank.service.commands.serve", "serve", "service", "serve learners over HTTP"),
     "keys": ("feedrank.service.commands.serve", "keys", "service", "add, list and revoke keys"),
     "replay": (
@@ -16,27 +16,52 @@ COMMANDS = {
         "service",
         "rebuild learners from their logs, optionally with another spec",
     ),
-    "sweep": ("feedrank.service.commands.sweep", "app", "service", "compare other specs on a learner's log"),
+    "sweep": (
+        "feedrank.service.commands.sweep",
+        "app",
+        "service",
+        "try other specs on a learner's log and show the best",
+    ),
     "evaluate": (
         "feedrank.service.commands.evaluate",
         "app",
         "service",
-        "what other specs would have lost or earned on a log",
+        "estimate what other specs would have lost or earned on a log",
     ),
     "verify": (
         "feedrank.service.commands.rebuild",
         "verify",
         "service",
-        "check that every snapshot is what its log gives",
+        "check that logs are undamaged and snapshots match them",
     ),
-    "experiment": ("feedrank.service.commands.check_experiments", "app", "service", "check experiments: aa"),
-    "learners": ("feedrank.clients.learners_cli", "app", "clients", "create learners, ask them, teach them"),
-    "import": ("feedrank.clients.history_cli", "import_app", "clients", "load a history, each line once"),
+    "experiment": (
+        "feedrank.service.commands.check_experiments",
+        "app",
+        "service",
+        "measure how often equal arms get a false verdict (aa)",
+    ),
+    "learners": (
+        "feedrank.clients.learners_cli",
+        "app",
+        "clients",
+        "create learners, predict, send feedback",
+    ),
+    "import": ("feedrank.clients.history_cli", "import_app", "clients", "learn from a file of past events"),
     "export": ("feedrank.clients.history_cli", "export_app", "clients", "write a learner's log to a file"),
     "ingest": ("feedrank.clients.ingest_cli", "app", "clients", "learn from Kafka, Redis Streams or NATS"),
     "mail": ("feedrank.clients.mail_cli", "app", "mail", "sort mail into folders, learning from every move"),
-    "rank": ("feedrank.clients.rank_cli", "app", "clients", "learn to rank from LETOR files, and measure it"),
-    "search": ("feedrank.clients.search_cli", "app", "clients", "rank search results, learning from clicks"),
+    "rank": (
+        "feedrank.clients.rank_cli",
+        "app",
+        "clients",
+        "learn to rank from LETOR files, and measure the ranking",
+    ),
+    "search": (
+        "feedrank.clients.search_cli",
+        "app",
+        "clients",
+        "re-rank search results, learning from clicks",
+    ),
 }
 # Modules that one extra alone brings: a command that meets their absence needs that extra beside its own.
 EXTRAS = {

@@ -1,4 +1,4 @@
-"""Shell completion: `feedrank completion bash|zsh|fish` prints what a shell evaluates; it then asks the command itself."""
+"""Shell completion: `feedrank completion bash|zsh|fish` prints a script, which asks the command for completions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ complete -c feedrank -a '(__feedrank)'""",
 
 HELP = """usage: feedrank completion SHELL
 
-Print what makes the shell complete commands and options with Tab.
+Print a script that lets the shell complete commands and options with Tab.
 
   bash, zsh   eval "$(feedrank completion bash)"
   fish        feedrank completion fish | source"""

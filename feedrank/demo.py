@@ -1,4 +1,4 @@
-"""`feedrank demo`: a server with three learners that learn while you watch, from data that is made up here.
+"""`feedrank demo`: a server with three learners that learn from simulated visitors while you watch.
 
 demo-mail    short messages, filed into folders
 demo-shop    products ranked from the clicks on what was shown
@@ -40,10 +40,10 @@ LOOK = """
 Open {url} and watch:
 
   demo-mail   its curve falls as folders are learned; "Try it" with: invoice for your account
-  demo-shop   a ranker of products; each page shown is a prediction, each click its feedback
-  demo-test   two rankers drafted into one list; the interval narrows until one of them is named the winner
+  demo-shop   ranks products; each page shown is a prediction, each click is feedback
+  demo-test   two learners interleaved in one list; the interval narrows until one of them wins
 
-Ctrl-C ends it{kept}.
+Stop with Ctrl-C{kept}.
 """
 
 
@@ -187,15 +187,15 @@ def served(store: str, port: int) -> Iterator[str]:
 
 @app.command()
 def demo(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="of the page; 0 takes a free one")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port of the page; 0: any free port")] = 8000,
     store: Annotated[
-        str | None, typer.Option(help="keep what is learned, `sqlite:PATH`; else it is forgotten")
+        str | None, typer.Option(help="store for what is learned, `sqlite:PATH`; default: nothing is kept")
     ] = None,
-    rate: Annotated[float, typer.Option(min=0.1, max=1000, help="visitors a second")] = 30.0,
-    visitors: Annotated[int | None, typer.Option(min=1, help="stop after so many")] = None,
-    browser: Annotated[bool, typer.Option(help="open the page")] = True,
+    rate: Annotated[float, typer.Option(min=0.1, max=1000, help="visitors per second")] = 30.0,
+    visitors: Annotated[int | None, typer.Option(min=1, help="stop after this many visitors")] = None,
+    browser: Annotated[bool, typer.Option(help="open the page in a browser")] = True,
 ) -> None:
-    """Watch three learners learn: mail, a shop and an A/B test, from made-up visitors. Ctrl-C ends it."""
+    """Watch learners learn from simulated visitors: mail folders, a shop and an A/B test. Stop with Ctrl-C."""
     with tidy_end(), tempfile.TemporaryDirectory(prefix="feedrank-demo-") as folder:
         place = store or f"sqlite:{Path(folder) / 'demo.db'}"
         try:

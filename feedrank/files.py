@@ -1,4 +1,4 @@
-"""Files that hold people's words: made for their owner's eyes only, and locked by one process at a time.
+"""Files with user data: readable by their owner only, and locked by one process at a time.
 
 The store, its lock, the keys and the state of the mail commands are all made here.
 """

@@ -51,7 +51,7 @@ def signalled(number, **environment):
     ) as process:
         assert process.stdout is not None
         url = line = ""
-        while "Ctrl-C ends it" not in line:
+        while "Stop with Ctrl-C" not in line:
             assert process.poll() is None
             line = process.stdout.readline()
             url = line.split()[1] if line.startswith("Open ") else url

@@ -1,1 +1,1 @@
-"""Histories in and out: files of events become feedback, each line once; a learner's log becomes a file."""
+"""Import and export: sends a file of events as feedback, each line once; writes a learner's log to a file."""

@@ -1,4 +1,4 @@
-"""Files of past events, one reader a format; all are read as a stream, plain or gzip, and give the same `Line`.
+"""Readers of past events, one per file format; all read a stream, plain or gzip, and yield the same `Line`.
 
 csv      a header, then rows: one column is the truth, the others are features or text
 jsonl    the contract's own feedback bodies, what `feedrank export` writes, or rows by column

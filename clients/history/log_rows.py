@@ -1,4 +1,4 @@
-"""A learner's log outside of the service: what an event taught, and events as rows of a table."""
+"""Events of a log as training data, and as rows of a table."""
 
 from __future__ import annotations
 

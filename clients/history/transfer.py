@@ -1,4 +1,4 @@
-"""Moving a history: lines of a file into a learner, each exactly once; a learner's log into a file.
+"""Sends the lines of a file to a learner, each exactly once, and writes a learner's log to a file.
 
 A line's feedback id is made of the source's name and the line's own id or number: a file that is read again, after a kill
 or by mistake, changes nothing, because the service knows the ids.

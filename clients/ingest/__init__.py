@@ -1,1 +1,1 @@
-"""Events from where they already are, a Kafka topic, a Redis stream or a NATS JetStream, into a learner, each once."""
+"""Sends the messages of a Kafka topic, a Redis stream or a NATS JetStream to a learner, each once."""

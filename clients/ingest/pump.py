@@ -1,4 +1,4 @@
-"""The pump: read a batch, send it as one stream, pass on what was refused, then tell the broker that it is done.
+"""The loop of `feedrank ingest`: read a batch, send it as one stream, forward refused messages, then acknowledge.
 
 A broker delivers at least once. A message's feedback id is its place in the topic, so that one which comes again, after a
 crash, a rebalance or from offset 0, changes nothing: effectively once. Nothing is acknowledged before the service has

@@ -1,4 +1,4 @@
-"""Search results re-ranked by what people click: `Reranker`, features, clicks, and adapters of engines.
+"""Re-ranks search results by clicks: `Reranker`, features, clicks, and adapters of engines.
 
 Engines: `feedrank.clients.search.fts5`, `.tantivy_index`, `.elastic` (Elasticsearch and OpenSearch); events: `.ubi`.
 """

@@ -1,4 +1,4 @@
-"""Features of search results: what the engine says, how the query meets each field, and what else is known of a result.
+"""Features of search results: the engine's score, how the query matches each field, freshness, popularity and more.
 
     engine          the score; engine:unit scaled to [0, 1] in the list, engine:share as a share of the best
     rank            1 / place in the engine's order

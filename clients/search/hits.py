@@ -1,4 +1,4 @@
-"""What search engines give and what users are shown: plain values."""
+"""Results of a search engine and pages shown to users, as plain values."""
 
 from __future__ import annotations
 

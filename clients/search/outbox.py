@@ -1,4 +1,4 @@
-"""A bounded queue of calls that one thread sends in the background: nobody who shows a page waits for it.
+"""A bounded queue of calls that one thread sends in the background, so that showing a page never waits.
 
 A call that does not get through (no reply, overloaded) is put behind the others and sent again, up to `tries` times; one
 that is refused is not. What is dropped is counted.

@@ -1,4 +1,4 @@
-"""`Reranker`: an engine's results in, the page to show out, within a deadline; clicks go back without anybody waiting."""
+"""`Reranker`: takes an engine's results, returns the page to show within a deadline, and sends clicks in the background."""
 
 from __future__ import annotations
 

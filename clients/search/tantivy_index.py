@@ -1,4 +1,4 @@
-"""Tantivy as an engine: needs the package `tantivy`, and nothing of it but the index the caller has."""
+"""Tantivy as an engine: searches an index that the caller has opened; needs the package `tantivy`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs of searches as lessons: a warm start before the first live search.
+"""A warm start: learn from logs of searches before the first live search.
 
 Lines of JSON of three kinds, in any files and any order:
 

@@ -1,4 +1,4 @@
-"""feedrank in the tools people have: scikit-learn, River, pandas and Arrow. No server is needed.
+"""Adapters for scikit-learn, River, pandas and Arrow. No server is needed.
 
     from feedrank.compat.sklearn import FeedrankClassifier      partial_fit, predict, predict_proba
     from feedrank.compat.river import FeedrankClassifier        learn_one, predict_one, predict_proba_one

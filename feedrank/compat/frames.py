@@ -1,4 +1,4 @@
-"""Tables in: a pandas DataFrame, an Arrow Table or RecordBatch, row by row into a learner.
+"""Learn from a pandas DataFrame, an Arrow Table or RecordBatch, row by row.
 
 learn_frame(learner, frame, truth="folder", text=["subject", "body"])
 """

@@ -1,4 +1,4 @@
-"""What all wrappers share: a learner that is copied and pickled as its own snapshot, and rows of mixed values."""
+"""Shared parts of the adapters: a learner that is copied and pickled as its snapshot, and rows of mixed values."""
 
 import math
 from collections.abc import Hashable, Mapping

@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn: one pass over the data learns, `partial_fit` goes on, and all of its checks pass.
+"""Estimators for scikit-learn: `fit` makes one pass over the data, `partial_fit` continues; all of its checks pass.
 
 model = FeedrankClassifier().fit(X, y)
 model.partial_fit(more_X, more_y)

@@ -1,1 +1,1 @@
-"""The service's commands of the command line."""
+"""Commands of `feedrank` that run or inspect the service."""

@@ -1,4 +1,4 @@
-"""The command line's part of experiments: `feedrank experiment aa`."""
+"""`feedrank experiment aa`: how often equal arms get a false verdict."""
 
 from __future__ import annotations
 
@@ -16,31 +16,34 @@ from feedrank.service.runtime import Host
 from .serve import fail
 
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help="Check experiments."
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Check the verdicts of experiments.",
 )
 
 
 @app.callback()
 def _group() -> None:
-    """Check experiments."""
+    """Check the verdicts of experiments."""
 
 
 @app.command()
 def aa(
-    runs: Annotated[int, typer.Option(help="simulated experiments between two equal arms")] = 2000,
-    events: Annotated[int, typer.Option(help="events of each, with a look after every one")] = 1000,
-    confidence: Annotated[float, typer.Option(help="as in a definition")] = 0.95,
-    weight: Annotated[float, typer.Option(help="the first arm's share of units")] = 0.5,
-    mean: Annotated[float, typer.Option(help="of the values, which are 0 or 1")] = 0.5,
-    seed: Annotated[int, typer.Option(help="of the simulation")] = 0,
-    name: Annotated[
-        str | None, typer.Option(help="draw the values from this experiment's log instead")
-    ] = None,
+    runs: Annotated[int, typer.Option(help="number of simulated experiments with two equal arms")] = 2000,
+    events: Annotated[
+        int, typer.Option(help="events per experiment; the verdict is checked after every one")
+    ] = 1000,
+    confidence: Annotated[float, typer.Option(help="confidence of the experiments")] = 0.95,
+    weight: Annotated[float, typer.Option(help="share of units for the first arm")] = 0.5,
+    mean: Annotated[float, typer.Option(help="mean of the values, which are 0 or 1")] = 0.5,
+    seed: Annotated[int, typer.Option(help="seed of the simulation")] = 0,
+    name: Annotated[str | None, typer.Option(help="draw the values from the log of this experiment")] = None,
     store: Annotated[
-        str, typer.Option(envvar="FEEDRANK_STORE", help="where that experiment is")
+        str, typer.Option(envvar="FEEDRANK_STORE", help="store of that experiment")
     ] = "sqlite:feedrank.db",
 ) -> None:
-    """Count the false verdicts between equal arms; leaves with status 1 if there are more than the confidence allows."""
+    """Count false verdicts between equal arms; exit with status 1 if there are more than the confidence allows."""
     try:
         values = None if name is None else asyncio.run(_values(store, name))
         report = aa_check(runs, events, confidence, weight, mean, seed, values)

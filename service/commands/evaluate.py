@@ -16,7 +16,7 @@ from feedrank.service.contract.faults import ServiceError
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.experiments import evaluation
 from feedrank.service.runtime.catalogue import Catalogue
-from feedrank.service.runtime.follower import PAGE
+from feedrank.service.runtime.folding import PAGE
 from feedrank.service.runtime.host import audit
 from feedrank.service.runtime.trials import Job, Lessons, key_of, run_jobs
 from feedrank.service.store import Store
@@ -29,22 +29,26 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def evaluate(
-    learner: Annotated[str, typer.Argument(help="its name, or an alias")],
-    spec: Annotated[list[Path], typer.Option(help="a JSON file: a spec, or a list of them; may be repeated")],
-    measure: Annotated[str | None, typer.Option(help="its loss if left out")] = None,
-    confidence: Annotated[float, typer.Option(help="of the intervals")] = 0.95,
+    learner: Annotated[str, typer.Argument(help="name of the learner, or an alias")],
+    spec: Annotated[
+        list[Path], typer.Option(help="JSON file with a spec or a list of specs; may be repeated")
+    ],
+    measure: Annotated[
+        str | None, typer.Option(help="measure to compare; default: the learner's loss")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="confidence of the intervals")] = 0.95,
     until: Annotated[int | None, typer.Option(min=1, help="stop after this version")] = None,
     workers: Workers = None,
     dask: Dask = None,
     state: Annotated[
-        Path | None, typer.Option(help="file of results: an evaluation that was stopped goes on")
+        Path | None, typer.Option(help="file for results; an interrupted evaluation continues from it")
     ] = None,
     form: Form = "table",
     store: StoreUrl = None,
 ) -> None:
-    """Say what other specs would have lost or earned on a learner's log, as `POST .../evaluate` does, without its limit.
+    """Estimate what other specs would have lost or earned on a learner's log, as `POST .../evaluate`, without its limit.
 
-    Every spec is replayed on one core, since a log is one sequence; several specs take several cores.
+    One spec uses one core; several specs use several cores.
     """
 
     async def body(opened: Store) -> Lessons:
@@ -72,7 +76,7 @@ def read(path: Path) -> list[JSON]:
     value = orjson.loads(path.read_bytes())
     specs = value if isinstance(value, list) else [value]
     if not specs or not all(isinstance(each, dict) for each in specs):
-        raise ValueError(f"{path} must hold a spec, or a list of specs")
+        raise ValueError(f"{path} must contain a spec or a list of specs")
     return specs
 
 

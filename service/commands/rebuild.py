@@ -1,4 +1,4 @@
-"""`feedrank replay` and `feedrank verify`: the parts of the command line that read logs."""
+"""`feedrank replay` and `feedrank verify`: rebuild learners from their logs, and check the store."""
 
 from __future__ import annotations
 
@@ -34,27 +34,30 @@ DIED = "a worker has died, killed or out of memory. Run it again: with --state F
 
 replay = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 verify = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-Workers = Annotated[int | None, typer.Option(min=1, help="processes; all cores if left out")]
+Workers = Annotated[int | None, typer.Option(min=1, help="number of processes; default: one per core")]
 Dask = Annotated[str | None, typer.Option(help="scheduler of a Dask cluster: tcp://HOST:PORT")]
 StoreUrl = Annotated[str | None, typer.Option("--store", help="sqlite:PATH or redis://HOST:PORT/DB")]
 
 
 @replay.command()
 def _replay(
-    learners: Annotated[list[str], typer.Argument(help="names, or aliases")],
-    spec: Annotated[Path | None, typer.Option(help="a JSON file: learn by this spec beside its own")] = None,
+    learners: Annotated[list[str], typer.Argument(help="names of learners, or aliases")],
+    spec: Annotated[
+        Path | None, typer.Option(help="JSON file: also rebuild with this spec, and compare")
+    ] = None,
     until: Annotated[int | None, typer.Option(help="stop after this version", min=1)] = None,
     workers: Workers = None,
     dask: Dask = None,
     state: Annotated[
-        Path | None, typer.Option(help="file of results: a replay of several that was stopped goes on")
+        Path | None,
+        typer.Option(help="file for results; an interrupted replay of several learners continues from it"),
     ] = None,
     store: StoreUrl = None,
 ) -> None:
-    """Rebuild learners from their logs, as they were or as another algorithm would have learned them.
+    """Rebuild learners from their logs, optionally with another spec. Nothing is saved.
 
-    A log is one sequence and stays on one core; several learners take several cores, or the workers of a Dask cluster,
-    which open the store themselves. One learner alone is shown with its learning curve.
+    One learner uses one core; several learners use several cores, or the workers of a Dask cluster, which open the
+    store themselves. For a single learner, the learning curve is shown.
     """
 
     async def alone(source: Store) -> Replay:
@@ -85,10 +88,10 @@ def _replay(
 
 @verify.command()
 def _verify(
-    learners: Annotated[list[str] | None, typer.Argument(help="names; all learners if none is given")] = None,
+    learners: Annotated[list[str] | None, typer.Argument(help="names of learners; default: all")] = None,
     store: StoreUrl = None,
 ) -> None:
-    """Check that every log can be read, and that every snapshot is what its log folds to."""
+    """Check that every log is undamaged, and that every snapshot equals the state rebuilt from its log."""
 
     async def body(source: Store) -> list[Report]:
         with bar("learners") as progress:

@@ -1,4 +1,4 @@
-"""The service's part of the command line."""
+"""`feedrank serve` and `feedrank keys`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ keys = typer.Typer(
 )
 
 StoreOption = Annotated[str | None, typer.Option("--store", help="sqlite:PATH or redis://HOST:PORT/DB")]
-File = Annotated[str, typer.Option("--file", envvar="FEEDRANK_KEYS_FILE", help="the file of hashed keys")]
+File = Annotated[str, typer.Option("--file", envvar="FEEDRANK_KEYS_FILE", help="file of hashed keys")]
 
 
 def fail(error: Exception) -> typer.Exit:
@@ -33,10 +33,10 @@ def fail(error: Exception) -> typer.Exit:
 @serve.command()
 def _serve(
     host: Annotated[str | None, typer.Option(help="address to listen on [127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(help="port to listen on, 0 for a free one [8000]")] = None,
+    port: Annotated[int | None, typer.Option(help="port to listen on; 0: any free port [8000]")] = None,
     store: StoreOption = None,
 ) -> None:
-    """Serve learners over HTTP. Everything else is set by FEEDRANK_..., see docs/operating.md."""
+    """Serve learners over HTTP. All other settings are environment variables FEEDRANK_..., see docs/operating.md."""
     try:
         settings = Settings.from_env(host=host, port=port, store=store)
     except SettingsError as error:
@@ -53,10 +53,10 @@ def add(
     file: File,
     scope: Annotated[list[str], typer.Option(help=f"one or more of {', '.join(SCOPES)}")],
     prefix: Annotated[
-        list[str] | None, typer.Option(help="names the key is bound to start with this")
+        list[str] | None, typer.Option(help="allow only names that start with this; may be repeated")
     ] = None,
 ) -> None:
-    """Make a key and print it, once: the file keeps only its hash."""
+    """Create a key and print it. It is shown only once: the file stores a hash."""
     try:
         print(add_key(file, scope, prefix or ()))
     except KeysError as error:
@@ -67,7 +67,7 @@ def add(
 
 @keys.command(name="list")
 def list_keys(file: File) -> None:
-    """Show the keys of a file: id, scopes, prefixes, date."""
+    """List the keys of a file: id, scopes, prefixes, date."""
     try:
         for key in read_keys(file):
             names = ",".join(key.prefixes) or "*"
@@ -77,8 +77,8 @@ def list_keys(file: File) -> None:
 
 
 @keys.command()
-def revoke(file: File, key: Annotated[str, typer.Argument(help="the id that `keys list` shows")]) -> None:
-    """Take a key out of a file; running servers stop taking it at once."""
+def revoke(file: File, key: Annotated[str, typer.Argument(help="id of the key, from `keys list`")]) -> None:
+    """Remove a key from a file; running servers refuse it at once."""
     try:
         revoke_key(file, key)
     except KeysError as error:

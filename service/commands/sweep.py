@@ -1,4 +1,4 @@
-"""`feedrank sweep`: one log under many specs, on all cores or on a Dask cluster."""
+"""`feedrank sweep`: the loss of many specs on one log, computed on all cores or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -25,22 +25,26 @@ Form = Annotated[str, typer.Option("--format", help="`table` or `json`")]
 
 @app.command()
 def sweep(
-    learner: Annotated[str, typer.Argument(help="its name, or an alias")],
-    grid: Annotated[str | None, typer.Option(help="every combination: '{\"C\": [0.1, 1, 10]}'")] = None,
-    random: Annotated[int, typer.Option(min=0, help="so many random settings of its own parameters")] = 0,
-    specs: Annotated[Path | None, typer.Option(help="a JSON file: a list of specs")] = None,
-    base: Annotated[str, typer.Option(help="JSON to start from, over the learner's own spec")] = "{}",
-    seed: Annotated[int, typer.Option(help="of the random settings")] = 0,
+    learner: Annotated[str, typer.Argument(help="name of the learner, or an alias")],
+    grid: Annotated[str | None, typer.Option(help="try every combination: '{\"C\": [0.1, 1, 10]}'")] = None,
+    random: Annotated[
+        int, typer.Option(min=0, help="try this many random settings of the algorithm's parameters")
+    ] = 0,
+    specs: Annotated[Path | None, typer.Option(help="JSON file with a list of specs to try")] = None,
+    base: Annotated[
+        str, typer.Option(help="JSON fields that replace those of the learner's spec in all trials")
+    ] = "{}",
+    seed: Annotated[int, typer.Option(help="seed of the random settings")] = 0,
     until: Annotated[int | None, typer.Option(min=1, help="stop after this version")] = None,
     workers: Workers = None,
     dask: Dask = None,
     state: Annotated[
-        Path | None, typer.Option(help="file of results: a sweep that was stopped goes on")
+        Path | None, typer.Option(help="file for results; an interrupted sweep continues from it")
     ] = None,
     form: Form = "table",
     store: StoreUrl = None,
 ) -> None:
-    """Say what a learner's log would have cost under other specs, and name the best."""
+    """Compute the loss of other specs on a learner's log, and show the best."""
 
     async def body(opened: Store) -> Lessons:
         return await trials.collect(opened, learner, until)

@@ -1,1 +1,1 @@
-"""What a request, an event, a reply, a name, an id and a limit are: one reading of each, used by everyone."""
+"""The formats of requests, events, replies, names, ids and limits, each validated in one place only."""

@@ -1,4 +1,4 @@
-"""What goes into an experiment and comes out, for the API's own description."""
+"""Request and reply bodies of experiments as models, for OpenAPI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON objects as Python has them, by how much is known of them.
+"""Types for JSON objects in Python, by how much of their content is known.
 
 Body   what a caller sent: a field has to be checked before it is used, and the type checker sees to it
 JSON   what this code made or has checked; `View` is one that is only read

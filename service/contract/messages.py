@@ -1,4 +1,4 @@
-"""What goes into a learner, read in one place: requests, the events they become in a log, and prediction ids.
+"""Validates what is sent to a learner: requests, the events written to its log, and prediction ids.
 
 A field that a body may not hold is refused with a pointer to it. An entry of a learner's log holds one event:
 
@@ -125,7 +125,7 @@ def excluded(request: Body, form: Form) -> list[str]:
     """The ids that must not be chosen."""
     value = request.get("exclude", [])
     if "exclude" in request and not form.chooses:
-        raise Unprocessable.at("/exclude", f"has no meaning for {form.name}: nothing is chosen")
+        raise Unprocessable.at("/exclude", f"is only for the task choice, not for {form.name}")
     if not isinstance(value, list) or not all(isinstance(id, str) for id in value):
         raise Unprocessable.at("/exclude", "must be a list of ids")
     return value
@@ -147,7 +147,7 @@ def id_of(request: Body, name: str, longest: int = LONGEST_ID) -> str | None:
     if not isinstance(value, str) or not 0 < len(value) <= longest:
         raise Unprocessable.at(pointer(name), f"must be text of 1 to {longest} characters")
     if not value.isprintable():
-        raise Unprocessable.at(pointer(name), "must hold printable characters only")
+        raise Unprocessable.at(pointer(name), "must contain printable characters only")
     return value
 
 
@@ -239,12 +239,14 @@ class Event:
     @classmethod
     def read(cls, entry: Logged) -> Event:
         """The event of an entry, as plain JSON."""
-        return cls._of(orjson.loads(entry.body), orjson.loads(entry.taken) if entry.taken is not None else {})
+        return cls._of(orjson.loads(entry.body), orjson.loads(entry.taken or b"{}"))
 
     @classmethod
     def fold(cls, entry: Logged) -> Event:
         """The event of an entry, its features as the kernel reads them: to be applied, not to be shown."""
-        event = cls._of(loads(entry.body), loads(entry.taken) if entry.taken is not None else {})
+        body, taken = loads(entry.body), entry.taken
+        plain = taken is None and len(body) == 2 and "truth" in body and "instance" in body  # as most are
+        event = cls(**body) if plain else cls._of(body, loads(taken or b"{}"))
         event.at = entry.at
         return event
 
@@ -267,9 +269,7 @@ def size_of(instance: FeatureVector | ItemList) -> int:
 
 
 def loads(data: bytes) -> Any:
-    """What `orjson.loads` reads, but the kernel reads the members "features" of objects, where it can: without an object
-    for each word. `encode` writes them as they came.
-    """
+    """What `orjson.loads` reads; the kernel reads "features", where it can, and `encode` writes them as they came."""
     value = kernel.loads(data)
     return orjson.loads(data) if value is None else value
 
@@ -293,7 +293,7 @@ def encode(
     try:
         return orjson.dumps(value, default, option)
     except TypeError as error:  # whole numbers beyond 64 bits, text that is not Unicode
-        raise Unprocessable.at("", f"cannot be kept as JSON: {error}") from None
+        raise Unprocessable.at("", f"cannot be stored as JSON: {error}") from None
 
 
 def truth_digest(truth: JSON, weight: float = 1.0) -> str:

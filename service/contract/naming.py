@@ -1,4 +1,4 @@
-"""Names of learners, aliases and experiments, and how long their lists and those of a spec may be."""
+"""Rules for names of learners, aliases and experiments, and limits on page sizes and labels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def spec_members(spec: object, settings: Settings) -> int:
         if size <= settings.max_labels:
             size = sum(len(part) if isinstance(part, list) else 1 for part in value)
         if size > settings.max_labels:
-            raise Unprocessable.at(pointer(field), f"at most {settings.max_labels} labels a learner")
+            raise Unprocessable.at(pointer(field), f"at most {settings.max_labels} labels per learner")
         members += size
     return members
 

@@ -1,4 +1,4 @@
-"""Settings of the service: one frozen value, read from `FEEDRANK_...`, refused when wrong.
+"""Settings of the service: one frozen value, read from the variables `FEEDRANK_...` and validated.
 
 Every field is one variable, e.g. `max_body` is `FEEDRANK_MAX_BODY`; docs/operating.md lists them from here.
 """
@@ -37,69 +37,76 @@ def setting(default: Any, text: str, *, least: float | None = None, most: float 
 class Settings:
     """All settings, checked on construction."""
 
-    host: str = setting("127.0.0.1", "address to listen on; not loopback only with keys")
-    port: int = setting(8000, "port to listen on; 0 takes a free one", least=0, most=65535)
+    host: str = setting("127.0.0.1", "address to listen on; anything but loopback needs keys")
+    port: int = setting(8000, "port to listen on; 0: any free port", least=0, most=65535)
     store: str = setting(
         "sqlite:feedrank.db",
         "`sqlite:PATH`, `redis://HOST:PORT/DB`, `redis+cluster://HOST:PORT`, `redis+sentinel://HOST:PORT/SERVICE/DB`; "
         "with TLS `rediss`",
     )
     redis_replicas: int = setting(
-        0, "replicas of Redis that must have a write before it is acknowledged", least=0
+        0, "number of Redis replicas that must have a write before it is acknowledged", least=0
     )
-    redis_wait: float = setting(
-        1.0, "seconds that such a write waits for them before 503", least=0.01, most=4.0
-    )
+    redis_wait: float = setting(1.0, "seconds to wait for these replicas before 503", least=0.01, most=4.0)
     store_password_file: str = setting("", "file with the password of a `redis://` store; empty: none")
     keys_file: str = setting("", "file of hashed keys; empty: no keys, loopback only")
     cors_origins: str = setting("", "comma-separated origins that browsers may call from; empty: none")
     allowed_hosts: str = setting(
-        "", "comma-separated names that the `Host` of a request may have, with keys; empty: any"
+        "", "comma-separated names that the `Host` of a request may have, if keys are used; empty: any"
     )
     personalizer: str = setting(
-        "", "learner that answers Azure Personalizer's calls at the root; others are at `/at/{learner}`"
+        "",
+        "learner that answers the calls of Azure Personalizer at the root; any learner answers them at `/at/{learner}`",
     )
-    log_level: str = setting("info", "`debug` (every request), `info` (refusals too), `warning`, `error`")
+    log_level: str = setting("info", "`debug` (every request), `info` (refused requests), `warning`, `error`")
 
-    max_body: int = setting(8 * MIB, "bytes of a request body, and of a stream's line", least=1 * KIB)
-    max_snapshot: int = setting(1 * GIB, "bytes of a snapshot sent in", least=1 * KIB)
+    max_body: int = setting(8 * MIB, "bytes of a request body, or of one line of a stream", least=1 * KIB)
+    max_snapshot: int = setting(1 * GIB, "bytes of an uploaded snapshot", least=1 * KIB)
     max_features: int = setting(100_000, "features of one instance", least=1)
     max_items: int = setting(10_000, "items of one list", least=1)
     max_batch: int = setting(10_000, "instances or events of one batch", least=1)
     max_labels: int = setting(100_000, "labels of one learner", least=2)
     max_learner_bytes: int = setting(1 * GIB, "bytes of one learner in memory", least=1 * KIB)
     max_event_seconds: float = setting(
-        10.0, "seconds of one processor that an event or a prediction may take, as estimated", least=0.001
+        10.0, "estimated seconds of one processor that an event or a prediction may take", least=0.001
     )
     max_event_bytes: int = setting(
         1 * GIB,
-        "bytes of memory that an event or a prediction may take meanwhile, as estimated",
+        "estimated bytes of working memory that an event or a prediction may take",
         least=1 * KIB,
     )
     max_learners: int = setting(100_000, "learners in the store", least=1)
     request_timeout: float = setting(30.0, "seconds a request may take before 503", least=0.05)
-    head_timeout: float = setting(10.0, "seconds in which the head of a request must arrive", least=0.05)
+    head_timeout: float = setting(10.0, "seconds within which the head of a request must arrive", least=0.05)
     body_timeout: float = setting(30.0, "seconds that a body may pause while it arrives", least=0.05)
     max_connections: int = setting(
-        0, "connections at a time; 0: what the limit of open files leaves, at most 10,000", least=0
+        0, "open connections; 0: as many as the limit of open files allows, at most 10,000", least=0
     )
     stop_timeout: float = setting(20.0, "seconds a clean stop may take", least=0.1)
     version_wait: float = setting(5.0, "seconds to wait for `min_version` before 409", least=0.0)
 
-    memory: int = setting(2 * GIB, "bytes of learners kept in memory; the least used leave", least=1 * KIB)
+    memory: int = setting(
+        2 * GIB, "bytes of loaded learners; above it, the least recently used are unloaded", least=1 * KIB
+    )
     snapshot_every: int = setting(1_000, "events between two snapshots of a learner", least=1)
-    snapshots_kept: int = setting(2, "snapshots of a learner; the older ones make retracting quick", least=1)
+    snapshots_kept: int = setting(
+        2, "snapshots kept of a learner; older ones make retractions faster", least=1
+    )
     log_retention: int = setting(
-        0, "events kept behind the newest snapshot, which is how far retract reaches; 0: all", least=0
+        0,
+        "events kept in the log before the newest snapshot; older ones cannot be retracted; 0: all",
+        least=0,
     )
     log_retention_age: float = setting(
-        0.0, "seconds that events are kept behind the newest snapshot; 0: all", least=0
+        0.0, "seconds that events are kept in the log before the newest snapshot; 0: all", least=0
     )
     id_retention: int = setting(
-        0, "events of a learner whose ids and first replies are kept, for repeats; 0: all", least=0
+        0,
+        "latest events of a learner whose ids and first replies are kept, to recognise repeats; 0: all",
+        least=0,
     )
     prediction_ttl: float = setting(
-        7 * 86_400.0, "seconds a remembered prediction waits for feedback", least=0.01
+        7 * 86_400.0, "seconds that a remembered prediction is kept for its feedback", least=0.01
     )
 
     def __post_init__(self) -> None:
@@ -117,7 +124,7 @@ class Settings:
         for origin in self.origins:
             if origin != "*" and urlsplit(origin).scheme not in {"http", "https"}:
                 raise SettingsError(
-                    f"{variable('cors_origins')}: {origin!r} is no origin such as https://app.example"
+                    f"{variable('cors_origins')}: {origin!r} is not an origin; write one such as https://app.example"
                 )
         if self.keys_file and not Path(self.keys_file).is_file():
             raise SettingsError(

@@ -1,4 +1,4 @@
-"""The JSON Schema of a spec, made from the registrations of the core: what they name is in `/openapi.json`."""
+"""The JSON Schema of a spec in `/openapi.json`, generated from the registered algorithms."""
 
 from __future__ import annotations
 
@@ -46,10 +46,8 @@ def _field(uses: list[tuple[str, ParameterEntry]]) -> JSON:
     for owner, entry in uses:
         kinds[json.dumps(entry["schema"], sort_keys=True)] = entry["schema"]
         texts.setdefault(entry["text"], []).extend([f"`{owner}`"] if owner else [])
-        if entry["default"] is None:
-            kinds['{"type": "null"}'] = {"type": "null"}
-    schemas = list(kinds.values())
-    schema: JSON = dict(schemas[0]) if len(schemas) == 1 else {"anyOf": schemas}
+    # null is the same as leaving a field out: a full spec, which shows it for what has no value, can be sent again.
+    schema: JSON = {"anyOf": [*kinds.values(), {"type": "null"}]}
     schema["description"] = "; ".join(
         f"{', '.join(owners)}: {text}" if owners else text for text, owners in texts.items()
     )

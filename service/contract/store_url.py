@@ -1,4 +1,4 @@
-"""The address of a store: which schemes there are, and how it may be printed."""
+"""The URL of a store: its schemes, and how to print it without its password."""
 
 from __future__ import annotations
 

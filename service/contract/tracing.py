@@ -1,4 +1,4 @@
-"""OpenTelemetry traces, by its own environment variables; without one of them nothing of it is imported.
+"""OpenTelemetry traces, configured by its own environment variables; without them the SDK is not imported.
 
     OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT   where spans go, by OTLP over HTTP
     OTEL_TRACES_EXPORTER    `otlp`, `console` (to standard error) or `none`

@@ -1,1 +1,1 @@
-"""A/B online ranking: two or more learners on live traffic, with verdicts valid at every look."""
+"""A/B tests of learners on live traffic, with verdicts that stay valid at every look."""

@@ -1,4 +1,4 @@
-"""How answers arrive: rounds served and answered by each arm, and after how long.
+"""How feedback arrives: how many rounds each arm has served, how many have feedback, and after how long.
 
 A round that counts when its answer comes counts late if the answer does. Where the delay depends on arm and outcome
 (say, one arm's failures are reported late) the first answers are no sample of the rounds, and an arm looks better than

@@ -1,4 +1,4 @@
-"""Who is served by which arm: a keyed hash, so that no table of units is needed and every replica agrees.
+"""Which arm serves a unit: a keyed hash, so that no table of units is needed and every replica agrees.
 
 BLAKE2b keyed by the experiment is a random function of the unit: stable for one unit, uniform over units, and
 independent between experiments, since two keys give two unrelated functions.

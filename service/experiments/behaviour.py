@@ -1,4 +1,4 @@
-"""What users did with items before, as features of the items: a pure fold over the experiment's own feedback.
+"""Features of items from earlier clicks, computed from the experiment's log alone.
 
     behaviour:item    (c + K p) / (n + K)      clicks c of n looks at the item, p the clicks of all looks
     behaviour:query   (c + K i) / (n + K)      the same under this query, shrunk to the item's own rate i

@@ -1,4 +1,4 @@
-"""The intervals of an experiment: every pair of arms, at every level, all valid together at every look.
+"""Confidence intervals of an experiment: for every pair of arms and every level, valid together at every look.
 
 The error alpha = 1 - confidence is shared: by the measure (all of it, or half where there are guardrails) and the
 guardrails, then by the pairs of arms, then by the levels, then by the two sides. So with probability `confidence` every

@@ -106,7 +106,7 @@ class Crediting:
             options = {name: request[name] for name in instance}
             return (await self._serving.decide(live, options, new_prediction_id(live.log, time.time())))[1]
         if instance:
-            raise Unprocessable.at(f"/{instance[0]}", "is not taken beside a prediction_id")
+            raise Unprocessable.at(f"/{instance[0]}", "is not allowed together with `prediction_id`")
         stored = await self._store.recall(live.log, prediction)
         if stored is not None:
             record: JSON = orjson.loads(stored)
@@ -146,7 +146,7 @@ class Crediting:
             await self._teaching.heal(live)
         except StoreUnavailable as error:
             # The events are in the log and taught: what is left to do is done beside a later request.
-            log.warning("%s could not be kept up: %s", live.title, error)
+            log.warning("%s could not be updated: %s", live.title, error)
         return [
             {"version": place.version, **records.reply(live, event, arms), "duplicate": not place.fresh}
             for place, (_, event), arms in zip(placements, events, taught, strict=True)
@@ -198,7 +198,7 @@ class Crediting:
             match error:
                 case Clash():
                     which = f"event {error.index}: " if len(drafts) > 1 else ""
-                    raise Conflict(f"{which}its id was seen before with another truth") from None
+                    raise Conflict(f"{which}this id was used before with another truth") from None
                 case Missing():
                     raise self._unknown(live, drafts[error.index].take or "") from None
                 case Closed():

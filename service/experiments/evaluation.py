@@ -1,4 +1,4 @@
-"""What another learner would have lost or earned on a log: answers without an experiment, where the log can give them.
+"""Estimates what another learner would have lost or earned on a log, if the log contains enough to tell.
 
 replay       labels and grades do not depend on what was shown: the other learner predicts and learns every event in
              order, beside one of the log's own spec, both from nothing, and both are judged on the same truths. The
@@ -246,14 +246,16 @@ def _step(
 
 def _answer(name: str, trial: LogTrial | None, alpha: float) -> JSON:
     if trial is None:
-        raise Conflict("the log is empty: there is nothing to go by")
+        raise Conflict("the log is empty: there is nothing to evaluate")
     return {"learner": name, "confidence": 1 - alpha, **trial.report(alpha)}
 
 
 def _comparable(learner: Learner, own: JSON) -> Learner:
     """The fresh learner, if it can be judged on this log."""
     if learner.spec["task"] != own["task"]:
-        raise Unprocessable.at("", f"does {learner.spec['task']}, and the log is one of {own['task']}")
+        raise Unprocessable.at(
+            "", f"has the task {learner.spec['task']}, but the log has the task {own['task']}"
+        )
     if learner.form.closed and learner.spec["labels"] != own["labels"]:
         raise Unprocessable.at("", "has other labels than the log")
     return learner
@@ -266,33 +268,33 @@ def _trial(spec: JSON, candidate: Learner | str, request: Body, event: JSON) -> 
         return ChoiceTrial(candidate, measures.REWARD, (low, high))
     if "clicks" in event["truth"]:
         raise Conflict(
-            "the log holds clicks on what one learner showed: what another would have shown could not be clicked. Let "
-            "both draft one list in an experiment with the method `interleave`"
+            "the log has clicks on the lists of one learner: items that it did not show could not be clicked. Compare the "
+            "learners in an experiment with the method `interleave`"
         )
     if isinstance(candidate, str):
         raise Conflict(
-            "a policy can be valued where choices were logged with their probabilities; this log holds labels or "
-            "grades: name a `spec` or a `learner`"
+            "a policy can be evaluated only on choices with logged probabilities; this log has labels or grades: send "
+            "`spec` or `learner`"
         )
     named = request.get("measure", "loss")
     measure = measures.read(named, [spec], "split")
     if measure.name == measures.REWARD:
-        raise Unprocessable.at("/measure", "the log holds no rewards")
+        raise Unprocessable.at("/measure", "the log has no rewards")
     return ReplayTrial(learners.build(spec), candidate, measure)
 
 
 def _readable(trial: LogTrial, event: JSON) -> JSON:
-    """An event as its trial takes it; Conflict where the log changes its kind on the way, or does not say probabilities."""
+    """An event as its trial takes it; Conflict where the kind of truth changes in the log, or a probability is missing."""
     truth = event["truth"]
     if isinstance(trial, ReplayTrial):
         if "clicks" in truth or "reward" in truth:
             raise Conflict(
-                f"event {event['version']} holds clicks or a reward among labels and grades: name `until`"
+                f"event {event['version']} has clicks or a reward among labels and grades: set an earlier `until`"
             )
         return event
     served = event.get("served") or {}
     if "reward" not in truth or "probability" not in served:
-        raise Conflict(f"event {event['version']} does not say with which probability its choice was drawn")
+        raise Conflict(f"event {event['version']} has no probability of its choice")
     low, high = trial.range
     return {
         **event,

@@ -1,4 +1,4 @@
-"""How far down visitors look, estimated from the interventions that drafts make anyway: a pure fold over clicks.
+"""How far down visitors look, estimated from clicks on interleaved lists, whose order is partly random.
 
 The coins of a draft put an item on place j with a chance Q_j that the two orders give, whatever the item is. If place j is
 looked at with chance p_j, a click on the item while it stands at j has chance Q_j p_j r, r its own. So with

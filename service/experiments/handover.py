@@ -1,4 +1,4 @@
-"""Handover: how far the second arm may take over from the first, by what drafted pages have said so far.
+"""Handover: the share of pages that the second arm may serve, by the evidence of interleaved pages so far.
 
 A page is the first arm's, drafted from both, or the second arm's. Only drafted pages are evidence: X in [-1, 1] is the
 `gain` of a page (interleave.py), which has mean 0 under every position bias where clicks do not look at what is shown, and

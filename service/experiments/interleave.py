@@ -1,4 +1,4 @@
-"""Team draft: one list from several rankings, each place credited to the arms that may have brought it.
+"""Team draft: one list from several rankings; the credit of a position is divided among the arms that may have picked it.
 
 Radlinski, Kurup and Joachims (2008) for two arms, Schuth et al. (2014) for more: in every round the arms pick once
 each, in an order drawn anew, their best item that is not taken yet. By symmetry each arm is as likely as any other to

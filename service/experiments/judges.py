@@ -1,4 +1,4 @@
-"""The losses of the core on names, as measures: each at most 1, since it is divided by the largest that it could be.
+"""The losses of the core as measures of experiments: each divided by its largest possible value, so at most 1.
 
     hamming           by the labels known          error-set-size   by relevant times irrelevant labels
     absolute          by the grades less one       weighted, reject by the highest cost

@@ -1,4 +1,4 @@
-"""Means per unit that keep growing: a confidence sequence for each level of 1, 2, 4, 8, ... rounds a unit.
+"""Means per unit while units get more rounds: a confidence sequence for each level of 1, 2, 4, 8, ... rounds.
 
 At level k a unit counts once, when its 2^k-th round is in, by the mean y of its first 2^k rounds: a unit's rounds are
 one cluster, and every level is a sequence of independent units. Level k has the share s_k of the error, sum s_k <= 1,

@@ -1,4 +1,4 @@
-"""An experiment in memory: the fold of its log, kept up by the same follower as a learner's.
+"""An experiment in memory: the state computed from its log, kept up to date like a learner.
 
 The log has one entry a feedback, with its measured value in it, and unanswered rounds, retractions, pause, resume, stop
 and promote. It decides what happened; the arms are taught afterwards, under ids made of the log and the version. A
@@ -108,7 +108,7 @@ def recipe(plan: Plan) -> Recipe[ExperimentFold, LoggedRound]:
     def load(file: BinaryIO, digest: str) -> ExperimentFold:
         data = file.read()
         if sha256(data).hexdigest() != digest:
-            raise SnapshotError("the snapshot is damaged: its digest does not fit")
+            raise SnapshotError("the snapshot is damaged: its checksum does not match")
         try:
             return ExperimentFold(plan, State.from_json(plan, orjson.loads(data)))
         except (ValueError, KeyError, TypeError) as error:

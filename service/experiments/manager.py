@@ -1,4 +1,4 @@
-"""Experiments by name: made, asked, read, paused, stopped, promoted, retracted, deleted. Plain JSON values in and out.
+"""All calls on experiments: create, predict, feedback, read, pause, stop, promote, retract, delete. Plain JSON in and out.
 
 One document an experiment, `{"log", "definition", "specs"}`, never changed. A log is named by chance, so a name that is
 used again has nothing of its past. Experiments are loaded on first use, and leave memory when nobody has asked for them
@@ -116,7 +116,7 @@ class Experiments:
                     raise Unprocessable.at(f"/{place}/{index}", error.detail) from None
                 if info["name"] != learner:
                     raise Unprocessable.at(
-                        f"/{place}/{index}", f"is an alias, which may be switched: name {info['name']!r}"
+                        f"/{place}/{index}", f"is an alias: use the learner {info['name']!r}"
                     )
                 specs.append(info["spec"])
         return plans.read(name, definition, specs), specs
@@ -179,7 +179,7 @@ class Experiments:
             await self._store.remove(KIND, name, stored.revision)
         except Stale:
             raise Conflict(
-                f"the experiment {name!r} is being deleted or made anew by somebody else"
+                f"the experiment {name!r} is being deleted or created by another request"
             ) from None
 
     async def predict(self, name: str, request: Body) -> JSON:
@@ -208,7 +208,7 @@ class Experiments:
         async with self._use(name) as live:
             if live.plan.split or not live.specs[0]["task"].endswith("ranking"):
                 raise Conflict(
-                    "a split shows every unit one arm's decision alone: evaluate on the log of one of its learners"
+                    "only interleaved experiments can be evaluated: evaluate on the log of one of the arms"
                 )
             alpha = confidence_of(request)
             trial = ChoiceTrial(await self._evaluation.candidate(request, dict(live.specs[0])), "clicks@1")
@@ -246,14 +246,14 @@ class Experiments:
         if arm not in live.plan.arms:
             raise Unprocessable.at("/arm", f"must be one of {', '.join(live.plan.arms)}")
         if not isinstance(alias, str):
-            raise Unprocessable.at("/alias", "is required: the name that apps call")
+            raise Unprocessable.at("/alias", "is required: the alias that your apps call")
         stopping = [
             each["measure"] for each in report["guardrails"] if each["arm"] == arm and not each["passed"]
         ]
         if stopping and not flag(request, "override", False):
             raise Conflict(
                 f"{arm!r} may be worse than {live.plan.arms[0]!r} by more than the limit on {', '.join(stopping)}: "
-                "wait, or promote it nevertheless with `override`"
+                "wait, or promote anyway with `override`"
             )
         return arm, alias
 

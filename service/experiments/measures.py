@@ -1,10 +1,10 @@
-"""What an experiment compares, one number in [0, 1] a round.
+"""The measures that an experiment can compare: one number in [0, 1] per round.
 
     loss                  the arms' own loss                                 lower is better     labels or grades
     any loss of the task  `ndcg@10`, `zero-one`, `hamming`, ...              lower is better     labels or grades
     reward                the `reward` of the feedback, in [0, 1]            higher is better    a reward
-    clicks, clicks@k      the share of the (first k) places clicked          higher is better    clicks (or grades)
-    reciprocal-rank       1 / place of the first click, 0 without one        higher is better    clicks (or grades)
+    clicks, clicks@k      the share of the (first k) positions clicked       higher is better    clicks (or grades)
+    reciprocal-rank       1 / position of the first click, 0 without one     higher is better    clicks (or grades)
 
 A measure must fit the feedback. A loss judged from clicks would drop every page without a click and punish a useful
 click far down: it is refused. Where a list may get clicks or grades, and the definition names no measure, the first
@@ -28,7 +28,7 @@ CLICKS, RANK, REWARD = "clicks", "reciprocal-rank", "reward"
 CLICKED, GRADED = "clicks", "grades"  # what feedback of a list may hold
 _CUTOFFS = (CLICKS, "ndcg", "precision")
 _WORDS = {
-    CLICKS: "share of places clicked",
+    CLICKS: "share of positions clicked",
     RANK: "reciprocal rank of the first click",
     REWARD: "reward",
     "ndcg": "NDCG loss",
@@ -68,8 +68,8 @@ class Measure:
 
     @property
     def in_words(self) -> str:
-        """For people: `NDCG loss in the first 10 places, lower is better`."""
-        within = "" if self.cutoff is None else f" in the first {self.cutoff} places"
+        """For people: `NDCG loss in the first 10 positions, lower is better`."""
+        within = "" if self.cutoff is None else f" in the first {self.cutoff} positions"
         direction = "lower" if self.is_loss else "higher"
         return f"{_WORDS.get(self.name, self.name)}{within}, {direction} is better"
 
@@ -81,10 +81,10 @@ def read(text: object, specs: Sequence[View], method: str, place: str = "/measur
         raise Unprocessable.at(place, "must be text, such as `loss`, `ndcg@10`, `clicks@3` or `reward`")
     name, _, digits = text.replace("_", "-").partition("@")
     if digits and not (digits.isascii() and digits.isdigit() and 0 < int(digits) <= 10**6):
-        raise Unprocessable.at(place, "after @ stands a cutoff, a whole number from 1")
+        raise Unprocessable.at(place, "the cutoff after @ must be a whole number of at least 1")
     cutoff = int(digits) if digits else None
     if name == REWARD and method == "interleave":
-        raise Unprocessable.at(place, "a reward cannot be shared out among the arms of a drafted list")
+        raise Unprocessable.at(place, "a reward cannot be divided among the arms of an interleaved list")
     if name == "loss" and cutoff is None:
         return _own_loss(specs, place)
     form = forms.of(task)
@@ -94,7 +94,7 @@ def read(text: object, specs: Sequence[View], method: str, place: str = "/measur
         losses[MISTAKE] = None
     if name not in (of_lists | {REWARD, *losses}):
         offered = ", ".join(["loss", *losses, REWARD, *sorted(of_lists)])
-        raise Unprocessable.at(place, f"is not a measure of {task}; there are {offered}")
+        raise Unprocessable.at(place, f"is not a measure of {task}; use one of {offered}")
     if cutoff is not None and name not in _CUTOFFS:
         raise Unprocessable.at(place, f"only {', '.join(_CUTOFFS)} take a cutoff")
     return Measure(name, cutoff, _loss(name, cutoff, specs, place) if name in losses else None)
@@ -129,9 +129,8 @@ def check_fit(measure: Measure, feedback: View) -> None:
     if measure.is_loss and "clicks" in feedback:
         raise Unprocessable.at(
             "/clicks",
-            f"this experiment measures `{measure.text}`, a loss, which needs labels or grades: pages without a click would "
-            "be left out and a click far down would count as loss. Define an experiment with the measure "
-            "`reciprocal-rank` or `clicks@10` for clicks, or send `relevance`",
+            f"this experiment measures `{measure.text}`, a loss, which needs labels or grades: send `relevance`, "
+            "or create an experiment with the measure `reciprocal-rank` or `clicks@10`",
         )
     if measure.name == REWARD and feedback.get("reward") is None:
         raise Unprocessable.at("/reward", "missing field `reward`, which this experiment measures")
@@ -141,7 +140,9 @@ def _own_loss(specs: Sequence[View], place: str) -> Measure:
     names = {_loss_of(spec) for spec in specs}
     if len(names) > 1:
         each = ", ".join(sorted(f"{name}@{cutoff}" if cutoff else name for name, cutoff in names))
-        raise Unprocessable.at(place, f"the arms have losses of their own ({each}): name one for all")
+        raise Unprocessable.at(
+            place, f"the arms have different losses ({each}): set `measure` to one loss for all"
+        )
     ((name, cutoff),) = names
     return Measure(name, cutoff, _loss(name, cutoff, specs, place))
 
@@ -165,7 +166,7 @@ def _loss(name: str, cutoff: int | None, specs: Sequence[View], place: str) -> L
         raise Unprocessable.at(place, f"the arms differ in `{costs}`: their losses cannot be compared")
     if name == "block-zero-one":
         if not stated:
-            raise Unprocessable.at(place, "no arm says what the blocks are")
+            raise Unprocessable.at(place, "no arm has `blocks` in its spec")
         return LossMeasure(task, name, blocks=stated[0])
     labels = specs[0]["labels"] if forms.of(task).closed else ()
     return LossMeasure(task, name, cutoff, labels, stated[0] if stated else {})

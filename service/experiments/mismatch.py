@@ -1,4 +1,4 @@
-"""Sample-ratio mismatch: do the arms get the share of units that the weights promise?
+"""Sample-ratio mismatch: do the arms get the shares of units that the weights set?
 
 A Dirichlet mixture against the multinomial of the weights is a martingale under the weights (Lindon and Malek,
 2022), so that by Ville's inequality P(it ever reaches 1 / level) <= level: it may be looked at after every unit.

@@ -127,18 +127,22 @@ def read(name: str, definition: Body, specs: Sequence[View]) -> Plan:
     for index, spec in enumerate(specs):
         place = f"/arms/{index}" if index < len(arms) else f"/shadow/{index - len(arms)}"
         if spec["task"] != task:
-            raise Unprocessable.at(place, f"does {spec['task']}, the first arm does {task}")
+            raise Unprocessable.at(
+                place, f"has the task {spec['task']}, but the first arm has the task {task}"
+            )
         if form.closed and spec["labels"] != specs[0]["labels"]:
             raise Unprocessable.at(place, "has other labels than the first arm")
     method = _choice(definition, "method", "split", "interleave")
     if method == "interleave" and not form.ranks:
-        raise Unprocessable.at("/method", f"only rankings can be interleaved, and the arms do {task}")
+        raise Unprocessable.at(
+            "/method", f"only rankings can be interleaved, and the task of the arms is {task}"
+        )
     learn = _learn(definition, arms)
     if method == "interleave" and learn == "served":
-        raise Unprocessable.at("/learn", "every arm has a hand in an interleaved list: all of them serve")
+        raise Unprocessable.at("/learn", "is not available with `interleave`, where all arms serve")
     weights = _weights(definition.get("weights"), arms)
     if method == "interleave" and len(set(weights)) > 1:
-        raise Unprocessable.at("/weights", "a draft is fair only if the arms weigh the same")
+        raise Unprocessable.at("/weights", "interleaving is fair only with equal weights")
     seed, alias = definition.get("seed", name), definition.get("alias")
     if not isinstance(seed, str):
         raise Unprocessable.at("/seed", "must be text")
@@ -199,7 +203,8 @@ def _window(definition: Body, losses: bool) -> tuple[float | None, float | None]
     if definition.get("wait") is None:
         if definition.get("default") is not None:
             raise Unprocessable.at(
-                "/default", "is what a round counts after its `wait`: say how long that is"
+                "/default",
+                "needs `wait`: it is the value of a round that has no feedback after `wait` seconds",
             )
         return None, None
     wait = _number(definition, "wait", 0.0, above=0.0, most=LONGEST_WAIT)
@@ -224,7 +229,7 @@ def _guardrails(definition: object, specs: Sequence[View], method: str) -> tuple
         limit = each.get("limit", 0.0)
         if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < 1:
             raise Unprocessable.at(
-                f"{place}/limit", "must be a number from 0 to below 1: by how much it may be worse"
+                f"{place}/limit", "must be a number from 0 to below 1: by how much an arm may be worse"
             )
         measure = measures.read(each["measure"], specs, method, f"{place}/measure")
         guardrails.append(Guardrail(measure, float(limit)))

@@ -1,4 +1,4 @@
-"""Records of what was served, and what feedback makes of them: pure functions between requests, events and lessons.
+"""Records of served predictions, and how feedback turns them into events: pure functions.
 
 record  {"instance", "counted", "unit"?, "arm"? (split), "drafted"? (interleave), "served", "known", "shadow"?}
 event   {"kind": "feedback", "truth", "record", "unit"?, and "arm", "value" or "credits"} if it counts

@@ -1,4 +1,4 @@
-"""Predict of an experiment: the unit's arm decides (split), or all arms do and their lists are drafted into one.
+"""Predict of an experiment: the unit's arm decides (split), or the lists of all arms are interleaved.
 
 One record remembers what was served, to whom, when, and by which arm. With `wait` it falls due when its time to answer
 is over.
@@ -70,7 +70,7 @@ class Serving:
             try:
                 first = await self._store.remember(live.log, kept, self._settings.prediction_ttl)
             except Clash:
-                raise Conflict("a prediction with this id was asked for with another request") from None
+                raise Conflict("this prediction_id was used before with another request") from None
             replies = [_repeated(reply, first) for reply in replies]
         return {"predictions": replies} if "instances" in request else replies[0]
 

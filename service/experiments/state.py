@@ -1,4 +1,4 @@
-"""What an experiment has seen: a pure fold over its log. Equal logs give bit-equal states on every replica.
+"""The state of an experiment, computed from its log alone. Equal logs give bit-equal states on every replica.
 
 feedback     {"kind", "arm", "value" | "credits", "unit"?, "before"?, "guards"?, "at", "served_at"?, "served"?}
 unanswered   the same, with the default as its value: nobody answered in time. The log takes one of the two for a

@@ -1,4 +1,4 @@
-"""What the arms learn of an experiment's events: each once, under an id made of the log and the version."""
+"""Teaches the arms an experiment's events, each exactly once, under an id made from the log and the version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the confidence sequences came to where they are: the intervals at a bounded number of events.
+"""The history of the confidence intervals, at a bounded number of points.
 
 A point is kept at every `stride` events. When there are more than MOST, every other one goes and the stride doubles. It
 is part of the fold, so every replica shows the same past, and it outlives the log that it came from.

@@ -1,4 +1,4 @@
-"""What may be said now: differences with confidence sequences, guardrails, and the verdict.
+"""The present result of an experiment: differences with confidence sequences, guardrails, and the verdict.
 
 An arm is named once at some level its interval to every other arm excludes 0 in its favour, and no level says the
 contrary. All intervals hold together at every look (`bounds`), so no correction for looking is left to do.

@@ -1,4 +1,4 @@
-"""The machinery on simulated traffic, watched after every event: the A/A check, and the benchmarks' engine.
+"""Experiments on simulated traffic, checked after every event: for `feedrank experiment aa` and the benchmarks.
 
 Runs go side by side as arrays: the formulas of `levels` and `confidence` once more, and a test that both agree.
 """

@@ -1,1 +1,1 @@
-"""The HTTP edge: server, bodies, streams, problems and routes over the runtime."""
+"""The HTTP layer: server, request bodies, streams, problem documents and routes."""

@@ -1,4 +1,4 @@
-"""The app: settings in, a FastAPI application out, with the host opened and closed by its lifespan."""
+"""Builds the FastAPI application from the settings; its lifespan opens and closes the host."""
 
 from __future__ import annotations
 

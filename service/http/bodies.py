@@ -1,4 +1,4 @@
-"""Bodies in and out: never more than the limit is read, and JSON means JSON (no NaN, no Infinity, no 1e999).
+"""Reads and writes bodies: at most the limit is read, and only valid JSON is accepted (no NaN, Infinity or 1e999).
 
 FastAPI documents an endpoint from its signature. A call with a `body` (a JSON object) or `data` (a file) is run
 directly: the bytes are read within the limit, parsed once by orjson and handed to the host, which validates them;
@@ -159,7 +159,7 @@ class Call(APIRoute):
 
 
 def admit(request: Request, scope: str) -> None:
-    """Refuse a request whose key has not the scope, or does not reach the name in its path."""
+    """Refuse a request whose key lacks the scope, or is not valid for the name in its path."""
     key: Key | None = request.scope.get("feedrank.key")
     if key is not None:
         authorize(key, scope, request.path_params.get("name"))
@@ -171,8 +171,12 @@ def _with_json(endpoint: Callable[..., Any], scope: str, read: Callable[[bytes],
         names = checked(request.path_params)
         data = await read_body(request.scope, request.receive, request.app.state.settings.max_body)
         # A thread that parses lets go of nothing but the loop's own time: what is short is parsed here.
-        body = read(data) if len(data) < LARGE else await asyncio.to_thread(read, data)
-        response: Response = await endpoint(request, body=body, **names)
+        if len(data) < LARGE:
+            called = endpoint(request, body=read(data), **names)
+        else:
+            called = endpoint(request, body=await asyncio.to_thread(read, data), **names)
+        del data  # nor is it kept while the call waits
+        response: Response = await called
         return response
 
     return handler
@@ -193,14 +197,14 @@ def checked(names: dict[str, str]) -> dict[str, str]:
     """The path parameters, each a valid name."""
     for field, name in names.items():
         if SHAPE.fullmatch(name) is None:
-            raise Unprocessable.at(f"/{field}", f"a name must match {NAME}")
+            raise Unprocessable.at(f"/{field}", f"a name must match the pattern {NAME}")
     return names
 
 
 def authorize(key: Key, scope: str, *names: str | None) -> None:
     """Refuse a key without the scope or outside its prefixes."""
     if not key.may(scope):
-        raise Forbidden(f"this key has not the scope {scope!r}")
+        raise Forbidden(f"this key does not have the scope {scope!r}")
     for name in names:
         if name is not None and not key.reaches(name):
             raise Forbidden(f"this key is bound to names that start with {' or '.join(key.prefixes)}")

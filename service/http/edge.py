@@ -1,4 +1,4 @@
-"""Everything between the socket and the routes, in one pass: request id, door, key, time limit, metrics, log, headers."""
+"""Between the socket and the routes: request id, checks of host, origin and key, timeout, metrics, log, headers."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ class Door:
         origin, site = headers.get(b"origin", b""), headers.get(b"sec-fetch-site", b"")
         if not self._is_ours(host):
             raise ForeignRequest(
-                f"the host {host.decode('latin-1')[:200]!r} is not one of this service: "
+                f"the host {host.decode('latin-1')[:200]!r} is not a host name of this service: "
                 + (
                     "see FEEDRANK_ALLOWED_HOSTS"
                     if self._keys

@@ -1,4 +1,4 @@
-"""Keys: random secrets of which a file keeps only hashes, with scopes and learner-name prefixes.
+"""API keys: random secrets with scopes and name prefixes; the file stores only their hashes.
 
 A key reads `fr_ID_SECRET`. ID finds the line of the file, SECRET has 256 random bits, so one SHA-256 is as
 strong as a slow password hash would be, and cheap enough for every request. The file holds one JSON object a
@@ -90,7 +90,7 @@ class Keyring:
             self._keys = {key.id: key for key in read_keys(self.path)}
         except KeysError as error:
             self._keys = {}
-            log.error("no key is valid until the keys file is right again: %s", error)
+            log.error("no key is valid until the keys file is repaired: %s", error)
 
 
 def digest(secret: str) -> str:
@@ -104,7 +104,7 @@ def read_keys(path: str | Path) -> list[Key]:
     try:
         if os.name == "posix" and Path(path).stat().st_mode & OTHERS_WRITE:
             raise KeysError(
-                f"others may write to the keys file {str(path)!r}, and so add keys: chmod go-w it"
+                f"others may write to the keys file {str(path)!r}, so they could add keys: run chmod go-w on it"
             )
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

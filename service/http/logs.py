@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line on standard error, each with the id of its request."""
+"""Structured logs: one JSON object per line on standard error, with the id of the request."""
 
 from __future__ import annotations
 

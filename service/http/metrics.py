@@ -1,4 +1,4 @@
-"""Prometheus metrics. Labels are operations, methods and statuses only: never a name, label or word of a user."""
+"""Prometheus metrics. Their labels are operations, methods and statuses only, never names or words of users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `/openapi.json` says: how a route declares its scope, its reply and its errors, and what FastAPI cannot know.
+"""The content of `/openapi.json`: how a route declares its scope, reply and errors, and what FastAPI cannot derive.
 
 Bodies and replies are named, `"Prediction | Predictions"`: the models are made when the document is first asked for, since
 making them takes a fifth of a start and no request needs them.

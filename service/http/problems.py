@@ -1,5 +1,5 @@
 # ruff: noqa: N818  (as in errors.py: a name says what happened)
-"""One mapping from everything that can go wrong to `application/problem+json` (RFC 9457); docs/errors.md lists it."""
+"""Maps every exception to an `application/problem+json` document (RFC 9457); docs/errors.md lists them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MalformedJson(Unprocessable):
 
 
 class MethodNotAllowed(ServiceError):
-    status, type, title = 405, "method-not-allowed", "The address does not take this method"
+    status, type, title = 405, "method-not-allowed", "The address does not support this method"
 
     @classmethod
     def at(cls, path: str, documented: Mapping[str, View]) -> MethodNotAllowed:

@@ -1,4 +1,4 @@
-"""NDJSON both ways at once: each line is a single call, each reply line its body or its problem document, in order.
+"""The NDJSON stream: each line is a call, each reply line its body or its problem document, in order.
 
 What has arrived is worked off in chunks, so that the host can commit a chunk's events together; the slower the lines,
 the smaller the chunks. A few chunks are on their way at a time: the next one is read while this one is written. No more
@@ -80,7 +80,7 @@ def read_line(line: bytes, key: Key | None, last: FeatureVector | None = None) -
         raise Unprocessable.at("", 'a line must be {"predict": {...}} or {"feedback": {...}}')
     ((name, body),) = value.items()
     if type(body) is not dict:
-        raise Unprocessable.at("", f"what stands under {name!r} must be a JSON object")
+        raise Unprocessable.at("", f"the value of {name!r} must be a JSON object")
     if key is not None:
         authorize(key, name)
     return name, body

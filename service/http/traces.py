@@ -1,4 +1,4 @@
-"""A span for every request, which continues the caller's trace. Only where traces are on (contract/tracing.py)."""
+"""A span for every request, which continues the caller's trace. Used only if traces are on (contract/tracing.py)."""
 
 from __future__ import annotations
 

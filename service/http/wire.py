@@ -1,4 +1,4 @@
-"""uvicorn's HTTP with some habits of our own.
+"""uvicorn's HTTP protocol with our changes.
 
 Head and body of a reply leave in one system call: on a socket, a second one costs about as much as a prediction.
 

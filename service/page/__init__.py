@@ -1,4 +1,4 @@
-"""The page at `/`: its files, which ask the public API like any other client."""
+"""The page at `/`: static files that use the public API like any other client."""
 
 from pathlib import Path
 

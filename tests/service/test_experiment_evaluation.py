@@ -123,7 +123,7 @@ def test_an_interleaved_log_values_what_another_ranker_would_put_first(store_url
         assert (fresh["method"], fresh["measure"], fresh["rounds"]) == ("off-policy", "clicks@1", 60)
         assert fresh["other"]["lower"] <= fresh["other"]["mean"] <= fresh["other"]["upper"]
         await experiments.create("split", {"arms": ["a", "b"]})
-        with pytest.raises(Conflict, match="split"):
+        with pytest.raises(Conflict, match="only interleaved"):
             await experiments.evaluate("split", {"spec": LISTS})
 
     run(store_url, body)

@@ -195,7 +195,7 @@ def test_the_default_follows_the_feedback() -> None:
 def test_measures_are_named_in_words() -> None:
     assert (
         measure("ndcg@10", task="subset-ranking").in_words
-        == "NDCG loss in the first 10 places, lower is better"
+        == "NDCG loss in the first 10 positions, lower is better"
     )
     assert measure("reward", task="multiclass").in_words == "reward, higher is better"
     for task in ("binary", "multiclass", "ordinal", "multilabel", "label-ranking", "subset-ranking"):

@@ -350,7 +350,7 @@ def test_a_wrong_definition_is_refused_with_its_place(definition: dict[str, Any]
 
 
 def test_arms_must_do_the_same() -> None:
-    with pytest.raises(Unprocessable, match="does multilabel"):
+    with pytest.raises(Unprocessable, match="has the task multilabel"):
         plans.read("test", {"arms": ["a", "b"]}, [CLASSES, {**CLASSES, "task": "multilabel"}])
     for wrong in ({"learn": "served"}, {"weights": {"a": 1, "b": 2}}, {"measure": "reward"}):
         with pytest.raises(Unprocessable):

@@ -42,7 +42,7 @@ def test_foreign_variables_are_left_alone():
         ("STORE", "postgres://x", "sqlite:PATH or redis://"),
         ("STORE", "sqlite:", "sqlite:PATH or redis://"),
         ("LOG_LEVEL", "loud", "one of debug"),
-        ("CORS_ORIGINS", "example.com", "no origin"),
+        ("CORS_ORIGINS", "example.com", "not an origin"),
         ("KEYS_FILE", "no/such/file", "feedrank keys add"),
     ],
 )

@@ -1,1 +1,1 @@
-"""`feedrank search demo`: the standard library's own documentation, searched, clicked and learned from."""
+"""`feedrank search demo`: search the documentation of Python's standard library, and learn from clicks."""

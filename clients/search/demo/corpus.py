@@ -1,4 +1,4 @@
-"""The corpus that every Python ships: documentation strings of the standard library, read from source, not imported."""
+"""The corpus of the demo: documentation strings of Python's standard library, read from source, not imported."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ async function find(query) {
   const by = {
     fallback: "in the engine's order: the service did not answer in time",
     engine: "in the engine's order",
-    mixed: "drafted from the engine's order and the learned one",
+    mixed: "interleaved from the engine's order and the learned order",
     learned: "in the learned order",
   };
   say(`${reply.results.length} results ${by[reply.by]}. Open one: the click teaches.`);
@@ -113,27 +113,27 @@ function show(status) {
   at("learned").textContent = percent(status.learned.mean, 1);
   // All three numbers are of the order that is ahead.
   const [leader, least, most] = middle < 0 ? ["The engine", -upper, -lower] : ["Learned", lower, upper];
-  at("ahead").textContent = middle === null ? "No page was drafted from both yet."
+  at("ahead").textContent = middle === null ? "No interleaved page yet."
     : `${leader} is ahead by ${percent(Math.abs(middle), 1)} of the clicks, with 95 % confidence between ${percent(least, 1)} and ${percent(most, 1)}.`;
   const hand = status.handover;
   weigh("safety", hand.proved ? hand.needed : hand.safety, hand.needed);
-  at("safe").textContent = hand.proved ? "Proved: clicks lose nothing that counts, so it is shown."
-    : `Evidence ${hand.safety.toFixed(1)} of the ${hand.needed.toFixed(0)} that prove that clicks lose nothing that counts`;
+  at("safe").textContent = hand.proved ? "Proved: the learned order does not lose clicks, so it is shown."
+    : `Evidence ${hand.safety.toFixed(1)} of the ${hand.needed.toFixed(0)} needed to prove that the learned order does not lose clicks`;
   weigh("evidence", hand.better ? hand.needed : hand.evidence, hand.needed);
-  at("better").textContent = hand.better ? "Proved, by how far up it has what is clicked."
+  at("better").textContent = hand.better ? "Proved: the learned order has clicked items higher up."
     : `Evidence ${hand.evidence.toFixed(1)} of ${hand.needed.toFixed(0)}`;
   const [, second, third] = hand.examination.curve;
   at("looks").textContent = hand.examination.clicks
-    ? `Place 2 is looked at about ${percent(second)} as often as place 1, place 3 ${percent(third)}, as far as clicks tell.` : "";
+    ? `Estimated from clicks: visitors look at position 2 about ${percent(second)} as often as at position 1, at position 3 ${percent(third)}.` : "";
   const engine = 1 - hand.drafted - hand.share;
   at("share-engine").style.flexGrow = engine;
   at("share-mixed").style.flexGrow = hand.drafted;
   at("share-learned").style.flexGrow = hand.share;
   at("pages").textContent = `${status.version}`;
   at("shares").textContent = engine === 1 ? "all in the engine's order, until 20 pages have clicks"
-    : [[engine, "the engine's order"], [hand.drafted, "drafted from both"], [hand.share, "learned"]]
+    : [[engine, "the engine's order"], [hand.drafted, "interleaved"], [hand.share, "learned"]]
       .filter(([share]) => share > 0).map(([share, whose]) => `${percent(share)} ${whose}`).join(", ");
-  at("summary").textContent = status.learned.mean === null ? "engine against learned: no drafted page yet"
+  at("summary").textContent = status.learned.mean === null ? "engine against learned: no interleaved page yet"
     : `clicks: engine ${percent(status.engine.mean)}, learned ${percent(status.learned.mean)}; ${percent(hand.share)} of pages learned`;
   at("alarm").hidden = !hand.alarm;
   at("alarm").textContent = hand.alarm || "";

@@ -1,4 +1,4 @@
-"""What the page asks for, as plain values: searches, clicks, how the two orders compare, and visitors to watch."""
+"""The calls of the demo page, as plain values: search, click, the comparison of both orders, simulated visitors."""
 
 from __future__ import annotations
 

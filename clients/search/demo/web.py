@@ -1,4 +1,4 @@
-"""The page over HTTP, on loopback: three files, four calls, one strict policy for what a page may load."""
+"""Serves the demo page on loopback: three files, four calls, a strict content security policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of experiments, as thin as those of learners."""
+"""Routes of experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learners as resources: create, list, look at, remove, carry away and bring back, give a second name."""
+"""Routes of learners as resources: create, list, read, delete, snapshots, aliases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page at `/`: a handful of files, read once, that ask the public API like any other client.
+"""Serves the page at `/`: a few static files, read once, that use the public API like any other client.
 
 Nothing may run on the page, or be asked by it, but what comes from this very server; text never becomes markup.
 """

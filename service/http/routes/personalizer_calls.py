@@ -1,4 +1,4 @@
-"""The calls of Azure Personalizer, for apps that were written against it: rank, reward, activate.
+"""Routes that are compatible with Azure Personalizer: rank, reward, activate.
 
 Under `/at/{name}` they speak to the learner of that name; at the root to the one that `FEEDRANK_PERSONALIZER` names. The
 key comes in the header `Ocp-Apim-Subscription-Key`, errors go out as `{"error": {"code", "message"}}`.

@@ -1,4 +1,4 @@
-"""What operators and machines ask: is it alive, is it ready, how is it doing."""
+"""Routes for operators and orchestrators: liveness, readiness, metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls a learner lives by: predict, feedback, clicks, stream, retract."""
+"""Routes of daily use: predict, feedback, clicks, stream, retract."""
 
 from __future__ import annotations
 
@@ -34,12 +34,10 @@ LINES = {
 )
 async def predict(request: Request, name: Name, body: Annotated[JSON, Documented("PredictBody")]) -> Response:
     """Decide on one instance, or on each of a batch; changes nothing in the learner."""
-    replied = request.app.state.host.predict(name, body)
+    replied = request.app.state.host.predict.formed(name, body, reply)
     del body
-    prediction = await replied
-    return (
-        await reply_of_many("predictions", prediction) if "predictions" in prediction else reply(prediction)
-    )
+    made: Response | JSON = await replied
+    return made if isinstance(made, Response) else await reply_of_many("predictions", made)
 
 
 @router.post(

@@ -23,7 +23,7 @@ export function ask() {
   asking ??= new Promise((resolve) => {
     const dialog = document.getElementById("ask");
     const input = document.getElementById("ask-key");
-    if (key !== null) document.getElementById("ask-why").textContent = "The server does not take that key. Is there another?";
+    if (key !== null) document.getElementById("ask-why").textContent = "The server refused that key. Enter another one.";
     document.getElementById("ask-cancel").onclick = () => dialog.close("");
     dialog.returnValue = "";
     dialog.onclose = () => {

@@ -15,7 +15,7 @@ export function comparePage(list) {
   let all = [];
   const element = h("div", null,
     h("div", { class: "head" }, h("h1", null, "Compare"), h("a", { href: "#/" }, "All learners")),
-    card("Loss of the last rounds", axes.element, curves.element, h("p", { class: "note" }, "Losses of different tasks have different scales.")),
+    card("Loss of the last rounds", axes.element, curves.element, h("p", { class: "note" }, "Losses of different tasks cannot be compared.")),
     card("Now", h("table", { class: "compared" }, h("thead", null, h("tr", null,
       ["Learner", "Rounds", "Mean loss", "Recent loss"].map((title, i) => h("th", { scope: "col", class: i ? "number" : null }, title)))), rows)));
 

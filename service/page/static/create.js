@@ -22,7 +22,7 @@ export function createForm(nudge) {
     h("label", { for: "new-name" }, "Name"), name,
     h("label", { for: "new-task" }, "Task"), task,
     h("label", { for: "new-algorithm" }, "Algorithm"), algorithm, meaning,
-    h("label", { for: "new-labels" }, "Labels (two for binary, all for ordinal, lowest first; else optional)"), labels,
+    h("label", { for: "new-labels" }, "Labels (binary: two, negative first; ordinal: all, lowest first; else optional)"), labels,
     h("label", { for: "new-others" }, "Other fields, as JSON"), others,
     h("details", null, h("summary", null, "All fields"), fields),
     h("div", { class: "row" }, h("button", null, "Create")), outcome);

@@ -123,7 +123,7 @@ for (const [path, methods] of Object.entries(spec.paths)) {
 }
 document.getElementById("main").replaceChildren(
   h("h1", null, `${spec.info.title} ${spec.info.version}`),
-  h("p", null, "Everything the service does, from ", h("a", { href: "openapi.json" }, "openapi.json"), ", to read and to try on this server."),
-  h("form", { onsubmit: (event) => event.preventDefault() }, h("label", { for: "key" }, "Key, if the server asks for one "), key),
+  h("p", null, "All calls of the service, from ", h("a", { href: "openapi.json" }, "openapi.json"), ", to read and to try on this server."),
+  h("form", { onsubmit: (event) => event.preventDefault() }, h("label", { for: "key" }, "Key, if the server requires one "), key),
   ...[...groups].map(([tag, calls]) => card(tag, calls)),
 );

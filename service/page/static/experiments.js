@@ -16,14 +16,14 @@ function sentence({ verdict, more_units: units, more_rounds: rounds, status }) {
   if (status === "stopped") return "Stopped undecided";
   if (units === null) return "Undecided";
   const more = rounds > units ? `${plural(units, "unit")}, some ${plural(rounds, "round")}` : plural(units, "unit");
-  return `Undecided; about ${more} more at the present effect`;
+  return `Undecided; about ${more} more if the difference stays the same`;
 }
 
 const ended = ({ status, promoted }) => (promoted ? `${promoted} was promoted` : status);
 
 export function experimentsPage() {
   const list = h("ul", { class: "experiments" });
-  const empty = h("p", { class: "empty", hidden: true }, "No experiment yet: PUT /v1/experiments/NAME with two arms makes one.");
+  const empty = h("p", { class: "empty", hidden: true }, "No experiment yet: PUT /v1/experiments/NAME with two arms creates one.");
   const first = h("p", { class: "note", hidden: true }, "These are the first hundred by name.");
   const element = h("div", null, h("div", { class: "head" }, h("h1", null, "Experiments")), list, empty, first);
   let turn = 0;
@@ -32,7 +32,7 @@ export function experimentsPage() {
     const { experiments, next } = await api.experiments(null);
     keyed(list, experiments, (one) => one.name, (one) => {
       const state = h("p");
-      const measure = h("span", null, one.measure ?? "what the first feedback holds");
+      const measure = h("span", null, one.measure ?? "set by the first feedback");
       return Object.assign(h("li", { class: "card" },
         h("h2", null, h("a", { href: `#/experiments/${encodeURIComponent(one.name)}` }, one.name)),
         h("p", { class: "dim" }, `${one.arms.join(" against ")}, by ${one.method}; `, measure), state), { state, measure });
@@ -89,7 +89,7 @@ function actions(name, done) {
   };
   const pause = h("button", { class: "quiet", onclick: () => run(pause.step) }, "Pause");
   const stop = h("button", { class: "quiet", onclick: async () => {
-    if (await confirmed(`Stop ${name}?`, "Nothing counts any more, for good. Its learners stay, and the first arm serves everybody.", "Stop")) await run("stop");
+    if (await confirmed(`Stop ${name}?`, "From now on nothing counts, and this cannot be undone. The learners are kept, and the first arm serves all units.", "Stop")) await run("stop");
   } }, "Stop");
   const promote = h("button", { onclick: async () => {
     const arms = h("select", { id: "promote-arm" }, Object.keys(promote.report.arms).map((arm) => h("option", { selected: arm === promote.report.verdict }, arm)));
@@ -97,7 +97,7 @@ function actions(name, done) {
     const override = h("input", { type: "checkbox", id: "promote-override" });
     const guarded = promote.report.guardrails.some((one) => !one.passed);
     const fields = h("div", { class: "fields" }, h("label", { for: "promote-arm" }, "Arm"), arms, h("label", { for: "promote-alias" }, "Alias that apps call"), alias,
-      guarded ? h("label", { class: "row", for: "promote-override" }, override, "although a guardrail has not passed") : null);
+      guarded ? h("label", { class: "row", for: "promote-override" }, override, "promote even though a guardrail has not passed") : null);
     const undecided = promote.report.verdict === "undecided" ? " The verdict is undecided." : "";
     if (await confirmed(`Promote an arm of ${name}?`, `The alias is switched at once, on all replicas, and the experiment stops.${undecided}`, "Promote", fields)) {
       await run("promote", { arm: arms.value, alias: alias.value, ...(override.checked ? { override: true } : {}) });
@@ -124,9 +124,9 @@ export function experimentPage(name) {
   const means = h("p", { class: "note" });
   const pairs = h("div", { class: "pairs" });
   const ratio = h("div");
-  const ratioCard = card("Who is served by whom", ratio);
+  const ratioCard = card("Share of units per arm", ratio);
   const late = h("div");
-  const lateCard = card("How long answers take", late);
+  const lateCard = card("Time until feedback", late);
   const guards = h("div");
   const guardCard = card("Guardrails", guards);
   const buttons = actions(name, () => update(true));
@@ -194,16 +194,16 @@ export function experimentPage(name) {
     if (split) {
       ratio.replaceChildren(shares(Object.entries(report.arms).map(([arm, { units }], i) => ({ name: arm, value: units, expected: report.sample_ratio.expected[i] }))),
         h("p", { class: report.sample_ratio.mismatch ? "outcome bad" : "note" }, report.sample_ratio.mismatch
-          ? "Units are not shared out as the weights say: feedback is lost for some arm."
-          : `The marks are the shares that the weights promise; chance explains the rest (p ${decimal(report.sample_ratio.p)}).`));
+          ? "The shares of units differ from the weights: feedback of some arm is being lost."
+          : `The marks show the shares set by the weights; the differences can be chance (p ${decimal(report.sample_ratio.p)}).`));
       late.replaceChildren(...Object.entries(report.arms).map(([arm, own]) => delays(arm, own)),
-        h("p", { class: "note" }, "Each bar is twice as long a wait as the one before it."));
+        h("p", { class: "note" }, "Each bar covers twice as long a time as the bar before it."));
     }
     guardCard.hidden = !report.guardrails.length;
     guards.replaceChildren(...report.guardrails.map((one) => h("div", { class: "guard" },
       h("p", null, h("strong", null, one.arm), ` against ${Object.keys(report.arms)[0]}: ${one.measure_in_words}`),
       interval(one.lower, one.upper, -one.limit, `better by ${decimal(one.lower)} to ${decimal(one.upper)}, limit ${decimal(-one.limit)}`),
-      h("p", { class: one.passed ? "note" : "outcome bad" }, one.passed ? "May be promoted." : one.violated ? "Worse than the limit: not to be promoted." : `May still be worse than the limit${report.promoted ? "." : ": promotion waits."}`))));
+      h("p", { class: one.passed ? "note" : "outcome bad" }, one.passed ? "Passed: the arm may be promoted." : one.violated ? "Violated: the arm is worse than the limit." : `May still be worse than the limit${report.promoted ? "." : ": not yet passed."}`))));
   }
   return { element, update: () => update() };
 }

@@ -43,7 +43,7 @@ export function learnerPage(name, { nudge }) {
   const choices = choiceCard();
   const features = h("ol", { class: "weights" });
   const chosen = h("span", { class: "tag" });
-  const featured = card("Strongest features", h("p", { class: "note" }, "For and against ", chosen), features);
+  const featured = card("Strongest features", h("p", { class: "note" }, "Features for and against ", chosen), features);
   const log = h("ol", { class: "events" });
   const none = h("p", { class: "note", hidden: true }, "No event yet.");
   const spec = h("dl", { class: "spec" });
@@ -113,7 +113,7 @@ export function learnerPage(name, { nudge }) {
     if (proved !== null) series.push({ name: "proved bound", kind: "bound", points: along(axis, points, points.map((point) => proved / point.rounds)) });
     curve.element.hidden = !rounds;
     curve.update({ series, axis, from: axis.from(points.map(axis.of)), low: 0, high: top, describe: rounds ? `After ${count(rounds)} rounds the mean loss is ${decimal(progress.mean_loss)}.` : "No rounds yet." });
-    proof.textContent = !rounds ? "No event yet: the curve begins with the first feedback."
+    proof.textContent = !rounds ? "No event yet: the curve starts with the first feedback."
       : proved !== null ? `Proved: at most ${decimal(proved)} mistakes in these ${count(rounds)} rounds. There were ${count(certificate.mistakes)}.`
         : certificate.bound < rounds ? `Proved: its ${certificate.measure} is at most ${decimal(certificate.bound)} above that of the best expert over ${count(rounds)} rounds; so far the difference is ${signed(certificate.regret)}.`
           : "";
@@ -150,8 +150,8 @@ export function learnerPage(name, { nudge }) {
     back.hidden = forth.hidden = pages < 2;
     back.disabled = page === 0;
     forth.disabled = page === pages - 1;
-    more.textContent = !all.length ? "No label yet: each joins with its first feedback."
-      : !matching.length ? "No label with that in its name."
+    more.textContent = !all.length ? "No label yet: a label is added with its first feedback."
+      : !matching.length ? "No label contains this text."
         : pages > 1 || total > all.length ? `${count(page * SHOWN + 1)} to ${count(page * SHOWN + shown.length)} of ${count(query ? matching.length : total)}` : "";
   }
 
@@ -190,7 +190,7 @@ export function learnerPage(name, { nudge }) {
     } catch (error) {
       if (error.status !== 403 && error.status !== 410) throw error;
       trial.know(info);
-      log.replaceChildren(h("li", { class: "dim" }, error.status === 403 ? "The log is shown to a key with the scope admin." : error.message));
+      log.replaceChildren(h("li", { class: "dim" }, error.status === 403 ? "To see the log, use a key with the scope admin." : error.message));
       return;
     }
     none.hidden = events.length > 0;

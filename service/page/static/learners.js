@@ -19,7 +19,7 @@ export function learnersPage(_, { nudge }) {
       ["Learner", "Task", "Version", "Mistakes", "Recent loss", "Loss over time"].map((name, i) => h("th", { scope: "col", class: i > 1 && i < 5 ? "number" : null }, name)))),
     body);
   const empty = h("div", { class: "empty", hidden: true },
-    h("p", null, "No learner yet. Make one, teach it something, and watch it here:"),
+    h("p", null, "No learner yet. Create one, send feedback, and watch it here:"),
     h("pre", null, `curl -X PUT ${location.origin}/v1/learners/folders -d '{"task": "multiclass"}'\n` +
       `curl ${location.origin}/v1/learners/folders/feedback -d '{"features": ["board", "meeting"], "label": "work"}'`));
   const element = h("div", null,
@@ -55,7 +55,7 @@ export function learnersPage(_, { nudge }) {
 
   async function check() {
     const { ready, version, kernel } = await api.health();
-    health.textContent = `${ready ? "Ready" : "Not ready: the store does not take writes"}${version ? ` · feedrank ${version} · ${kernel} kernel` : ""}`;
+    health.textContent = `${ready ? "Ready" : "Not ready: the store does not accept writes"}${version ? ` · feedrank ${version} · ${kernel} kernel` : ""}`;
     health.classList.toggle("bad", !ready);
   }
 

@@ -80,7 +80,7 @@ function trouble(error) {
   const again = async () => (await ask()) && show();
   return main.replaceChildren(
     h("section", { class: "card empty" },
-      h("h1", null, { 401: "A key is needed", 403: "This key does not reach here", 404: "Not found" }[error.status] ?? "Refused"),
+      h("h1", null, { 401: "A key is needed", 403: "This key has no access to this page", 404: "Not found" }[error.status] ?? "Refused"),
       h("p", null, error.message),
       error.status === 404 ? h("a", { href: "#/" }, "All learners") : h("button", { type: "button", onclick: again }, "Enter a key")),
   );

@@ -40,8 +40,8 @@ export function poolCard(name) {
     alarm.hidden = !drift;
     alarm.className = drift?.alarms ? "outcome bad" : "note";
     alarm.textContent = drift?.alarms
-      ? `Drift: the stream changed ${drift.alarms === 1 ? "once" : `${count(drift.alarms)} times`}, last noticed at round ${count(drift.last_alarm)}.`
-      : "No drift noticed.";
+      ? `Drift: the stream changed ${drift.alarms === 1 ? "once" : `${count(drift.alarms)} times`}, last detected at round ${count(drift.last_alarm)}.`
+      : "No drift detected.";
   }
 
   return { element, update };
@@ -59,15 +59,15 @@ export function choiceCard() {
   function update({ choice, progress }) {
     element.hidden = !choice;
     if (!choice) return;
-    lines.textContent = progress.rounds ? `Mean reward ${decimal(choice.mean_reward)}; ${percent(choice.explored)} of the choices were not the best guess.` : "No reward yet.";
+    lines.textContent = progress.rounds ? `Mean reward ${decimal(choice.mean_reward)}; ${percent(choice.explored)} of the choices were explored.` : "No reward yet.";
     rows.replaceChildren(...choice.items.map((one) =>
       h("tr", null, h("th", { scope: "row" }, one.id, share(one.share)), h("td", { class: "number" }, percent(one.share)), h("td", { class: "number" }, decimal(one.mean_reward)))));
     const trial = choice.apprentice;
     apprentice.hidden = !trial?.share;
     if (apprentice.hidden) return;
-    const summary = `reward over the first item's: between ${decimal(trial.lower)} and ${decimal(trial.upper)}`;
+    const summary = `mean reward minus that of your first item: between ${decimal(trial.lower)} and ${decimal(trial.upper)}`;
     apprentice.replaceChildren(
-      h("p", null, trial.released ? `Released at version ${count(trial.released)}: it serves by itself.` : `Apprentice: your first item is served in ${percent(1 - trial.share)} of the rounds.`),
+      h("p", null, trial.released ? `Released at version ${count(trial.released)}: the learner now serves all rounds.` : `Apprentice: your first item is served in ${percent(1 - trial.share)} of the rounds.`),
       interval(trial.lower, trial.upper, -0.01, summary),
       h("p", { class: "note" }, `The ${summary} (95 %, valid at every look), from ${count(trial.rounds)} rounds.`));
   }

@@ -118,7 +118,7 @@ export function tryCard(name, nudge) {
   }
 
   // What the learner cannot know of the input.
-  const strange = ({ features, known }) => (known || !features ? "" : "It knows no feature of this input: it would answer the same to any other that it knows nothing of.");
+  const strange = ({ features, known }) => (known || !features ? "" : "The learner knows no feature of this input: it gives the same prediction for every unknown input.");
 
   const single = () => ["binary", "multiclass", "ordinal"].includes(task);
   const closed = () => ["binary", "ordinal"].includes(task);
@@ -126,13 +126,13 @@ export function tryCard(name, nudge) {
   function render() {
     const largest = Math.max(...served.ranking.map((entry) => Math.abs(entry.score)), 1e-12);
     const decided = served.labels ?? (served.label === undefined || served.label === null ? [] : [served.label]);
-    const verdict = single() ? (served.abstained ? "It abstains" : served.label ?? "It knows no label yet") : task === "multilabel" ? decided.join(", ") || "None of them" : task === "choice" ? served.choice : null;
+    const verdict = single() ? (served.abstained ? "The learner abstains" : served.label ?? "No label yet") : task === "multilabel" ? decided.join(", ") || "No label" : task === "choice" ? served.choice : null;
     const parts = [
       verdict && h("p", { class: "decision" }, h("strong", null, verdict), served.margin != null && h("span", { class: "dim" }, ` margin ${decimal(served.margin)}`), served.probability != null && h("span", { class: "dim" }, ` drawn with probability ${decimal(served.probability)}`)),
       h("ol", { class: "ranking" }, served.ranking.map((entry, i) => place(entry, i, largest, decided))),
       !closed() && !listed(task) && other(),
       task === "choice" && h("label", { class: "grade" }, "reward ", h("input", { type: "number", step: "any", value: "1", id: "reward" })),
-      !single() && h("button", null, "Teach this"),
+      !single() && h("button", null, "Send feedback"),
     ];
     answer.replaceChildren(...parts.filter(Boolean));
   }
@@ -149,7 +149,7 @@ export function tryCard(name, nudge) {
         : h("label", { class: "grade" }, h("input", { type: "checkbox", "data-name": title, checked: task === "multilabel" && decided.includes(title), "aria-label": `${title} is correct` }), " correct");
     return h("li", { class: decided.includes(title) || (!decided.length && !i && !single()) ? "first" : null },
       h("div", { class: "row" }, h("span", { class: "name" }, title), bar, h("span", { class: "number" }, decimal(entry.score)), control),
-      spoke.length > 0 && h("ul", { class: "spoke", "aria-label": `words for and against ${title}` },
+      spoke.length > 0 && h("ul", { class: "spoke", "aria-label": `features for and against ${title}` },
         spoke.slice(0, WORDS).map(([word, part]) => h("li", { class: part < 0 ? "against" : "for" }, word, " ", h("span", { class: "number" }, signed(part)))),
         spoke.length > WORDS && h("li", { class: "dim" }, `and ${spoke.length - WORDS} more`)));
   }
@@ -180,10 +180,11 @@ export function tryCard(name, nudge) {
       refused(error);
       return;
     }
-    say(done.mistake ? `A mistake (loss ${decimal(done.loss)}), ${done.updated ? "learned" : "noted"}: this is version ${done.version}.`
-      : `It was right${done.updated ? ", and learned all the same" : ", nothing to learn"}: this is version ${done.version}.`, done.mistake ? "bad" : "good");
-    nudge();
+    // The new ranking first: it replaces the field for another label, and whoever reads the outcome may type there at once.
     await look();
+    say(done.mistake ? `A mistake (loss ${decimal(done.loss)})${done.updated ? "; the weights were updated" : "; no update"}. Now at version ${done.version}.`
+      : `Correct${done.updated ? "; the weights were updated" : "; no update needed"}. Now at version ${done.version}.`, done.mistake ? "bad" : "good");
+    nudge();
   }
 
   return { element, know };

@@ -23,7 +23,7 @@ def test_examples_of_the_api_guide_work(start, tmp_path):
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert '"duplicate":true' in done.stdout
     assert '"contributions"' in done.stdout
-    assert (tmp_path / "mail.feedrank").stat().st_size > 0
+    assert (tmp_path / "messages.feedrank").stat().st_size > 0
 
 
 @pytest.mark.parametrize("guide", GUIDES)
