@@ -1,4 +1,4 @@
-"""The runtime: logs become learners, events become durable, requests are answered from them."""
+"""The runtime: writes events to logs, computes learners from logs, and answers requests from them."""
 
 from .host import Host
 

@@ -1,4 +1,4 @@
-"""The catalogue: which names there are, and what they stand for. One document a name, changed by compare and set.
+"""The catalogue of names: which learner each name points to. One document per name, changed by compare-and-set.
 
     learner   {"log", "spec", "created", "state": "live"}
     alias     {"alias": learner}
@@ -147,7 +147,9 @@ class Catalogue:
             ):
                 return CatalogEntry(name, stored[0]["log"], stored[0]["spec"], stored[1]), False
             if stored is None and await self._store.count(KIND) >= self._most:
-                raise StorageFull(f"there are {self._most} learners, as many as allowed: delete some")
+                raise StorageFull(
+                    f"the limit of {self._most} learners is reached: delete some, or raise FEEDRANK_MAX_LEARNERS"
+                )
             try:
                 if stored is not None:  # a restore that was interrupted, or a deletion that was
                     await self._store.discard(KIND, name, stored[1], stored[0]["log"])
@@ -167,7 +169,7 @@ class Catalogue:
         try:
             await self._store.put(KIND, entry.name, orjson.dumps(value), entry.revision)
         except Stale:
-            raise Conflict(f"the name {entry.name!r} was taken meanwhile") from None
+            raise Conflict(f"the name {entry.name!r} was taken by another request") from None
         finally:
             self.forget(entry.name)
 

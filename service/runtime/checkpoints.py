@@ -1,4 +1,4 @@
-"""Saving a state: its snapshot and the outcomes up to it, and letting go of what retention lets go of; loading one."""
+"""Saves a state as a snapshot with its outcomes, trims the log by the retention settings, and loads a snapshot."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def newest_state(
         try:
             loaded = await load_state(store, key, version, recipe.load)
         except (SnapshotError, Damaged) as error:
-            log.error("snapshot of %s at %d is passed over: %s", title, version, error)
+            log.error("snapshot of %s at %d is ignored: %s", title, version, error)
             passed.add(version)
             continue
         if loaded is not None:

@@ -1,4 +1,4 @@
-"""Cursors of lists in order of name: sealed, so that they say nothing, and read by every replica.
+"""Cursors of lists in order of name: encrypted, so that they reveal nothing, and readable by every replica.
 
 The key is made once and kept in the store. With k = HMAC(key, list), a name padded to its greatest length is sealed as
 

@@ -1,4 +1,4 @@
-"""What a log folds to: the parts that a follower needs to know of a state, of its events and of what runs them."""
+"""The interfaces that a follower needs to turn a log into a state: the state, its events, and what runs them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from enum import Enum
 from typing import Any, BinaryIO, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from feedrank.service.contract.json_types import JSON
-from feedrank.service.store import Entry
+from feedrank.service.store import Entry, Store
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 AGAIN = 0.5  # seconds after which a task that goes on is cancelled once more
 SMALL = 64  # events that are cheaper to apply again than to save
+FIRST, PAGE, PAGE_BYTES = 16, 128, 2**22  # entries read at once: at first, at most, and by weight
+LARGE = 2**18  # bytes of entries from which they are parsed in a thread
 NOTHING: JSON = {"loss": 0.0, "mistake": False, "updated": False, "served_loss": None}
 
 
@@ -75,6 +77,14 @@ class Runner(Protocol):
         self, kind: str, size: int, expected: float, work: Callable[..., T], *arguments: object
     ) -> T | Later:
         """What `work` gives, without waiting; LATER, and nothing done, if it is long or somebody has or awaits a turn."""
+        ...
+
+    def room(self, kind: str) -> int:
+        """The size of what is done in one attempt at most."""
+        ...
+
+    async def pause(self) -> None:
+        """Let others have their turn, if it is time."""
         ...
 
 
@@ -144,3 +154,26 @@ async def finished(running: asyncio.Future[T]) -> T:
     if cancelled is not None:
         raise cancelled
     return running.result()
+
+
+class LogPages(Generic[E]):
+    """Of one log; `read` gives the event of an entry."""
+
+    def __init__(self, store: Store, log: str, read: Callable[[Entry], E]) -> None:
+        self._store, self._log, self._read = store, log, read
+        self._page = FIRST
+
+    async def after(self, version: int, chain: str) -> list[tuple[Entry, E]]:
+        """The next entries, of the history that has this chain at the version; none at the end of the log."""
+        entries = await self._store.read(self._log, version, self._page, chain or None)
+        if not entries:
+            return []
+        size = sum([len(entry.body) + len(entry.taken or b"") for entry in entries])
+        self._page = max(1, min(PAGE, 2 * self._page, PAGE_BYTES * len(entries) // max(1, size)))
+        if size > LARGE:
+            return await asyncio.to_thread(self._events, entries)
+        return self._events(entries)
+
+    def _events(self, entries: list[Entry]) -> list[tuple[Entry, E]]:
+        read = self._read
+        return [(entry, read(entry)) for entry in entries]

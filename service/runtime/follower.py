@@ -18,29 +18,24 @@ import asyncio
 import contextlib
 import logging
 import time
-from typing import Generic
 
 import orjson
 
-from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, StateDropped, StoreUnavailable
+from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, StoreUnavailable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings
-from feedrank.service.store import Damaged, Diverged, Position, Store, Trimmed
+from feedrank.service.store import Damaged, Diverged, Store, Trimmed
 
+from .applying import Applier
 from .checkpoints import Saver, newest_state
-from .folding import LATER, NOTHING, SMALL, Counts, E, Pending, Recipe, Runner, S
+from .folding import NOTHING, SMALL, Counts, E, LogPages, Pending, Recipe, Runner, S
 from .rebuilding import Rebuilder, first_outcome, retract
 
 log = logging.getLogger(__name__)
-FIRST, PAGE, PAGE_BYTES = 16, 128, 2**22  # entries read at once: at first, at most, and by weight
-LARGE = 2**18  # bytes of entries from which they are parsed in a thread
-WRITTEN = 2_048  # bytes of snapshot that an event may cost, about as many as its own: large states are saved less often
-# Raised by a defect, not by an accident: the same entry raises the same on every replica.
-DEFECTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
-class Follower(Generic[S, E]):
-    """The state of one log. `newest` is the highest version of the log that was heard of."""
+class Follower(Applier[S, E]):
+    """The state of one log."""
 
     def __init__(
         self,
@@ -54,40 +49,17 @@ class Follower(Generic[S, E]):
         *,
         saves: bool = True,
     ) -> None:
-        self.log, self.title, self.recipe, self.worker = log, title, recipe, worker
-        self._store, self._settings, self._counts, self.saves = store, settings, counts, saves
+        super().__init__(log, title, recipe, worker, settings, counts, saves=saves)
+        self._store = store
         self.saver = Saver(store, settings, counts)
-        self.state, self.chain = recipe.fresh(), ""
-        self.loaded = self.following = False
-        self.newest = self.saved = self.appending = 0
-        # The version that was loaded, and the newest retraction that it leaves out.
-        self.base = self.without = 0
-        self.pending: dict[int, Pending[E]] = {}  # by version
-        self.outcomes: dict[int, JSON] = {}
+        self.following = False
+        self.base = self.saved = 0  # the versions that were loaded and saved last
         self.unsettled: dict[int, int] = {}  # retractions not honoured yet -> what they retract
         self.order = asyncio.Lock()
         self.unreadable: set[int] = set()  # snapshots
-        self.settled: set[int] = set()  # retractions whose entries were never applied
         self._horizon: int | None = None
-        self._failures: dict[int, int] = {}
-        self._broken = False  # half changed by an event that could not be applied
-        self._moved: asyncio.Event | None = None  # there while somebody waits for a version
         self._loading: asyncio.Task[None] | None = None
-        self.rebuilder, self._page = Rebuilder(), FIRST
-
-    @property
-    def version(self) -> int:
-        return self.state.version
-
-    @property
-    def position(self) -> Position | None:
-        """Where it is in which history; None before it has seen any."""
-        return Position(self.version, self.chain) if self.chain else None
-
-    @property
-    def every(self) -> int:
-        """Events between two snapshots."""
-        return max(self._settings.snapshot_every, self.state.nbytes // WRITTEN)
+        self.rebuilder, self._pages = Rebuilder(), LogPages(store, log, recipe.read)
 
     # Loading
 
@@ -123,11 +95,6 @@ class Follower(Generic[S, E]):
         await self._load(before=1 if head.floor == 1 else min(head.snapshots, default=0) + 1)
         self.loaded = True
 
-    def drop(self) -> None:
-        """Give up the state: it is folded again from the log when it is next needed."""
-        self.loaded = False
-        self.pending.clear()
-
     # Following the log
 
     async def advance(self, to: int) -> None:
@@ -160,34 +127,6 @@ class Follower(Generic[S, E]):
                 raise StoreUnavailable(self._counts.faults[self.log]) from None
             self.signal()
         self.loaded = True
-
-    def hurry(self, to: int) -> bool:
-        """Apply what is at hand up to `to`, where nothing has to be waited for; whether that was all. Needs `order`."""
-        state, chain, begun = self.state, self.chain, self.state.version
-        done, pending, every = begun, self.pending, self.every if self.saves else to + 1
-        for version in range(begun + 1, to + 1):
-            entry = pending.get(version)
-            if entry is None or entry.retracted or self._failures or not version % every:
-                break
-            event, previous = entry.event, entry.previous
-            if event.retracts or (chain and previous and previous != chain):
-                break
-            skipped, expected = state.skipped, state.seconds(event)
-            try:
-                outcome = self.worker.attempt("learn", event.size, expected, state.apply, version, event)
-            except BaseException as error:
-                self._failed(version, error)
-                return False
-            if outcome is LATER:
-                break
-            self.chain = chain = entry.chain
-            done = version
-            del pending[version]
-            self._applied(version, event, outcome, skipped)
-        self.newest = max(self.newest, done)
-        if done > begun and self._moved is not None:
-            self.signal()
-        return done >= to
 
     async def _step(self, version: int, to: int) -> None:
         """Take in the next entry, or read some; `to` must be there."""
@@ -225,29 +164,21 @@ class Follower(Generic[S, E]):
             log.error(self._counts.faults[self.log])
         return end
 
-    def signal(self) -> None:
-        """Wake those who wait for a version."""
-        if self._moved is not None:
-            self._moved.set()
-            self._moved = None
-
     async def _read(self, to: int) -> None:
-        entries = await self._store.read(self.log, self.version, self._page, self.chain or None)
-        if not entries:
+        page = await self._pages.after(self.version, self.chain)
+        if not page:
             self.newest = self.version  # what was heard of beyond it is of a history that is gone
             if self.version < to:
                 raise await self.lacking(f"the log of {self.title} ends before version {to}")
             return
-        if (first := entries[0].version) != self.version + 1:
+        if (first := page[0][0].version) != self.version + 1:
             raise StoreUnavailable(f"the log of {self.title} jumps from version {self.version} to {first}")
-        size = sum(len(entry.body) + len(entry.taken or b"") for entry in entries)
-        self._page = max(1, min(PAGE, 2 * self._page, PAGE_BYTES * len(entries) // max(1, size)))
-        reads = map(self.recipe.read, entries)
-        events = await asyncio.to_thread(list, reads) if size > LARGE else list(reads)
-        for entry, event in zip(entries, events, strict=True):
-            late = self._horizon is not None and entry.retracted > self._horizon
+        horizon, pending = self._horizon, self.pending
+        for entry, event in page:
+            late = horizon is not None and entry.retracted > horizon
             retracted = 0 if late else entry.retracted
-            self.pending.setdefault(entry.version, Pending(event, retracted, entry.chain, entry.previous))
+            if entry.version not in pending:
+                pending[entry.version] = Pending(event, retracted, entry.chain, entry.previous)
 
     async def _apply(self, version: int, event: E) -> None:
         state, skipped = self.state, self.state.skipped
@@ -260,31 +191,10 @@ class Follower(Generic[S, E]):
                     "learn", event.size, lambda: state.apply(version, event), state.seconds(event)
                 )
             except BaseException as error:
-                self._failed(version, error)
+                self._taking = version
+                self.failed(error)
                 return
         self._applied(version, event, outcome, skipped)
-
-    def _failed(self, version: int, error: BaseException) -> None:
-        """The state may be half changed: drop it, and say so unless it is a defect, which is folded around."""
-        self.drop()
-        if not isinstance(error, DEFECTS):
-            self._counts.accidents += 1
-            log.exception("%s dropped its state at event %d", self.title, version)
-            if not isinstance(error, Exception):
-                raise error
-            raise StateDropped(f"{self.title} is being rebuilt: send it again") from error
-        self._broken = True
-        self._failures[version] = self._failures.get(version, 0) + 1
-        log.exception("event %d of %s could not be applied", version, self.title)
-
-    def _applied(self, version: int, event: E, outcome: JSON, skipped: int) -> None:
-        self._counts.skipped_events += self.state.skipped - skipped
-        if self.settled or version < self.without:
-            return  # what is retracted later was left out already: its first reply was given by other weights
-        event.outcome = outcome
-        # While an append is on its way, an event may be applied from the log before its own request gets to it.
-        if event.has_id or self.appending:
-            self.outcomes[version] = outcome
 
     async def _skip_ahead(self) -> None:
         """The log no longer reaches back to where this state is: go on from the newest snapshot."""

@@ -1,4 +1,4 @@
-"""The Host: every call of the contract on learners, on plain JSON values, over any Store.
+"""The Host: all calls on learners, with plain JSON values, on any Store.
 
 All methods raise `contract.faults` and nothing else on purpose. A name may be an alias wherever a learner is read,
 asked or taught; the reply carries the learner's own name.
@@ -16,8 +16,8 @@ from typing import BinaryIO
 from feedrank import learners
 from feedrank.learners import reading
 from feedrank.learners.errors import SnapshotError
+from feedrank.learners.explaining import strongest
 from feedrank.learners.learner import Learner
-from feedrank.learners.strongest import strongest
 from feedrank.service.contract.faults import Conflict, Gone, StorageFull, StoreUnavailable, Unprocessable
 from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import ErrorScope, Event
@@ -255,7 +255,7 @@ class Host:
                 try:
                     await self.store.save(entry.log, snapshot, {}, keep=1, floor=1)
                 except Closed:  # whoever took the name has cleared what was there
-                    raise Conflict(f"the name {name!r} was taken meanwhile") from None
+                    raise Conflict(f"the name {name!r} was taken by another request") from None
         await self._catalogue.activate(entry)
         # Loaded again, there would be two of it in memory.
         description = await asyncio.to_thread(learner.describe)

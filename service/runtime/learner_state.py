@@ -1,4 +1,4 @@
-"""A learner in memory: the fold of its log, which is a learner, its learning curve, and how often each label was true.
+"""A learner in memory: the state computed from its log, with its learning curve and counts of its labels.
 
 Pure: the same events give the same fold, bit for bit. As a snapshot:
 
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from io import SEEK_END
-from typing import BinaryIO, Generic, NamedTuple, TypeVar
+from typing import BinaryIO, Generic, TypeVar
 
 import orjson
 
@@ -34,11 +34,15 @@ from feedrank.service.store import Entry, Store
 from .catalogue import CatalogEntry
 from .folding import NOTHING, Counts, Recipe, Runner
 from .follower import Follower
+from .learning_curve import CurvePoint, points
+from .new_names import new_names
 
 log = logging.getLogger(__name__)
 Value = TypeVar("Value")
 SeriesPoint = tuple[int, Value]
 VECTOR = frozenset({"features"})
+NEW = ("",)  # no label has this name
+ESTIMATED = 32  # events after which costs are estimated anew, by what the learner has become
 MAGIC, FORMAT = b"FEEDFOLD", 2
 START = struct.Struct("<8sII")
 DIGEST = 32  # bytes of the learner's own digest, which ends it
@@ -85,14 +89,6 @@ class Series(Generic[Value]):
         return points[(len(points) - 1) % step :: step]
 
 
-class CurvePoint(NamedTuple):
-    """A point of the learning curve: the loss so far, the time of the event, and the mean loss of each expert."""
-
-    total: float
-    at: float | None = None
-    experts: tuple[float | None, ...] = ()
-
-
 class LearnerState:
     """A learner at a version of its log. `skipped` counts events that could not be applied.
 
@@ -111,6 +107,7 @@ class LearnerState:
         self.at: float | None = None
         self.skipped = skipped
         self.labels = labels or {}
+        self._estimated, self._costs = 0, dict[int, reading.Cost]()
         self._weigh()
 
     def cost(self, event: Event) -> reading.Cost:
@@ -126,9 +123,27 @@ class LearnerState:
         context = len(instance.get("features", ())) if count else 0
         return reading.cost_of_size(self.learner, count, each, labels, clicks, grades, context)
 
+    def vector_cost(self, size: int) -> reading.Cost:
+        """An estimate for every vector of about so many features, with a new label or none: about twice too much."""
+        learner, bits = self.learner, size.bit_length()
+        if learner.version >= self._estimated + ESTIMATED:
+            self._estimated, self._costs = learner.version, {}
+        cost = self._costs.get(bits)
+        if cost is None:
+            cost = self._costs[bits] = reading.cost_of_size(learner, 0, 1 << bits, NEW, 0, 2)
+        return cost
+
     def seconds(self, event: Event) -> float:
         """See `FoldState`."""
-        return event.expected or self.cost(event).seconds
+        if event.expected:
+            return event.expected
+        if (
+            type(event.parsed) is FeatureVector
+            and event.truth is not None
+            and event.truth.keys() == truths.LABEL
+        ):
+            return self.vector_cost(len(event.parsed)).seconds
+        return self.cost(event).seconds
 
     @property
     def version(self) -> int:
@@ -212,22 +227,8 @@ class LearnerState:
 
     def history(self, most: int = MOST_POINTS) -> list[JSON]:
         """The curve in at most `most` points, each with the mean so far and that of the window since the point before."""
-        done = self.learner.progress
-        points: list[JSON] = []
-        before, lost = 0, 0.0
-        for rounds, (total, at, experts) in self.curve.until(done.rounds, self._point(), most):
-            points.append(
-                {
-                    "rounds": rounds,
-                    "cumulative_loss": total,
-                    "mean_loss": total / rounds,
-                    "window_loss": (total - lost) / (rounds - before),
-                    "at": at,
-                    "experts": experts,
-                }
-            )
-            before, lost = rounds, total
-        return points
+        rounds = self.learner.progress.rounds
+        return points(self.curve.until(rounds, self._point(), most))
 
     def dump(self, out: BinaryIO) -> str:
         """See `FoldState`."""
@@ -266,7 +267,7 @@ class LearnerState:
                 "shown", {"now": None, "at": [None] * len(points), "experts": [()] * len(points)}
             )
             if expected is not None and digest(orjson.dumps(rest), last) != expected:
-                raise SnapshotError("the snapshot is damaged: its digest does not fit")
+                raise SnapshotError("the snapshot is damaged: its checksum does not match")
             curve = [
                 (int(rounds), CurvePoint(float(total), optional(at), tuple(map(optional, experts))))
                 for (rounds, total), at, experts in zip(points, shown["at"], shown["experts"], strict=True)
@@ -321,28 +322,27 @@ class LoadedLearner(Follower[LearnerState, Event]):
         self.any_vector, self.any_label = reading.takes_any_vector(core), reading.takes_any_label(core)
 
     def check_growth(self, events: Sequence[Event]) -> None:
-        """Refuse what would grow the learner beyond its limits; names are only counted where one is near."""
+        """Refuse what, with all that waits to be applied, would grow it beyond its limits; near them, names are counted."""
         learner, taken, settings = self.state.learner, self.state.nbytes, self._settings
-        labels: set[str] = set()
+        waiting = [pending.event for pending in self.pending.values()]
+        every, labels = [*waiting, *events], set[str]()
         if not learner.form.items:
-            labels.update([name for event in events if event.truth for name in truths.named(event.truth)])
-        features = sum([_names(event.parsed) for event in events if event.parsed is not None])
+            labels.update([name for event in every if event.truth for name in truths.named(event.truth)])
+        features = sum([_names(event.parsed) for event in every if event.parsed is not None])
         if (
             len(learner.labels.names) + len(labels) <= settings.max_labels
             and taken + self.state.growth(features, len(labels)) <= settings.max_learner_bytes
         ):
             return
-        labels.difference_update(learner.labels)
-        if len(learner.labels.names) + len(labels) > settings.max_labels:
+        before, after = new_names(learner, waiting), new_names(learner, every)
+        if before == after:
+            return
+        if len(learner.labels.names) + len(after[0]) > settings.max_labels and before[0] != after[0]:
             raise Unprocessable.at("", f"a learner has at most {settings.max_labels} labels")
-        new: set[object] = set()
-        for event in events:
-            if event.parsed is not None:
-                new.update(name for name in event.parsed.names if name not in learner.features)
-        if (new or labels) and taken + self.state.growth(len(new), len(labels)) > settings.max_learner_bytes:
+        if taken + self.state.growth(len(after[1]), len(after[0])) > settings.max_learner_bytes:
             raise StorageFull(
                 f"{self.entry.name!r} takes {taken} bytes of memory and may not grow beyond "
-                f"{settings.max_learner_bytes}; feedback on known features and labels is still taken"
+                f"{settings.max_learner_bytes}; feedback on known features and labels is still accepted"
             )
 
 

@@ -1,4 +1,4 @@
-"""Learners in memory, kept up with what other processes write, the least used let go; and the time that each gets."""
+"""Loaded learners: kept up to date with other processes, unloaded when memory is short; limits on the cost of a call."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class Memory:
         try:
             (position,) = await self._store.positions([key])
         except ServiceError as error:
-            log.warning("the log %s could not be looked at: %s", key, error)
+            log.warning("the log %s could not be read: %s", key, error)
             return
         if position.version:
             self._heard(key, position.version)
@@ -210,7 +210,7 @@ class Memory:
                     async with learner.order:
                         await self._compare(learner)
         except ServiceError as error:
-            log.warning("logs could not be looked at: %s", error)
+            log.warning("logs could not be read: %s", error)
 
     async def _compare(self, learner: LoadedLearner) -> None:
         """A log that is not ahead of its state: was it dropped, or has it another history?"""
@@ -247,13 +247,13 @@ def affordable(cost: reading.Cost, settings: Settings) -> None:
         raise Unprocessable.at(
             "",
             f"this would take {cost.seconds:.3g} s of a processor, above the limit of "
-            f"{settings.max_event_seconds:g} s (max_event_seconds): send fewer items, labels or features",
+            f"{settings.max_event_seconds:g} s (FEEDRANK_MAX_EVENT_SECONDS): send fewer items, labels or features",
         )
     if cost.bytes > settings.max_event_bytes:
         raise Unprocessable.at(
             "",
             f"this would take {cost.bytes} bytes of memory, above the limit of "
-            f"{settings.max_event_bytes} (max_event_bytes): send fewer items, labels or features",
+            f"{settings.max_event_bytes} (FEEDRANK_MAX_EVENT_BYTES): send fewer items, labels or features",
         )
 
 
@@ -270,23 +270,17 @@ class Worker:
         self._executor = executor
         self._lock = asyncio.Lock()
         self._rates: dict[str, float] = {}
-        self._busy = 0.0
-        self._doubts = 0
+        self._busy, self._doubts = 0.0, 0
 
     async def run(self, kind: str, size: int, work: Callable[[], T], expected: float = 0.0) -> T:
-        """The result of `work`; `kind` names what is alike in cost, `size` what it grows with.
-
-        `expected` is an estimate of its seconds, on the safe side: it decides alone until something was measured.
-        """
+        """See `Runner`; `expected` decides alone until something was measured."""
         if not self._is_short(kind, size, expected):
             async with self._lock:
                 running = asyncio.get_running_loop().run_in_executor(self._executor, timed, work)
                 result, took = await finished(running)
                 self._learn(kind, size, took)
                 return result
-        if self._busy > TURN:
-            self._busy = 0.0
-            await asyncio.sleep(0)
+        await self.pause()
         if self._lock.locked():
             async with self._lock:
                 return self._now(kind, size, work)
@@ -297,6 +291,16 @@ class Worker:
         if rate is None:
             return FIRST * size <= SHORT and expected <= SHORT
         return rate * size <= SHORT and expected <= SURE * SHORT
+
+    async def pause(self) -> None:
+        """See `Runner`."""
+        if self._busy > TURN:
+            self._busy = 0.0
+            await asyncio.sleep(0)
+
+    def room(self, kind: str) -> int:
+        """See `Runner`."""
+        return int(SHORT / self._rates.get(kind, FIRST))
 
     def attempt(
         self, kind: str, size: int, expected: float, work: Callable[..., T], *arguments: object

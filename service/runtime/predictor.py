@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -49,17 +49,27 @@ from .folding import LATER, Counts
 from .learner_state import LoadedLearner
 from .memory import Memory, affordable, read_instance
 
+T = TypeVar("T")
 PLAIN = frozenset({"features", "top", "remember"})
 
 
 class Remembered(NamedTuple):
-    """A prediction to be remembered, and the reply that waits for it."""
+    """A prediction to be remembered; under an id of the caller, with the reply that may become the first one's."""
 
-    reply: JSON
     record: Record
+    reply: JSON | None = None
 
 
 Records = dict[str, Remembered]
+
+
+class Question(NamedTuple):
+    """A plain request for a prediction."""
+
+    features: FeatureVector
+    top: int | None
+    remember: bool
+
 
 # A short request must not have an endless reply: every label, for each instance, with every feature's part.
 MOST_ENTRIES = 1_000_000
@@ -83,7 +93,7 @@ class Predictor:
 
     def __init__(self, store: Store, memory: Memory, settings: Settings, counts: Counts) -> None:
         self._store, self._memory, self._settings, self._counts = store, memory, settings, counts
-        self._records: Batcher[dict[str, Record], None] = Batcher(self._remember)
+        self._records: Batcher[Records, None] = Batcher(self._remember)
 
     async def close(self) -> None:
         """Finish what was begun."""
@@ -91,6 +101,10 @@ class Predictor:
 
     async def __call__(self, name: str, request: Body) -> JSON:
         """Decide on one instance, or on each of `{"instances": [...]}`."""
+        return await self.formed(name, request, lambda reply: reply)
+
+    async def formed(self, name: str, request: Body, form: Callable[[JSON], T]) -> T | JSON:
+        """The same, the reply on one instance as `form` makes it: in a plain case, before the store is waited for."""
         learner = await self._memory.take(name)
         try:
             records: Records = {}
@@ -104,24 +118,32 @@ class Predictor:
                         await asyncio.sleep(0)  # others get their turn
                     if entries > MOST_ENTRIES:
                         raise Unprocessable.at("/instances", TOO_MANY)
-                reply: JSON = {"predictions": replies}
-            else:
-                reply = self.plain(learner, request, records) or await self.one(learner, request, records, "")
+                if records:
+                    await self.keep(learner, records)
+                return {"predictions": replies}
             # Hundreds of small parts each, kept by all who wait, would fill the processor's cache.
+            if (reply := self.plain(learner, request, records)) is not None:
+                made = form(reply)
+                if records:
+                    del request, reply
+                    await self._records.submit(learner.log, records)
+                return made
+            reply = await self.one(learner, request, records, "")
             del request
             if records:
                 await self.keep(learner, records)
-            return reply
+            return form(reply)
         finally:
             self._memory.leave(learner)
 
     async def keep(self, learner: LoadedLearner, records: Records) -> None:
         """Have the store remember these predictions; a reply to a request that came before becomes the first reply."""
-        rest = {id: one.record for id, one in records.items() if not one.record.digest}
-        if len(rest) < len(records):
-            await self._keep_chosen(learner, {id: one for id, one in records.items() if id not in rest})
-        if rest:
-            await self._records.submit(learner.log, rest)
+        chosen = {id: one for id, one in records.items() if one.record.digest}
+        if chosen:
+            await self._keep_chosen(learner, chosen)
+            records = {id: one for id, one in records.items() if id not in chosen}
+        if records:
+            await self._records.submit(learner.log, records)
 
     async def _keep_chosen(self, learner: LoadedLearner, chosen: Records) -> None:
         """Predictions under ids of the caller, all or none."""
@@ -134,12 +156,13 @@ class Predictor:
         for id, stored in first.items():
             if not stored:
                 raise Gone(f"the prediction {id!r} is no longer kept")
-            chosen[id].reply.clear()
-            chosen[id].reply.update(orjson.loads(stored)["reply"])
+            if (reply := chosen[id].reply) is not None:
+                reply.clear()
+                reply.update(orjson.loads(stored)["reply"])
 
-    async def _remember(self, log: str, waiting: Sequence[dict[str, Record]]) -> list[None]:
+    async def _remember(self, log: str, waiting: Sequence[Records]) -> list[None]:
         """One write for all that waits for one learner."""
-        records = {id: record for each in waiting for id, record in each.items()}
+        records = {id: one.record for each in waiting for id, one in each.items()}
         try:
             await self._store.remember(log, records, self._settings.prediction_ttl)
         except StoreUnavailable:
@@ -152,6 +175,19 @@ class Predictor:
 
         The same as `one` gives; None leaves it to that, with all that may be wrong.
         """
+        question = self.question(learner, request)
+        if question is None:
+            return None
+        size = len(question.features)
+        cost = reading.cost_of_size(learner.state.learner, 0, size, grades=1)
+        affordable(cost, self._settings)
+        reply = learner.worker.attempt(
+            "predict", size, cost.seconds, lambda: self.answer(learner, question, records)
+        )
+        return None if reply is LATER else reply
+
+    def question(self, learner: LoadedLearner, request: Any) -> Question | None:
+        """A plain request, read; None if it is another, or wrong."""
         if type(request) is not dict or not request.keys() <= PLAIN:
             return None
         features, top, remember = request.get("features"), request.get("top"), request.get("remember", True)
@@ -159,28 +195,44 @@ class Predictor:
             type(features) is not FeatureVector
             or not learner.any_vector
             or not learner.loaded
+            or features.json is None
             or len(features) > self._settings.max_features
             or not (top is None or (type(top) is int and top > 0))
             or type(remember) is not bool
         ):
             return None
-        core, size = learner.state.learner, len(features)
-        cost = reading.cost_of_size(core, 0, size, grades=1)
-        affordable(cost, self._settings)
-        prediction = learner.worker.attempt(
-            "predict", size, cost.seconds, lambda: core.predict(features, top=top)
-        )
-        if prediction is LATER:
-            return None
+        return Question(features, top, remember)
+
+    def affords(self, cost: reading.Cost) -> bool:
+        """Whether `affordable` would take it."""
+        limits = self._settings
+        return cost.seconds <= limits.max_event_seconds and cost.bytes <= limits.max_event_bytes
+
+    def answer(
+        self,
+        learner: LoadedLearner,
+        question: Question,
+        records: Records,
+        write: Callable[[Prediction], object] | None = None,
+    ) -> JSON:
+        """The reply to a plain request, at once; `write` gives the ranking as the caller wants it."""
+        core, features = learner.state.learner, question.features
+        prediction = core.predict(features, top=question.top)
         self._counts.predictions += 1
-        reply: JSON = {"learner": learner.entry.name, "version": core.version, **prediction.to_json()}
-        if not remember:
+        ranking = None if write is None else write(prediction)
+        reply: JSON = {
+            "learner": learner.entry.name,
+            "version": core.version,
+            **prediction.to_json(ranking),
+        }
+        if not question.remember:
             return reply
         id = new_prediction_id(learner.log, time.time())
-        instance = {"features": features}
-        record = {"instance": instance, "served": prediction.served(), "version": core.version}
         reply = {"prediction_id": id, **reply}
-        records[id] = Remembered(reply, Record(encode(record)))
+        # The features as they came: `question` takes no others.
+        record = (features.json or b"", encode(prediction.served()), core.version)
+        data = b'{"instance":{"features":%b},"served":%b,"version":%d}' % record
+        records[id] = Remembered(Record(data))
         return reply
 
     async def one(self, learner: LoadedLearner, request: Any, records: Records, where: str) -> JSON:
@@ -236,7 +288,7 @@ class Predictor:
                 record |= {"at": time.time(), "reply": reply}
             data = encode(record)
         reply = {"prediction_id": id, **reply}
-        records[id] = Remembered(reply, Record(data, digest, due))
+        records[id] = Remembered(Record(data, digest, due), reply if digest else None)
         return reply
 
     async def activate(self, name: str, deferred: str, id: str) -> None:

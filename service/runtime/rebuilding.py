@@ -1,4 +1,4 @@
-"""Second folds of a log: without what was retracted, or as it was before something was retracted.
+"""Rebuilds a state from its log: without retracted events, or as it was before a retraction.
 
 A retraction folds again from the last snapshot before the retracted entry. Where that is short, it is done at once; where
 it is long, in the background, while the state goes on as it was: all retractions that wait are left out in one fold, those
@@ -114,4 +114,4 @@ async def first_outcome(follower: Follower[S, E], version: int) -> JSON:
         await twin.advance(version)
         return twin.outcomes[version]
     except (Trimmed, KeyError):
-        raise await follower.lacking(f"the outcome of event {version} is not at hand") from None
+        raise await follower.lacking(f"the outcome of event {version} is not available") from None

@@ -1,4 +1,4 @@
-"""Folding logs again, offline: `replay` under a learner's own spec or another, `verify` against what is stored."""
+"""Rebuilds learners from their logs: `replay` with their own or another spec, `verify` against stored snapshots."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from feedrank.service.store.shared import spool
 
 from .catalogue import CatalogEntry, Catalogue
 from .checkpoints import load_state
-from .folding import NOTHING, Counts, Recipe
-from .follower import PAGE, Follower
+from .folding import NOTHING, PAGE, Counts, Recipe
+from .follower import Follower
 from .learner_state import LearnerState, recipe
 from .memory import Worker
 from .trials import Job, key_of

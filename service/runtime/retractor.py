@@ -1,4 +1,4 @@
-"""Retracting: an entry that takes an earlier one back. The learner becomes what it would be without it."""
+"""Retractions: a log entry that undoes an earlier one. The learner becomes what it would be without it."""
 
 from __future__ import annotations
 

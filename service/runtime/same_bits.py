@@ -1,4 +1,4 @@
-"""Whether this process folds events to the same bits as the one that opened the store before it.
+"""Checks that this process computes the same bits as the process that opened the store before it.
 
 Replicas agree because equal events give equal weights, on one build and every CPU. A build that computes otherwise would be
 noticed by the first snapshot that differs; it is said soon after the start, by the fingerprint of a recorded stream.

@@ -17,7 +17,8 @@ from feedrank.service.contract.messages import Line
 
 from .memory import Memory
 from .predictor import Predictor
-from .writer import Done, Step, Writer
+from .steps import Done, Step
+from .writer import Writer
 
 ALONE = frozenset({"instances", "events", "min_version"})
 Reply = JSON | ServiceError

@@ -1,4 +1,4 @@
-"""What becomes of a prediction by itself: when its window is over, the truth that has gathered in its record is appended.
+"""When the window of a prediction is over, appends its collected clicks, or its default reward, as one event.
 
 Clicks come one by one and join the record of their prediction; a `choice` without a reward gets its default one. The record
 names who made it and the truth so far:
@@ -37,6 +37,7 @@ from feedrank.service.store import Draft, Due, Missing, Stale, Store, StoreSigna
 from .folding import stopped
 from .learner_state import LoadedLearner
 from .memory import Memory
+from .steps import unknown
 from .writer import Writer
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ class Sweeper:
 
     async def _closed(self, learner: LoadedLearner, id: str) -> ServiceError:
         if await self._store.find(learner.log, f"p:{id}") is None:
-            return self._writer.unknown(learner, id)
+            return unknown(learner, id, self._settings.prediction_ttl)
         return Conflict(f"the window of the prediction {id!r} is over: its feedback is in the log")
 
     # Sweeping
@@ -108,7 +109,7 @@ class Sweeper:
                 while await self.sweep(time.time()) == AT_ONCE:
                     await asyncio.sleep(0)
             except (ServiceError, StoreSignal) as error:
-                log.warning("what is due could not be looked for: %s", error)
+                log.warning("due predictions could not be listed: %s", error)
 
     async def sweep(self, now: float) -> int:
         """Append what is due now; how many records that were."""
@@ -117,7 +118,7 @@ class Sweeper:
             try:
                 await self._sweep(one)
             except (ServiceError, StoreSignal) as error:
-                log.warning("a prediction of log %s that is due stays: %s", one.log, error)
+                log.warning("a due prediction of log %s is kept for later: %s", one.log, error)
         return len(due)
 
     async def _sweep(self, due: Due) -> None:

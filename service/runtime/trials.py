@@ -1,4 +1,4 @@
-"""One log under many specs: what each would have lost, by progressive validation, on any executor.
+"""The loss of many specs on one log, by progressive validation, on any executor.
 
 A trial is a pure function of a spec and the log's lessons, so that a pool of processes, or a Dask cluster, gives the same
 bits as one process; its fingerprint shows it. Retracted events are left out.
@@ -31,7 +31,7 @@ from feedrank.service.contract.messages import Event
 from feedrank.service.store import Store
 
 from .catalogue import Catalogue
-from .follower import PAGE
+from .folding import PAGE
 
 BLOCKS = 30
 T_975 = 2.045  # Student's t of 29 degrees of freedom, two sides of 95 %

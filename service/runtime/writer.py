@@ -7,14 +7,15 @@ events or none), and the lines of a stream (streams.py) are as many steps, with 
              refused, each is appended by itself, so that the others go on
     walk     in order, nobody else applying meanwhile: a prediction sees the events before it and none behind it
     keep     all predictions to be remembered, in one write
+
+While some chunks are walked, the next ones are appended, unless predictions stand in them: the log's order decides.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from feedrank.learners import reading
@@ -39,49 +40,38 @@ from feedrank.service.contract.messages import (
     instance_of,
     loads,
     only,
-    predicted_at,
     served_of,
     truth_digest,
     truth_of,
 )
 from feedrank.service.contract.settings import Settings
-from feedrank.service.store import Clash, Closed, Diverged, Draft, Missing, Placement, Stale, Store
+from feedrank.service.store import Closed, Diverged, Draft, Placement, Position, Store, StoreSignal
 from feedrank.service.store.shared import Batcher
 
 from .folding import Counts, Pending
 from .learner_state import LoadedLearner
 from .memory import Memory, affordable, read_instance
+from .plain_rounds import PlainRounds
 from .predictor import Predictor, Records
+from .steps import Chunk, Done, Step, refusal, unknown
 
 TURN = 64  # events of a batch that are read at a time
 HEAVIEST = 2**20  # of one append, in bytes and, by the weight of an event, in events
 EVENT = 1_024  # what an event weighs beside its bytes
 PLAIN = frozenset({"features", "label"})
-Done = list[list[JSON] | ServiceError]  # what each step gave
-
-
-@dataclass(slots=True)
-class Step:
-    """One thing to do: a prediction, or events that are written all or none. `placements` is where they are in the log."""
-
-    predict: JSON | None = None
-    events: Sequence[Event] = ()
-    drafts: Sequence[Draft] = ()
-    placements: Sequence[Placement] = ()
-    error: ServiceError | None = None
-
-
-@dataclass(slots=True)
-class Chunk:
-    """What one caller brings, in order."""
-
-    learner: LoadedLearner
-    steps: Sequence[Step]
 
 
 def weigh(chunk: Chunk) -> int:
     """What a chunk adds to an append."""
     return sum([EVENT + len(draft.body) for step in chunk.steps for draft in step.drafts])
+
+
+def last_of(learner: LoadedLearner) -> Position | None:
+    """Where the log is, as far as the learner knows: behind what waits to be applied."""
+    if not learner.pending:
+        return learner.position
+    version = next(reversed(learner.pending))
+    return Position(version, learner.pending[version].chain)
 
 
 class Writer:
@@ -92,7 +82,9 @@ class Writer:
     ) -> None:
         self._store, self._memory, self._predictor = store, memory, predictor
         self._settings, self._counts = settings, counts
-        self._commits: Batcher[Chunk, Done] = Batcher(self._commit, weigh=weigh, weight=HEAVIEST)
+        self._commits: Batcher[Chunk, Done] = Batcher(
+            self._commit, ahead=self._append_ahead, weigh=weigh, weight=HEAVIEST
+        )
 
     async def close(self) -> None:
         """Finish what was begun."""
@@ -108,8 +100,7 @@ class Writer:
             if not (isinstance(request, Mapping) and "events" in request):
                 event, draft = self.plain(learner, request, key) or await self.read(learner, request, key, "")
                 del request  # as a prediction does
-                (result,) = await self._write(learner, Step(events=(event,), drafts=(draft,)))
-                return result
+                return await self.write(learner, event, draft)
             events, drafts = [], []
             for i, one in enumerate(batch_of(request, "events", self._settings.max_batch)):
                 own = None if key is None else f"{key}/{i}"
@@ -140,11 +131,8 @@ class Writer:
                 feedback_id = feedback_id or (key if prediction_id is None or where == "" else None)
             event = Event(truth, feedback_id=feedback_id, prediction_id=prediction_id)
             event.weight = reading.weight(request.get("weight", 1.0))
-            ids = [
-                f"{letter}:{id}"
-                for letter, id in (("p", prediction_id), ("f", feedback_id))
-                if id is not None
-            ]
+            named = (("p", prediction_id), ("f", feedback_id))
+            ids = [f"{letter}:{id}" for letter, id in named if id is not None]
             instance = instance_of(request, self._settings)
             if prediction_id is None:
                 event.instance = instance
@@ -193,8 +181,7 @@ class Writer:
 
     async def write(self, learner: LoadedLearner, event: Event, draft: Draft) -> JSON:
         """Append and apply one event that was read before. Once begun it is finished, even if who asked has gone."""
-        (reply,) = await self._write(learner, Step(events=(event,), drafts=(draft,)))
-        return reply
+        return (await self._write(learner, Step(events=(event,), drafts=(draft,))))[0]
 
     async def _recall(self, learner: LoadedLearner, id: str, event: Event) -> None:
         """Give the event the instance and the decision of its prediction; neither if the prediction is used up."""
@@ -204,19 +191,14 @@ class Writer:
             event.instance, event.served = record["instance"], record["served"]
             event.parsed = await read_instance(learner.state.learner.spec, event.instance)
         elif await self._store.find(learner.log, f"p:{id}") is None:
-            raise self.unknown(learner, id)
-
-    def unknown(self, learner: LoadedLearner, id: str) -> NotFound | Gone:
-        at = predicted_at(learner.log, id)
-        if at is not None and at + self._settings.prediction_ttl <= time.time():
-            return Gone(f"the prediction {id!r} has expired: send the instance again with the truth")
-        return NotFound(f"{learner.entry.name!r} has given no prediction {id!r}")
+            raise unknown(learner, id, self._settings.prediction_ttl)
 
     # Writing
 
     def submit(self, learner: LoadedLearner, steps: Sequence[Step]) -> asyncio.Future[Done]:
         """Have these steps done, behind all that was submitted before. Once begun they are finished."""
         learner.users += 1
+        learner.appending += 1
         return self._commits.submit(learner.log, Chunk(learner, steps))
 
     async def _write(self, learner: LoadedLearner, step: Step) -> list[JSON]:
@@ -225,25 +207,29 @@ class Writer:
             raise done
         return done
 
+    async def _append_ahead(self, _: str, chunks: Sequence[Chunk]) -> bool:
+        """Append the events of chunks that predict nothing, whoever applies others meanwhile."""
+        learner, steps = chunks[0].learner, [step for chunk in chunks for step in chunk.steps]
+        if any(step.predict is not None for step in steps):
+            return False
+        try:
+            await self._append(learner, steps, ordered=False)
+        except Diverged:  # left to who has the learner's `order`
+            return False
+        except BaseException:
+            self._leave(learner, len(chunks))
+            raise
+        return True
+
     async def _commit(self, _: str, chunks: Sequence[Chunk]) -> list[Done]:
         """What waits for one learner."""
-        learner = chunks[0].learner
-        records: Records = {}
-        learner.appending += 1
+        learner, records = chunks[0].learner, Records()
         try:
             async with learner.order:
-                await self._append(learner, [step for chunk in chunks for step in chunk.steps if step.events])
-                replies = [
-                    [
-                        self._walk_now(learner, step, records) or await self._walk(learner, step, records)
-                        for step in each.steps
-                    ]
-                    for each in chunks
-                ]
+                await self._append(learner, [step for chunk in chunks for step in chunk.steps], ordered=True)
+                replies = [await self._walk_all(learner, chunk.steps, records) for chunk in chunks]
         finally:
-            learner.appending -= 1
-            learner.users -= len(chunks)
-            self._memory.keep_up(learner)
+            self._leave(learner, len(chunks))
         try:
             if records:
                 await self._predictor.keep(learner, records)
@@ -257,19 +243,26 @@ class Writer:
             ]
         return replies
 
-    async def _append(self, learner: LoadedLearner, steps: Sequence[Step]) -> None:
-        """Where the events of the steps are in the log, or why they are not."""
+    def _leave(self, learner: LoadedLearner, chunks: int) -> None:
+        learner.appending -= chunks
+        learner.users -= chunks
+        self._memory.keep_up(learner)
+
+    async def _append(self, learner: LoadedLearner, steps: Sequence[Step], *, ordered: bool) -> None:
+        """Where the events of the steps are in the log, or why they are not, for those that are not there yet."""
+        steps = [step for step in steps if step.events and not step.placements and step.error is None]
         if not steps:
             return
         try:
             learner.check_growth([event for step in steps for event in step.events])
-            placements = iter(await self.append(learner, [draft for step in steps for draft in step.drafts]))
+            drafts = [draft for step in steps for draft in step.drafts]
+            placements = iter(await self.append(learner, drafts, ordered=ordered))
         except (Conflict, NotFound, Gone, StorageFull, Unprocessable) as refused:
             if len(steps) == 1:
                 steps[0].error = refused
             else:  # One was refused, hence all: each by itself shows the one.
                 for step in steps:
-                    await self._append(learner, [step])
+                    await self._append(learner, [step], ordered=ordered)
         except ServiceError as error:
             for step in steps:
                 step.error = error
@@ -281,27 +274,36 @@ class Writer:
                         event.at = place.at
                         learner.pending[place.version] = Pending(event, 0, place.chain, place.previous)
 
-    async def append(self, learner: LoadedLearner, drafts: Sequence[Draft]) -> list[Placement]:
-        """Append to the log; what the store says, as what it means for the caller. Needs the learner's `order`."""
-        which = "event {}: " if len(drafts) > 1 else ""
+    async def append(
+        self, learner: LoadedLearner, drafts: Sequence[Draft], *, ordered: bool = True
+    ) -> list[Placement]:
+        """Append to the log; what the store says, as what it means for the caller.
+
+        Another history than the learner's is Diverged, but for who has the learner's `order`: it is then folded again.
+        """
         try:
             try:
-                return await self._store.append(learner.log, drafts, learner.position)
+                return await self._store.append(learner.log, drafts, last_of(learner))
             except Diverged as error:
+                if not ordered:
+                    raise
                 await learner.forward(await learner.diverged(error))
-                return await self._store.append(learner.log, drafts, learner.position)
-        except Clash as clash:
-            raise Conflict(f"{which.format(clash.index)}its id was seen before with another truth") from None
-        except Missing as missing:
-            raise self.unknown(learner, drafts[missing.index].take or "") from None
-        except Stale:
-            raise Conflict("the prediction has changed meanwhile: send it again") from None
-        except Closed:
-            self._memory.gone(learner)
-            raise NotFound(f"there is no {learner.title}") from None
+                return await self._store.append(learner.log, drafts, last_of(learner))
+        except StoreSignal as signal:
+            if isinstance(signal, Closed):
+                self._memory.gone(learner)
+            raise refusal(signal, learner, drafts, self._settings.prediction_ttl) or signal from None
         except StoreUnavailable:
             self._counts.store_errors += 1
             raise
+
+    async def _walk_all(self, learner: LoadedLearner, steps: Sequence[Step], records: Records) -> Done:
+        done: Done = []
+        while len(done) < len(steps):
+            await learner.worker.pause()
+            if not (len(steps) > 1 and learner.loaded and self._walk_now(learner, steps, done, records)):
+                done.append(await self._walk(learner, steps[len(done)], records))
+        return done
 
     async def _walk(self, learner: LoadedLearner, step: Step, records: Records) -> list[JSON] | ServiceError:
         """The replies of one step, those of its events or that of its prediction."""
@@ -310,7 +312,9 @@ class Writer:
         try:
             if step.predict is not None:
                 return [await self._predictor.one(learner, step.predict, records, "")]
-            await learner.forward(max(place.version for place in step.placements))
+            last = max(place.version for place in step.placements)
+            if not (learner.loaded and learner.hurry(last)):
+                await learner.forward(last)
             return [
                 self._reply(learner, event, place, event.outcome or await learner.outcome(place.version))
                 for event, place in zip(step.events, step.placements, strict=True)
@@ -318,23 +322,20 @@ class Writer:
         except ServiceError as error:
             return error
 
-    def _walk_now(
-        self, learner: LoadedLearner, step: Step, records: Records
-    ) -> list[JSON] | ServiceError | None:
-        """The same of a plain step that has to wait for nothing; None leaves it to `_walk`."""
-        if step.error is not None or not learner.loaded:
-            return step.error
-        try:
-            if step.predict is not None:
-                reply = self._predictor.plain(learner, step.predict, records)
-                return None if reply is None else [reply]
-            if len(step.placements) == 1 and learner.hurry(step.placements[0].version):
-                (event,) = step.events
-                if event.outcome is not None:
-                    return [self._reply(learner, event, step.placements[0], event.outcome)]
-        except ServiceError as error:
-            return error
-        return None
+    def _walk_now(self, learner: LoadedLearner, steps: Sequence[Step], done: Done, records: Records) -> bool:
+        """Plain steps, behind those that are done, that have to wait for nothing; whether there were any."""
+        rounds, begun = PlainRounds(learner, self._predictor, records), len(done)
+        for step in islice(steps, begun, None):
+            if step.error is not None or not rounds.add(step.predict, step.events, step.placements):
+                break
+        failed = rounds.run()
+        for step, gave in zip(islice(steps, begun, None), rounds.done, strict=False):
+            if step.predict is None:
+                done.append([self._reply(learner, step.events[0], step.placements[0], gave)])
+            else:
+                done.append([gave])
+        done += [] if failed is None else [failed]
+        return len(done) > begun
 
     def _reply(self, learner: LoadedLearner, event: Event, place: Placement, outcome: JSON) -> JSON:
         reply = {"version": place.version, **outcome, "duplicate": not place.fresh}

@@ -96,7 +96,7 @@ class Pipes:
         self.confirmation = confirmation or Confirmation()
         self._texts = {script.hash: script.text for script in scripts}
         self._batcher: Batcher[Command, Any] = Batcher(
-            self._send, MOST, weigh=lambda command: command.size, weight=BYTES
+            self._send, MOST, weigh=lambda command: command.size, weight=BYTES, turns=0
         )
 
     async def run(self, key: str, *words: Argument, write: bool = False) -> Any:

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from hashlib import blake2b, sha1
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import BinaryIO, Generic, TypeVar, cast
 
 from .interface import Entry
@@ -22,10 +24,12 @@ from .signals import Damaged
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Batch = list[tuple[Item, "asyncio.Future[Result]"]]
 
 ITEMS = 64  # in one call
 WEIGHT = 4 * 2**20  # of one call, where items have a weight (bytes, say)
 TURNS = 2  # of the loop, before a call is made: requests that are ready now share it
+MOMENT = 2e-4  # seconds
 LENGTH = 32  # of a checksum in hex
 SPOOLED = 4 * 2**20  # bytes of a snapshot from which it is kept in a file, not in memory
 
@@ -33,9 +37,14 @@ SPOOLED = 4 * 2**20  # bytes of a snapshot from which it is kept in a file, not 
 class Batcher(Generic[Item, Result]):
     """While one call is on its way, what else is asked for the same key waits and then goes in one call.
 
-    `call(key, items)` gives a result or an exception for each item, in order; what it raises itself, all get.
+    `call(key, items)` gives a result or an exception for each item, in order; what it raises itself, all get. What waits
+    by then is on its way before the results are handed out: who gets them has more to ask, and neither waits for the other.
 
-    A batch has at most `items` items and, unless it is a single one, at most `weight` by `weigh`.
+    `ahead(key, items)` is a part of the call, before the rest of it, that is done while the call before is finished. It
+    says whether it was done; if not, the call does all, and nothing goes ahead of it.
+
+    A batch has at most `items` items and, unless it is a single one, at most `weight` by `weigh`. The first waits for
+    `turns` of the loop.
     """
 
     def __init__(
@@ -43,11 +52,14 @@ class Batcher(Generic[Item, Result]):
         call: Callable[[str, Sequence[Item]], Awaitable[Sequence[Result | Exception]]],
         items: int = ITEMS,
         *,
-        weigh: Callable[[Item], int] = lambda _: 0,
+        ahead: Callable[[str, Sequence[Item]], Coroutine[object, object, bool]] | None = None,
+        weigh: Callable[[Item], int] | None = None,
         weight: int = WEIGHT,
+        turns: int = TURNS,
     ) -> None:
-        self._call, self._items, self._weigh, self._weight = call, items, weigh, weight
-        self._waiting: dict[str, list[tuple[Item, asyncio.Future[Result]]]] = {}
+        self._call, self._ahead, self._turns = call, ahead, turns
+        self._items, self._weigh, self._weight = items, weigh, weight
+        self._waiting: dict[str, Batch[Item, Result]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def run(self, key: str, item: Item) -> Result:
@@ -56,10 +68,15 @@ class Batcher(Generic[Item, Result]):
 
     def submit(self, key: str, item: Item) -> asyncio.Future[Result]:
         """The same, to be waited for later; what is submitted first goes first."""
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(key, []).append((item, future))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Result] = loop.create_future()
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            self._waiting[key] = [(item, future)]
+        else:
+            waiting.append((item, future))
         if key not in self._tasks:
-            self._tasks[key] = asyncio.create_task(self._drain(key))
+            self._tasks[key] = loop.create_task(self._drain(key))
         return future
 
     async def close(self) -> None:
@@ -67,41 +84,104 @@ class Batcher(Generic[Item, Result]):
         while self._tasks:
             await asyncio.wait(self._tasks.values())
 
-    def _fitting(self, waiting: Sequence[tuple[Item, asyncio.Future[Result]]]) -> int:
-        """How many of those that wait go into the next call."""
-        total = 0
-        for count, (item, _) in enumerate(waiting[: self._items]):
-            total += self._weigh(item)
-            if count and total > self._weight:
-                return count
-        return min(len(waiting), self._items)
+    def _take(self, key: str) -> Batch[Item, Result]:
+        """What goes into the next call."""
+        waiting = self._waiting.pop(key, [])
+        count = min(len(waiting), self._items)
+        if self._weigh is not None:
+            total = 0
+            for place, (item, _) in enumerate(waiting[:count]):
+                total += self._weigh(item)
+                if place and total > self._weight:
+                    count = place
+                    break
+        if count < len(waiting):
+            self._waiting[key] = waiting[count:]
+        return waiting[:count]
 
     async def _drain(self, key: str) -> None:
+        loop = asyncio.get_running_loop()
         try:
-            while True:
-                for _ in range(TURNS):
-                    await asyncio.sleep(0)
-                waiting = self._waiting.pop(key)
-                count = self._fitting(waiting)
-                batch, rest = waiting[:count], waiting[count:]
-                if rest:
-                    self._waiting[key] = rest
+            for _ in range(self._turns):
+                await asyncio.sleep(0)
+            batch, ahead = self._take(key), None
+            while batch:
+                items = [item for item, _ in batch]
+                following: Batch[Item, Result] = []
+                early: asyncio.Task[bool] | None = None
                 results: Sequence[Result | Exception]
                 try:
-                    results = await self._call(key, [item for item, _ in batch])
+                    if self._ahead is not None:
+                        done = await (ahead or self._ahead(key, items))
+                        if done and (following := self._take(key)):
+                            begun = self._ahead(key, [item for item, _ in following])
+                            early = loop.create_task(begun)
+                            for _ in range(TURNS):  # then it has reached the store
+                                await asyncio.sleep(0)
+                    results = await self._call(key, items)
                 except Exception as error:
                     results = [error] * len(batch)
-                for (_, future), result in zip(batch, results, strict=True):
-                    if future.done():  # the request was given up
-                        continue
-                    if isinstance(result, Exception):
-                        future.set_exception(result)
-                    else:
-                        future.set_result(result)
-                if key not in self._waiting:
-                    return
+                if following or key in self._waiting:
+                    loop.call_soon(hand_out, batch, results)
+                else:
+                    hand_out(batch, results)
+                batch, ahead = (following, early) if following else (self._take(key), None)
         finally:
             del self._tasks[key]
+
+
+def hand_out(batch: Batch[Item, Result], results: Sequence[Result | Exception]) -> None:
+    """Give each who waits its result."""
+    for (_, future), result in zip(batch, results, strict=True):
+        if future.done():  # the request was given up
+            continue
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
+
+
+class WorkThread:
+    """One thread that does what it is given, in order: a third of what an executor takes of the loop's time.
+
+    Who gives it something waits until it has begun, for a moment at most: else it would wait for the interpreter, and each
+    pause of a busy loop would wake it in vain.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._begun = Lock()
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Callable[[Item], Result], argument: Item) -> asyncio.Future[Result]:
+        """What `work` gives."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Result] = loop.create_future()
+
+        def done() -> None:
+            try:
+                result = work(argument)
+            except Exception as error:
+                loop.call_soon_threadsafe(hand_out, [(argument, future)], [error])
+            else:
+                loop.call_soon_threadsafe(hand_out, [(argument, future)], [result])
+
+        self._begun.acquire(blocking=False)
+        self._queue.put(done)
+        self._begun.acquire(timeout=MOMENT)
+        return future
+
+    def close(self) -> None:
+        """Finish what was given."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (work := self._queue.get()) is not None:
+            if self._begun.locked():
+                self._begun.release()
+            work()
 
 
 def spool() -> BinaryIO:

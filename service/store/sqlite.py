@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 from feedrank.service.contract.faults import StoreUnavailable
 
 from . import sqlite_file
+from . import sqlite_records as kept
 from . import sqlite_rows as rows
 from . import sqlite_snapshots as snapshots
 from .interface import (
@@ -29,7 +30,7 @@ from .interface import (
     Record,
     Snapshot,
 )
-from .shared import Batcher, unseal
+from .shared import Batcher, WorkThread, unseal
 from .signals import StoreSignal
 from .sqlite_examine import examine
 from .sqlite_file import consistent, is_full, unanswered
@@ -69,8 +70,7 @@ class SqliteStore:
 
     def _open_writer(self, connection: sqlite3.Connection) -> GroupCommit:
         self._point, self._range = (sqlite_file.connect(self.path, write=False) for _ in range(2))
-        identity = sqlite_file.Identity(self.path)
-        return GroupCommit(connection, lambda: sqlite_file.connect(self.path, write=True), identity.verify)
+        return GroupCommit(self.path, connection)
 
     async def close(self) -> None:
         if self._writer is not None:
@@ -168,10 +168,7 @@ class SqliteStore:
     # Records
 
     async def remember(self, log: str, records: Mapping[str, bytes | Record], ttl: float) -> dict[str, bytes]:
-        now = time.time()
-        first = await self._write(
-            lambda db: rows.remember(db, log, records, now, ttl), heavy=len(records) > 100
-        )
+        now, first = time.time(), await kept.remember(self._write, log, records, ttl)
         if now - self._purged > PURGE_EVERY:
             self._purged = now
             await self._write(
@@ -188,10 +185,10 @@ class SqliteStore:
     async def amend(
         self, log: str, key: str, value: bytes, expected: bytes, due: float | None = None
     ) -> None:
-        await self._write(lambda db: rows.amend(db, log, key, value, expected, due, time.time()))
+        await self._write(lambda db: kept.amend(db, log, key, value, expected, due, time.time()))
 
     async def due(self, now: float, limit: int) -> list[Due]:
-        return await self._ranged(lambda db: rows.due_records(db, now, time.time(), limit))
+        return await self._ranged(lambda db: kept.due_records(db, now, time.time(), limit))
 
     # Documents
 
@@ -255,22 +252,18 @@ class GroupCommit:
     statement. Operations marked heavy take the whole transaction into the thread. An operation checks first and writes
     then, so a refusal leaves nothing behind.
 
-    `verify` raises StoreUnavailable if the file is no longer the one that is open: what was committed is then not
-    acknowledged.
+    What was committed to a file that is no longer the one at its path is not acknowledged.
     """
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        reconnect: Callable[[], sqlite3.Connection],
-        verify: Callable[[], None],
-    ) -> None:
-        self._connection, self._reconnect, self._verify = connection, reconnect, verify
-        self._thread = ThreadPoolExecutor(1, "feedrank-writer")
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._reconnect: Callable[[], sqlite3.Connection] = lambda: sqlite_file.connect(path, write=True)
+        self._opened = sqlite_file.identities(path)
+        self._thread = WorkThread("feedrank-writer")
         self._closing = False
         self._failing = self._wrote = False
         self._batcher: Batcher[Write, Any] = Batcher(
-            self._transact, MOST, weigh=lambda write: write.size, weight=BYTES
+            self._transact, MOST, weigh=lambda write: write.size, weight=BYTES, turns=0
         )
 
     async def run(
@@ -285,20 +278,20 @@ class GroupCommit:
         """Finish what waits, then close the connection."""
         self._closing = True
         await self._batcher.close()
-        self._thread.shutdown()
+        self._thread.close()
         self._connection.close()
 
     async def _transact(self, _: str, batch: Sequence[Write]) -> list[Any]:
         """All in one transaction; if that fails, each in its own, so that one cannot take the others with it."""
-        loop = asyncio.get_running_loop()
         try:
             if any(write.heavy for write in batch):
-                results = await loop.run_in_executor(self._thread, self._whole, batch)
+                results = await self._thread.submit(self._whole, batch)
             else:
                 results = self._stage(batch)
-                await loop.run_in_executor(self._thread, self._commit)
+                await self._thread.submit(self._connection.execute, "COMMIT")
+            self._verify()
         except Exception as error:
-            await loop.run_in_executor(self._thread, self._recover)
+            await self._thread.submit(GroupCommit._recover, self)
             if len(batch) == 1 or isinstance(error, StoreUnavailable):
                 return [self._failed(error)] * len(batch)
         else:
@@ -310,12 +303,17 @@ class GroupCommit:
 
     def _whole(self, batch: Sequence[Write]) -> list[Any]:
         results = self._stage(batch)
-        self._commit()
+        self._connection.execute("COMMIT")
         return results
 
-    def _commit(self) -> None:
-        self._connection.execute("COMMIT")
-        self._verify()
+    def _verify(self) -> None:
+        """Raise StoreUnavailable unless the paths still lead to the files that are open."""
+        for path, opened in self._opened.items():
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                if (status.st_dev, status.st_ino) == opened:
+                    continue
+            raise sqlite_file.replaced(path)
 
     def _stage(self, batch: Sequence[Write]) -> list[Any]:
         self._connection.execute("BEGIN IMMEDIATE")

@@ -161,30 +161,21 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     return connection
 
 
-class Identity:
-    """Which files were opened, to notice that they were deleted or replaced underneath."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._files = {name: identity(name) for name in (path, Path(f"{path}-wal"))}
-
-    def verify(self) -> None:
-        """Raise StoreUnavailable unless the paths still lead to the files that are open."""
-        for name, opened in self._files.items():
-            if opened is not None and identity(name) != opened:
-                raise StoreUnavailable(
-                    f"{name} was deleted or replaced while in use, and what is written goes nowhere: "
-                    "put it back, or stop the service and restore a backup"
-                )
+def identities(path: Path) -> dict[Path, tuple[int, int]]:
+    """Device and inode of the files of an open database, to notice that they were deleted or replaced underneath."""
+    opened: dict[Path, tuple[int, int]] = {}
+    for name in (path, Path(f"{path}-wal")):
+        with contextlib.suppress(OSError):
+            status = name.stat()
+            opened[name] = status.st_dev, status.st_ino
+    return opened
 
 
-def identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode of what is at a path."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+def replaced(path: Path) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"{path} was deleted or replaced while in use, and what is written goes nowhere: "
+        "put it back, or stop the service and restore a backup"
+    )
 
 
 def reason(path: Path, error: sqlite3.DatabaseError) -> str:

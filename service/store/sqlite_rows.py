@@ -1,13 +1,12 @@
-"""Rows in SQLite: logs, records and documents, inside the writer's transaction. A function checks first and writes then."""
+"""Rows in SQLite: logs and documents, inside the writer's transaction. A function checks first and writes then."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from .interface import Document, Draft, Due, Entry, Head, Placement, Position, Record
+from .interface import Document, Draft, Entry, Head, Placement, Position
 from .shared import check_entries, checksum, genesis, id_check, link, seal, unseal
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
 
@@ -157,8 +156,10 @@ def write(db: sqlite3.Connection, log: int, fresh: Sequence[tuple[Draft, Placeme
         "INSERT INTO entries (key, at, body, taken, retracts, chain) VALUES (?, ?, ?, ?, ?, ?)",
         [(first + at.version, at.at, one.body, taken, one.retracts, at.chain) for one, at, taken in fresh],
     )
-    named = ((id, at.version, one.digest) for one, at, _ in fresh for id in one.ids)
-    db.executemany("INSERT INTO ids VALUES (?, ?, ?, ?, ?)", ((log, *row, id_check(*row)) for row in named))
+    named = [(id, at.version, one.digest) for one, at, _ in fresh for id in one.ids]
+    if named:
+        rows = [(log, *row, id_check(*row)) for row in named]
+        db.executemany("INSERT INTO ids VALUES (?, ?, ?, ?, ?)", rows)
 
 
 def retract(db: sqlite3.Connection, log: int, version: int, by: int) -> None:
@@ -241,64 +242,6 @@ def take_record(db: sqlite3.Connection, log: str, name: str, version: int) -> No
         "UPDATE records SET taken = ?, due = NULL, value = ? WHERE log = ? AND key = ?",
         (version, seal(b""), log, name),
     )
-
-
-def remember(
-    db: sqlite3.Connection, log: str, records: Mapping[str, bytes | Record], now: float, ttl: float
-) -> dict[str, bytes]:
-    """Keep each record unless its key is there; return what was."""
-    there = {
-        name: rest
-        for name, *rest in db.execute(
-            "SELECT key, value, digest, taken FROM records WHERE log = ? AND expires > ?"
-            " AND key IN (SELECT value FROM json_each(?))",
-            (log, now, json.dumps(list(records))),
-        )
-    }
-    first: dict[str, bytes] = {}
-    rows: list[tuple[object, ...]] = []
-    for index, (name, one) in enumerate(records.items()):
-        record = one if isinstance(one, Record) else Record(one)
-        if name in there:
-            value, digest, taken = there[name]
-            if digest != record.digest:
-                raise Clash(index)
-            first[name] = taken_value(db, log, taken) if taken else unseal(value, f"the record {name!r}")
-            continue
-        rows.append((log, name, now + ttl, seal(record.value), record.digest, 0, record.due))
-    db.executemany("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    return first
-
-
-def taken_value(db: sqlite3.Connection, log: str, version: int) -> bytes:
-    """The record that an entry took, empty if it is no longer kept."""
-    row = db.execute(
-        "SELECT taken FROM entries WHERE key = (SELECT (id << 32) + ? FROM logs WHERE name = ?)",
-        (version, log),
-    ).fetchone()
-    return b"" if row is None or row[0] is None else bytes(row[0])
-
-
-def amend(
-    db: sqlite3.Connection, log: str, name: str, value: bytes, expected: bytes, due: float | None, now: float
-) -> None:
-    current = load_record(db, log, name, now)
-    if current is None:
-        raise Missing(0)
-    if checksum(current) != checksum(expected):
-        raise Stale
-    db.execute(
-        "UPDATE records SET value = ?, due = coalesce(?, due) WHERE log = ? AND key = ?",
-        (seal(value), due, log, name),
-    )
-
-
-def due_records(db: sqlite3.Connection, now: float, clock: float, limit: int) -> list[Due]:
-    rows = db.execute(
-        "SELECT log, key, due FROM records WHERE due <= ? AND expires > ? ORDER BY due LIMIT ?",
-        (now, clock, limit),
-    )
-    return [Due(*row) for row in rows]
 
 
 def expect(db: sqlite3.Connection, kind: str, name: str, revision: int) -> None:

@@ -137,13 +137,22 @@ def start(db: sqlite3.Connection, name: str, log: Log, snapshot: Snapshot) -> Lo
 
 
 def prune(db: sqlite3.Connection, log: Log, keep: int, floor: int) -> None:
-    """Keep the newest snapshots, and the entries from `floor` or from the oldest kept snapshot on."""
+    """Keep the newest snapshots, and the entries from `floor` or from the oldest kept snapshot on.
+
+    Many builds of SQLite write zeros over what is deleted. Weights that newer ones replace need no such care, and their
+    zeros would cost as much as the new snapshot itself; a learner that is deleted goes as the build has it.
+    """
     low, high = key(log.id, 0), key(log.id + 1, 0)
     kept = db.execute(
         "SELECT key FROM snapshots WHERE key > ? AND key < ? ORDER BY key DESC LIMIT ?", (low, high, keep)
     ).fetchall()
     oldest = kept[-1][0]
-    drop_snapshots(db, low, oldest)
+    with_zeros = db.execute("PRAGMA secure_delete").fetchone()[0]
+    db.execute("PRAGMA secure_delete = OFF")
+    try:
+        drop_snapshots(db, low, oldest)
+    finally:
+        db.execute(f"PRAGMA secure_delete = {with_zeros}")
     floor = min(floor, oldest - low + 1)
     if floor > log.floor:
         root = chain_at(db, log, floor - 1)

@@ -15,7 +15,7 @@ from feedrank import learners
 from feedrank.service.contract import faults as errors
 from feedrank.service.contract.messages import Event
 from feedrank.service.contract.settings import Settings
-from feedrank.service.runtime import Host, checkpoints, follower
+from feedrank.service.runtime import Host, checkpoints, folding
 from feedrank.service.runtime.learner_state import MOST_POINTS, LearnerState, Series
 from feedrank.service.store import Draft, Snapshot
 
@@ -124,7 +124,7 @@ def test_many_learners_share_a_small_memory(with_host):
 
 
 def test_a_log_of_large_events_is_read_a_few_at_a_time(with_host, monkeypatch):
-    monkeypatch.setattr(follower, "PAGE_BYTES", 3_000)
+    monkeypatch.setattr(folding, "PAGE_BYTES", 3_000)
     read = []
 
     async def write(host):
@@ -419,7 +419,7 @@ def test_a_name_that_is_taken_while_a_snapshot_is_restored_is_a_conflict(with_ho
             return await own(*arguments, **options)
 
         monkeypatch.setattr(host.store, "save", save)
-        with pytest.raises(errors.Conflict, match="meanwhile"):
+        with pytest.raises(errors.Conflict, match="another request"):
             await host.restore("b", data)
         monkeypatch.setattr(host.store, "save", own)
         assert (await host.info("b"))["version"] == 0

@@ -8,7 +8,7 @@ import pytest
 from feedrank import learners
 from feedrank.service.contract import faults
 from feedrank.service.contract.settings import Settings
-from feedrank.service.runtime import Host, follower, rebuilding
+from feedrank.service.runtime import Host, folding, rebuilding
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
 RANKING = {"task": "subset-ranking", "algorithm": "listnet", "wait": 60}
@@ -140,7 +140,7 @@ def test_two_replicas_close_a_window_once(redis_server):
 
 def test_a_long_retraction_runs_beside_the_others(with_host, monkeypatch):
     monkeypatch.setattr(rebuilding, "LONG", 10)
-    monkeypatch.setattr(follower, "PAGE", 8)
+    monkeypatch.setattr(folding, "PAGE", 8)
 
     async def body(host):
         await host.create("a", SPEC)

@@ -93,7 +93,7 @@ async def done(call):
     try:
         await call
     except Unprocessable as error:
-        if "max_event" not in error.detail:
+        if "MAX_EVENT" not in error.detail:
             raise
         return False
     return True
@@ -123,7 +123,7 @@ def test_an_algorithm_at_its_limits(tmp_path, name, task):
             assert taken >= 1
             if size < largest:
                 larger, more = event_of(spec, 2 * size)
-                with pytest.raises(Unprocessable, match="max_event"):
+                with pytest.raises(Unprocessable, match="MAX_EVENT"):
                     await host.feedback("a", {**larger, **more})
             assert (await host.info("a"))["version"] == taken
             return held

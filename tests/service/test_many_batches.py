@@ -2,10 +2,12 @@
 
 import asyncio
 
+from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.runtime import writer
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
 BATCHES, EVENTS = 30, 200
+LABELS = 100  # more than go into one append
 
 
 def batch(number):
@@ -46,4 +48,21 @@ def test_thirty_batches_at_once_are_all_taken_and_a_neighbour_goes_on(with_host,
     with_host(body)
     assert sum(appended) == BATCHES * EVENTS
     assert max(appended) == EVENTS  # a batch is heavier than what may be joined: each goes alone
-    assert seen >= BATCHES
+    assert (
+        seen >= BATCHES // 2
+    )  # one is applied while the next is appended: a turn of the neighbour may see two
+
+
+def test_events_that_wait_to_be_applied_count_towards_the_limit_of_labels(with_host):
+    async def body(host):
+        await host.create("a", SPEC)
+        events = [{"features": ["w"], "label": f"label {number}"} for number in range(LABELS + 40)]
+        calls = [host.feedback("a", event) for event in events]
+        replies = await asyncio.gather(*calls, return_exceptions=True)
+        taken = [reply for reply in replies if isinstance(reply, dict)]
+        assert len(taken) == LABELS
+        assert all(isinstance(reply, dict | Unprocessable) for reply in replies)
+        assert len((await host.info("a"))["labels"]) == LABELS
+        assert (await host.feedback("a", events[0]))["version"] == LABELS + 1
+
+    with_host(body, max_labels=LABELS)

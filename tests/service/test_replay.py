@@ -86,7 +86,7 @@ def test_what_is_wrong_is_found(with_host):
         await host.store.append(other, [Draft(b'{"truth": {"label": 7}, "instance": {"features": ["x"]}}')])
         await host.store.save(other, Snapshot(2, "wrong", data), {}, keep=2, floor=1)
         (report,) = await verify(host.store, ["b"])
-        assert ["digest" in problem for problem in report.problems] == [True, False]
+        assert ["checksum" in problem for problem in report.problems] == [True, False]
         assert "event 2 cannot be applied" in report.problems[1]
         (report,) = await verify(host.store, ["a"])
         assert report.problems == []
@@ -161,7 +161,7 @@ def test_a_dask_cluster_replays_to_the_same_bits(with_host, store_url):
     distributed = pytest.importorskip("distributed")
     with_host(two, snapshot_every=7)
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         address = cluster.scheduler_address
         reply = command(replay_commands.replay, "a", "b", "--store", store_url, "--dask", address)

@@ -87,7 +87,7 @@ def test_a_dask_cluster_gives_the_same_bits():
     lessons = lessons_of(30)
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         executor(None, cluster.scheduler_address) as pool,
     ):
