@@ -45,7 +45,7 @@ def choice(*options: str) -> Check:
 
 def _real(value: object, place: str, above: float | None, most: float | None) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
-        raise SpecError(f"must be a finite number of at most {LARGEST:g} in size", place)
+        raise SpecError(f"must be a finite number with an absolute value of at most {LARGEST:g}", place)
     if above == 0 and 0 < value < SMALLEST:
         raise SpecError(f"must be at least {SMALLEST:g}", place)
     if above is not None and not value > above:

@@ -117,7 +117,7 @@ def load(data: bytes | BinaryIO) -> Learner:
         raise
     except Exception as error:  # whatever a forged part makes a model raise, the snapshot is refused
         raise SnapshotError(
-            f"the snapshot is sound but does not describe a learner of this version: {error}"
+            f"the snapshot is undamaged but does not describe a learner of this version: {error}"
         ) from error
     return learner
 
@@ -141,7 +141,7 @@ class Place(NamedTuple):
             part = array[first : first + rows]
             piece = np.frombuffer(file.read(part.nbytes), self.dtype.newbyteorder("<"))
             if not np.isfinite(piece).all():
-                raise ValueError(f"{name} holds a number that is not finite")
+                raise ValueError(f"{name} contains a number that is not finite")
             part[...] = piece.reshape(part.shape)
         return array
 
@@ -164,12 +164,12 @@ def _restored(header: dict[str, Any], places: dict[str, Place], file: BinaryIO) 
         statistics = {name: arrays.pop(f"scaling/{name}") for name in ("counts", "means", "deviations")}
         learner.transform.scaling.restore(statistics, len(learner.features))
     if learner.transform.blocks is not None:
-        right, wrong = arrays.pop("blocks/right"), arrays.pop("blocks/wrong")
-        learner.transform.blocks.restore(learner.features, right, wrong)
+        blocks = learner.transform.blocks
+        blocks.restore(learner.features, {name: arrays.pop(f"blocks/{name}") for name in blocks.arrays()})
     rounds, mistakes, updates, cumulative_loss = header["progress"]
     learner.progress = Progress(rounds, mistakes, updates, cumulative_loss, arrays.pop("recent").tolist())
     if arrays:
-        raise ValueError(f"{next(iter(arrays))} is no array of this learner")
+        raise ValueError(f"{next(iter(arrays))} is not an array of this learner")
     learner.grow()
     fresh = learner.model.arrays()
     check_kinds(model, fresh)
@@ -206,7 +206,7 @@ def _open(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Place]]:
         digest.update(piece)
         left -= len(piece)
     if digest.digest() != file.read(_DIGEST):
-        raise SnapshotError("the snapshot is damaged: its checksum does not fit")
+        raise SnapshotError("the snapshot is damaged: its checksum does not match")
     at = start + _START.size
     file.seek(at)
     places: dict[str, Place] = {}

@@ -288,7 +288,7 @@ LABEL, LABELS, ORDER, CHOSEN = OneLabel(), LabelSet(), Order(), Chosen()
 BINARY = add(
     Form(
         "binary",
-        "one of two labels, the negative one first",
+        "one of two labels, the negative label first",
         LABEL,
         ("label",),
         "zero-one",
@@ -298,11 +298,15 @@ BINARY = add(
         wanted="exactly two labels, the negative one first",
     )
 )
-MULTICLASS = add(Form("multiclass", "one label; labels join when first seen", LABEL, ("label",), "zero-one"))
+MULTICLASS = add(
+    Form(
+        "multiclass", "one label; a new label is added with its first feedback", LABEL, ("label",), "zero-one"
+    )
+)
 ORDINAL = add(
     Form(
         "ordinal",
-        "one of ordered labels, the lowest first",
+        "one of several ordered labels, the lowest first",
         LABEL,
         ("label",),
         "absolute",

@@ -27,6 +27,7 @@ from .sparse import Csr
 __all__ = [
     "EMPTY",
     "LARGEST",
+    "PLAIN",
     "FeatureVector",
     "Floats",
     "Ints",
@@ -44,7 +45,7 @@ __all__ = [
 
 # A number beyond this is as useless as an infinite one: its square, or a few thousand updates with it, overflow.
 LARGEST = 1e100
-_PLAIN = frozenset({int, float})
+PLAIN = frozenset({int, float})
 # Lists whose matrix would be mostly zeros are kept sparse: above this many cells, below this share of them filled.
 _SPARSE_CELLS = 65_536
 _SPARSE_SHARE = 0.1
@@ -101,7 +102,7 @@ class ItemList:
         """A list whose features are the columns of `matrix`, named `0`, `1`, ...: the fast way in from Python."""
         matrix = np.ascontiguousarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or len(matrix) != len(ids):
-            raise InstanceError("the matrix must have one row an id", "/items")
+            raise InstanceError("the matrix must have one row per id", "/items")
         _finite(matrix, "/items")
         _unique(ids, _id_of_item)
         return cls(ids, numbered(matrix.shape[1]), matrix)
@@ -116,12 +117,12 @@ def numbered(count: int) -> tuple[str, ...]:
 def _finite(values: Floats, place: str) -> None:
     # `not <=` is true for NaN as well.
     if values.size and not np.abs(values).max() <= LARGEST:
-        raise InstanceError(f"numbers must be finite and at most {LARGEST:g} in size", place)
+        raise InstanceError(f"numbers must be finite, with an absolute value of at most {LARGEST:g}", place)
 
 
 def _numbers(values: Sequence[Any], names: Sequence[str | int], place: str) -> Floats:
     """The numbers as an array; `names` only serve to point at the one that is wrong."""
-    if not _PLAIN.issuperset(map(type, values)):
+    if not PLAIN.issuperset(map(type, values)):
         for name, value in zip(names, values, strict=True):
             if isinstance(value, bool) or not isinstance(value, Real):
                 raise InstanceError("must be a number", place + pointer(name))
@@ -131,7 +132,9 @@ def _numbers(values: Sequence[Any], names: Sequence[str | int], place: str) -> F
         array = np.full(len(values), np.inf)
     if array.size and not np.abs(array).max() <= LARGEST:
         bad = next(n for n, v in zip(names, values, strict=True) if not abs(v) <= LARGEST)
-        raise InstanceError(f"must be finite and at most {LARGEST:g} in size", place + pointer(bad))
+        raise InstanceError(
+            f"must be finite, with an absolute value of at most {LARGEST:g}", place + pointer(bad)
+        )
     return array
 
 
@@ -239,7 +242,7 @@ def _read_columns(items: Mapping[str, Any]) -> ItemList:
     for i, row in enumerate(rows):
         if not isinstance(row, list | tuple) or len(row) != len(names):
             raise InstanceError(f"must be a list of {len(names)} numbers", pointer("items", "rows", i))
-    if names and _PLAIN.issuperset(map(type, chain.from_iterable(rows))):
+    if names and PLAIN.issuperset(map(type, chain.from_iterable(rows))):
         try:
             matrix = np.array(rows, dtype=np.float64)
         except OverflowError:
@@ -267,7 +270,7 @@ def _alike(features: list[Any]) -> tuple[Sequence[str], Floats] | None:
         names, rows = numbered(len(first)), features
     else:
         return None
-    if not names or not _PLAIN.issuperset(map(type, chain.from_iterable(rows))):
+    if not names or not PLAIN.issuperset(map(type, chain.from_iterable(rows))):
         return None
     try:
         matrix = np.array(rows, dtype=np.float64)

@@ -8,13 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from . import forms, kernel, reading, registry
 from . import spec as specs
-from .errors import OptionError, pointer
 from .explaining import explain as explain_scores
-from .instances import FeatureVector, ItemList, Matrix
+from .instances import PLAIN, FeatureVector, ItemList, Matrix
 from .json_types import Json
 from .lessons import NOTHING, Lesson, Look, list_lesson
 from .model import Model, WholeRound
@@ -31,9 +28,9 @@ ALL = 2**31 - 1  # a `top` that cuts nothing, and that every kernel can count to
 
 @dataclass(slots=True)
 class Last:
-    """The last prediction: what was asked, and the answer. `raw` is a copy of its names, where it was names alone."""
+    """The last prediction: what was asked, and the answer. `raw` is a copy of its features, where these were plain."""
 
-    raw: list[str] | None
+    raw: list[str] | dict[str, float] | None
     parsed: FeatureVector
     loss: str | None
     look: Look
@@ -66,7 +63,7 @@ class Learner:
         self._blocks = {name: i for i, block in enumerate(spec.get("blocks") or []) for name in block}
         blocks = self.transform.blocks
         if blocks is not None:
-            model.witness = lambda x, g: self.transform.judge_blocks(x, model.contributions(x), g)
+            self.transform.attend(model)
         for name in spec.get("labels", []):
             self.labels.add(name)
         kept = (self.features, self.transform.scaling, None if blocks is None else blocks.kernel)
@@ -86,7 +83,7 @@ class Learner:
     ) -> Prediction:
         """Decide on an instance: `{"features": ...}` or `{"items": ...}`."""
         if top is not None or min_margin is not None:
-            _check_options(top, min_margin)
+            reading.options(top, min_margin)
         most = -1 if top is None else min(top, ALL)
         if self._fused is not None and loss is None and not explain:
             short = self._fused.predict(instance, most, self.labels.names)
@@ -212,8 +209,7 @@ class Learner:
         if lesson.teaches:
             outcome.updated = self.model.learn(x, decision, lesson.y, lesson.look.x, lesson.clicked, weight)
         after.updates += outcome.updated
-        self.progress = after
-        self.version = version
+        self.progress, self.version = after, version
         return outcome
 
     def _rewind(self, mark: tuple[object, int, int, int]) -> None:
@@ -277,7 +273,8 @@ class Learner:
         self._name_costs()
 
     def _name_costs(self) -> None:
-        """Tell the model what the spec says of its labels."""
+        """Tell the model what the spec, and the names, say of its labels."""
+        self.transform.name_labels(self.labels.names, self.features)
         if self._costs is not None:
             self.model.price([self._costs.get(name, 1.0) for name in self.labels])
         if self._blocks:
@@ -330,20 +327,11 @@ class Learner:
         }
 
 
-def _raw(instance: object) -> list[str] | None:
-    """A copy of the names, where an instance is names alone: two that are equal are read to the same."""
+def _raw(instance: object) -> list[str] | dict[str, float] | None:
+    """A copy of names alone, or of plain numbers by name: two that are equal are read to the same."""
     if type(instance) is not dict or len(instance) != 1:
         return None
     features = instance.get("features")
+    if type(features) is dict and PLAIN.issuperset(map(type, features.values())):
+        return dict(features)
     return features[:] if type(features) is list and features and type(features[0]) is str else None
-
-
-def _check_options(top: object, min_margin: object) -> None:
-    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
-        raise OptionError("must be a whole number of at least 1", pointer("top"))
-    if min_margin is not None and (
-        isinstance(min_margin, bool)
-        or not isinstance(min_margin, int | float)
-        or not 0 <= min_margin < np.inf
-    ):
-        raise OptionError("must be a finite number of at least 0", pointer("min_margin"))

@@ -1,12 +1,16 @@
-"""What one event teaches: what was scored, the truth as an array, and of a list, with clicks, only the items that count."""
+"""What one event teaches: what was scored, the truth as an array, and of a list, with clicks, only the items that count.
 
+Clicks on a served list become judgements of its items by one of two rules against position bias. `order` is the served
+list as item indices, best first; `clicked` are item indices, in any order.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import clicks
-from .instances import Floats, ItemList, Matrix
+from .instances import Floats, Ints, ItemList, Matrix
 from .model import Decision
 from .results import Served
 from .transforms import UnknownFeatures
@@ -39,6 +43,33 @@ class Lesson:
     teaches: bool = True
 
 
+def skip_above(order: Ints, clicked: Sequence[int]) -> tuple[Ints, Floats]:
+    """The items that count, ascending, and their grades: 1 if clicked, 0 if passed over before the last click.
+
+    What stood below the last click may never have been seen, so it says nothing and is left out.
+    """
+    grades = np.zeros(len(order))
+    grades[list(clicked)] = 1.0
+    hits = np.flatnonzero(grades[order])
+    kept = np.sort(order[: hits[-1] + 1]) if hits.size else order[:0]
+    return kept, grades[kept]
+
+
+def inverse_propensities(order: Ints, clicked: Sequence[int], examination: Sequence[float]) -> Floats:
+    """1 / p(position) for every clicked item, 0 for the others; `examination` is p at the positions 1, 2, ...
+
+    Positions beyond the curve take its last value. If a click is an examined item's relevance, the
+    expectation of this weight is the relevance, wherever the item stood.
+    """
+    curve = np.asarray(examination, dtype=np.float64)
+    chance = np.empty(len(order))
+    chance[order] = curve[np.minimum(np.arange(len(order)), len(curve) - 1)]
+    weights = np.zeros(len(order))
+    items = list(clicked)
+    weights[items] = 1.0 / chance[items]
+    return weights
+
+
 def list_lesson(
     learner: "Learner", look: Look, parsed: ItemList, truth: Truth, served: Served | None
 ) -> Lesson:
@@ -57,9 +88,9 @@ def list_lesson(
         return Lesson(Look(look.x, look.unknown, NOTHING), teaches=False)
     examination = learner.spec["examination"]
     if examination is not None:
-        clicked = clicks.inverse_propensities(order, items, examination)
+        clicked = inverse_propensities(order, items, examination)
         return Lesson(look, (clicked > 0).astype(np.float64), seen, clicked)
-    kept, y = clicks.skip_above(order, items)
+    kept, y = skip_above(order, items)
     X, unknown = look.x, look.unknown
     assert isinstance(X, Matrix)
     X = Matrix(X.rows, X.values[kept], X.unseen[kept] if len(X.unseen) else X.unseen)

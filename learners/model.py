@@ -19,7 +19,7 @@ from .kernel import FeatureBlocks, Rounds, Table
 from .scaling import Scaling
 from .tasks.task import Sigma, Task, Y
 from .weights.base import Arrays, Counters, Savable, Weights, X
-from .weights.linear import Linear
+from .weights.linear import Linear, Named
 
 
 @dataclass(slots=True)
@@ -65,8 +65,7 @@ class Surrogate(ABC):
     weighs = False
     # What it adds up round by round, replaced as a whole; empty where nothing is.
     sums: tuple[Any, ...] = ()
-    # Whether the direction is as long as the loss is high.
-    by_loss = False
+    by_loss = False  # whether the direction is as long as the loss is high
 
     def fused(self) -> dict[str, Any] | None:
         """How `kernel.Rounds` does the same on linear weights where the decision is an argmax; None if it does not."""
@@ -269,8 +268,9 @@ class FirstOrder(Model):
 
     def fused(self, features: Table, scaling: Scaling | None, blocks: FeatureBlocks | None) -> Fused | None:
         settings, weights, task = self.surrogate.fused(), self.weights, self.task
-        whole = task.argmax or task.parts
-        if settings is None or scaling is not None or type(weights) is not Linear or not whole:
+        if settings is None or scaling is not None or not (task.argmax or task.parts):
+            return None
+        if type(weights) is not Linear and type(weights) is not Named:
             return None
         rounds = Rounds(features, weights.kernel, eta=self.eta, ranks=task.parts, blocks=blocks, **settings)
         return Fused(rounds, task, self.surrogate)

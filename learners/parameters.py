@@ -26,5 +26,5 @@ BLOCKS = Parameter(
     example=[["cat", "dog"], ["car"]],
 )
 BANDWIDTH = Parameter(
-    number(above=0), "of the Gaussian kernel", 1.0, needs("kernel", "gaussian"), example=0.5
+    number(above=0), "the bandwidth of the Gaussian kernel", 1.0, needs("kernel", "gaussian"), example=0.5
 )

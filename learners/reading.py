@@ -8,11 +8,12 @@ refused is long for sure, and what is accepted is at most some times as long as 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import forms, instances, registry
-from .errors import TruthError
+from .errors import OptionError, TruthError, pointer
 from .instances import FeatureVector, ItemList
 from .registry import Cost, Size
 from .truths import Truth
@@ -28,7 +29,17 @@ PRODUCT, PRODUCT_BYTES = 2e-6, 300
 KEPT = 512  # estimates that a learner keeps: events are much alike, and each is asked about several times
 MANY = 1_024  # features from which their number is rounded
 
-__all__ = ["Cost", "cost", "cost_of_labels", "cost_of_size", "event", "instance", "truth", "weight"]
+__all__ = [
+    "Cost",
+    "cost",
+    "cost_of_labels",
+    "cost_of_size",
+    "event",
+    "instance",
+    "options",
+    "truth",
+    "weight",
+]
 
 
 def instance(spec: Mapping[str, Any], value: object) -> FeatureVector | ItemList:
@@ -71,6 +82,18 @@ def weight(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= HEAVIEST:
         raise TruthError(f"must be a number above 0 and at most {HEAVIEST:g}", "/weight")
     return float(value)
+
+
+def options(top: object, min_margin: object) -> None:
+    """Refuse options of a prediction that are no numbers, or out of range."""
+    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
+        raise OptionError("must be a whole number of at least 1", pointer("top"))
+    if min_margin is not None and (
+        isinstance(min_margin, bool)
+        or not isinstance(min_margin, int | float)
+        or not 0 <= min_margin < math.inf
+    ):
+        raise OptionError("must be a finite number of at least 0", pointer("min_margin"))
 
 
 def cost(

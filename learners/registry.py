@@ -60,7 +60,8 @@ class Parameter:
     """One field of a spec. It has a meaning only in the `forms` that it fits, and where `when` holds.
 
     `default` may be a function of the spec read so far; then `shown` says in docs what it gives. A parameter whose
-    default is None may be left out, or be null. `required` may be a condition.
+    default is None may be left out, or be null. `required` may be a condition. One that is `omitted` stands in a full spec
+    only where it is set, because learners were stored before it was there.
     """
 
     check: Check | Callable[[Form], Check]
@@ -72,6 +73,7 @@ class Parameter:
     shown: str = ""
     example: object = None
     why: str = ""
+    omitted: bool = False
 
     def check_for(self, form: Form) -> Check:
         return self.check if isinstance(self.check, Check) else self.check(form)

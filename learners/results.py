@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from .forms import Form
 from .json_types import Json
@@ -36,16 +37,10 @@ class Prediction:
         """The decision, where it is a set of labels."""
         return self.decision if isinstance(self.decision, list) else None
 
-    def to_json(self) -> dict[str, Json]:
-        """The fields of the contract's reply that the learner knows."""
-        key = self.form.entry
-        ranking: list[dict[str, Json]] = [{key: name, "score": score} for name, score in self.ranking]
-        if self.contributions:
-            for entry, contributions in zip(ranking, self.contributions, strict=False):
-                entry["contributions"] = contributions
-        if self.probabilities:
-            for entry, probability in zip(ranking, self.probabilities, strict=False):
-                entry["probability"] = probability
+    def to_json(self, ranking: Any = None) -> dict[str, Json]:
+        """The fields of the contract's reply that the learner knows; `ranking` stands for the entries, if it is given."""
+        if ranking is None:
+            ranking = self._entries()
         reply: dict[str, Json] = {
             "ranking": ranking,
             **self.form.decision.reply(self.decision),
@@ -55,6 +50,17 @@ class Prediction:
         if self.objective is not None:
             reply["objective"] = self.objective
         return reply
+
+    def _entries(self) -> list[dict[str, Json]]:
+        key = self.form.entry
+        entries: list[dict[str, Json]] = [{key: name, "score": score} for name, score in self.ranking]
+        if self.contributions:
+            for entry, contributions in zip(entries, self.contributions, strict=False):
+                entry["contributions"] = contributions
+        if self.probabilities:
+            for entry, probability in zip(entries, self.probabilities, strict=False):
+                entry["probability"] = probability
+        return entries
 
     def served(self) -> dict[str, Json]:
         """What the user saw, as `Learner.learn` takes it back to judge it."""

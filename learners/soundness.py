@@ -97,7 +97,7 @@ def check_arrays(arrays: Arrays) -> None:
         raise ValueError("counts has another type or shape")
     for name in ("scaling/counts", "scaling/deviations", "recent"):
         if name in arrays and arrays[name].min(initial=0.0) < 0.0:
-            raise ValueError(f"{name} holds a number below 0")
+            raise ValueError(f"{name} contains a number below 0")
 
 
 def check_labels(learner: Learner, spec: object, labels: object) -> None:

@@ -18,7 +18,7 @@ WAIT = 2_678_400
 COMMON: dict[str, Parameter] = {
     "labels": Parameter(
         label_list,
-        "the starting labels, in order of joining; binary: negative first; ordinal: lowest first",
+        "the labels known from the start; binary: negative first; ordinal: lowest first",
         list,
         forms=lambda form: not form.items,
         why="labels have no meaning where items are ranked",
@@ -50,14 +50,15 @@ COMMON: dict[str, Parameter] = {
     ),
     "tokenizer": Parameter(
         choice(*text.RULES),
-        "the rule that makes features of `text`, see below",
+        "the rule that turns `text` into features, see below",
         forms=lambda form: not form.items,
         why="goes with feature vectors",
         example="words-1",
     ),
     "context": Parameter(
         boolean,
-        "features beside the items (of the query, the user) are crossed with those of every item: name `context * item`",
+        "features next to `items` (of the query or the user) are multiplied with the features of every item; a product "
+        "is named `context * item`",
         default=False,
         forms=lambda form: form.items and not form.chooses,
         why="goes with lists to rank",
@@ -73,7 +74,7 @@ COMMON: dict[str, Parameter] = {
     ),
     "wait": Parameter(
         number(above=0, most=WAIT),
-        "seconds after a prediction when its clicks are counted, all at once, or a reward that did not come",
+        "seconds after a prediction until its clicks are counted, or a missing reward is replaced by `default_reward`",
         600,
         forms=lambda form: form.items,
         why="goes with clicks on items",
@@ -81,7 +82,8 @@ COMMON: dict[str, Parameter] = {
     ),
     "examination": Parameter(
         numbers(above=0, most=1),
-        "how likely places 1, 2, ... are looked at: a click counts 1 / this, and what was skipped is not judged",
+        "the probability that a user looks at position 1, 2, ...; a click counts 1 / this, and skipped items are no "
+        "evidence",
         None,
         forms=lambda form: form.items and not form.chooses,
         why="goes with clicks on items",
@@ -102,7 +104,9 @@ def read(spec: object) -> Spec:
     algorithm = registry.algorithm(_one_of(fields, "algorithm", names))
     if form.name not in algorithm.does():
         does = ", ".join(algorithm.does())
-        raise SpecError(f"{algorithm.name} does not do {form.name}; it does {does}", "/algorithm")
+        raise SpecError(
+            f"{algorithm.name} does not support the task {form.name}; it supports {does}", "/algorithm"
+        )
     table = parameters(algorithm)
     for name in fields:
         if name not in table and name not in ("task", "algorithm"):
@@ -113,7 +117,7 @@ def read(spec: object) -> Spec:
     _check_labels(full, form, table)
     algorithm.agree(full)
     if full.get("precision") == "float32" and not algorithm.linear(full):
-        raise SpecError("float32 is for linear weights, which this learner has not", "/precision")
+        raise SpecError("float32 needs linear weights, which this learner does not have", "/precision")
     return full
 
 
@@ -145,7 +149,11 @@ def _fill(full: Spec, fields: Mapping[str, object], name: str, parameter: Parame
             raise SpecError(parameter.refusal(), pointer(name))
         return
     if value is not None:
-        full[name] = parameter.check_for(form).read(value, name)
+        read = parameter.check_for(form).read(value, name)
+        if read or not parameter.omitted:
+            full[name] = read
+        return
+    if parameter.omitted:
         return
     if parameter.is_required(full):
         condition = f" with {parameter.required}" if not isinstance(parameter.required, bool) else ""

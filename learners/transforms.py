@@ -24,8 +24,10 @@ from .errors import InstanceError
 from .instances import EMPTY, FeatureVector, Floats, Ints, ItemList, Matrix, Vector, ones
 from .kernel import LookedUp, Table
 from .kernel.reference import BIAS
+from .model import Model
 from .scaling import ScaledVector, Scaling
 from .sparse import Csr
+from .weights.linear import Named
 
 __all__ = ["ALL_KNOWN", "BIAS", "Transform", "UnknownFeatures"]
 
@@ -51,7 +53,8 @@ class Transform:
         self.scaling: Scaling | None = None
         if self.normalize == "auto":
             self.scaling, self.idf = Scaling(self.idf, self.bias), False
-        self.blocks = Blocks() if self.normalize == "blocks" else None
+        named: bool = spec.get("label_words", False)
+        self.blocks = Blocks(named, self.bias) if self.normalize == "blocks" else None
         self._before: BlocksMark | None = None
         self._columns: tuple[Sequence[str], int, Ints] = ((), 0, np.empty(0, dtype=np.intp))
 
@@ -140,11 +143,26 @@ class Transform:
         every = np.concatenate((x.rows, np.array(rows, dtype=np.intp)))
         return Matrix(every, hstack(x.values, unknown.values))
 
-    def judge_blocks(self, scored: Vector | Matrix, parts: Floats | None, g: Floats) -> None:
-        """Count which blocks pointed where the weights now go: `parts` are the contributions to the scores, -g the step."""
-        if self.blocks is not None and parts is not None:
-            first = int(self.bias)
-            self.blocks.judge(scored.rows[first:], parts[first:], g)
+    def attend(self, model: Model) -> None:
+        """Have the model tell the blocks of its steps, and give it what words of labels' names say."""
+        blocks, weights = self.blocks, getattr(model, "weights", None)
+        if blocks is None:
+            return
+        named = weights if isinstance(weights, Named) else None
+        if named is not None:
+            named.blocks = blocks
+
+        def witness(scored: Vector | Matrix, g: Floats) -> None:
+            parts = model.contributions(scored) if named is None else named.by_feature(scored)
+            if parts is not None and not isinstance(scored, Matrix):
+                blocks.judge(scored, parts, g)
+
+        model.witness = witness
+
+    def name_labels(self, names: Sequence[str], features: Table) -> None:
+        """These are the labels by now."""
+        if self.blocks is not None:
+            self.blocks.name_labels(names, features)
 
     def count(self, x: Vector | Matrix, features: Table) -> None:
         """One more event; every feature of x is known by now."""

@@ -122,7 +122,7 @@ def _reward(value: object) -> Truth:
 
 def _listed(value: npt.NDArray[Any], members: Sequence[str] | None) -> Truth:
     if value.ndim != 1 or value.dtype.kind not in "fiu" or len(value) != len(members or ()):
-        raise TruthError("an array of grades must hold one number an item", pointer("relevance"))
+        raise TruthError("an array of grades must have one number per item", pointer("relevance"))
     listed: Floats = np.asarray(value, dtype=np.float64)
     # argmin is several times as fast as min; both stop at a NaN, for which this is false.
     if not (listed[listed.argmin()] >= 0 and listed[listed.argmax()] <= LARGEST):

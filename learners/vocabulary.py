@@ -105,7 +105,7 @@ def _algorithm(entry: Algorithm) -> AlgorithmEntry:
         "text": entry.text,
         "tasks": list(entry.does()),
         "weight": entry.weight,
-        "parameters": [_parameter(name, entry.parameters, entry.does()) for name in entry.parameters],
+        "parameters": [_parameter(name, spec.parameters(entry), entry.does()) for name in entry.parameters],
     }
 
 
@@ -268,7 +268,9 @@ def _schema(schema: Schema) -> str:
 def _plural(schema: Schema) -> str:
     if schema["type"] == "array":
         return f"lists of {_plural(schema['items'])}"
-    return "labels" if schema["type"] == "string" else "numbers " + _schema(schema).removeprefix("number ")
+    if "enum" in schema:
+        return _code(schema["enum"])
+    return "labels" if schema["type"] == "string" else _schema(schema).replace("number", "numbers", 1)
 
 
 def _code(names: Sequence[object]) -> str:
@@ -277,12 +279,12 @@ def _code(names: Sequence[object]) -> str:
 
 _OPENING = """# The spec: every field
 
-Send a spec to create a learner: `PUT /v1/learners/mail` with `{"task": "multiclass"}`, or from Python
+Send a spec to create a learner: `PUT /v1/learners/folders` with `{"task": "multiclass"}`, or from Python
 `feedrank.learners.build({"task": "multiclass"})`. Only `task` is required. Without `algorithm` you get the preset of the
-task; with it, every field that you leave out has the default below. The reply shows the spec in full. A field that is
-unknown, or has no meaning where it stands, is refused with a pointer to it; nothing is ignored.
+task; with it, every field that you leave out has the default below. The reply shows all fields. A field that is unknown,
+or that the task or algorithm does not use, is refused with a pointer to it; nothing is ignored.
 
-This page is made from the code by `python scripts/spec_reference.py`; a test fails when it is stale.
+This page is generated from the code by `python scripts/spec_reference.py`; a test fails if it is out of date.
 
 ## Tasks
 """
@@ -294,26 +296,27 @@ A spec without `algorithm` means, for each task:
 _INSTANCES = f"""
 ## Raw text
 
-Instead of `"features"` an instance may have `"text"`: a text, or an object of texts by field. `tokenizer` says by which
-rule it becomes features; a learner keeps the rule it was made with. `{RULES[0]}`:
+Instead of `"features"` an instance may have `"text"`: a text, or an object with a text per field. `tokenizer` names the
+rule that turns it into features; a learner keeps the rule it was created with. `{RULES[0]}`:
 
 1. Unicode NFKC, then casefold.
-2. A word is a longest run of letters and digits, with the marks that belong to them; every Chinese or Japanese character
-   is a word of its own. All else separates words.
-3. The features are the distinct words, and the distinct pairs of neighbouring words joined by one space. Each counts 1.
+2. A word is a run of letters and digits with their combining marks, as long as possible. Every Chinese or Japanese
+   character is a word of its own. All other characters separate words.
+3. The features are the distinct words, and the distinct pairs of neighbouring words joined by one space. Each
+   has the value 1.
 
-Of `{{"subject": "Cheap pills", "body": "..."}}` the features have their field before them: `subject:cheap`,
-`subject:pills`, `subject:cheap pills`. Pairs do not cross fields.
+With fields, the name of the field comes first: `{{"subject": "Cheap pills", "body": "..."}}` gives `subject:cheap`,
+`subject:pills`, `subject:cheap pills` and so on. Pairs do not cross fields.
 
 ## Items in columns, and their context
 
 `"items": {{"ids": ["d1", "d2"], "columns": ["bm25", "age"], "rows": [[12.1, 3], [8.0, 1]]}}` is the short way to write
-items that have the same features. With `"context": true` in the spec, `"features"` beside `"items"` describe the query or
-the user: each of them is multiplied with each feature of each item, after the items are scaled, and the products, named
-`context * item`, stand beside the items' own features. The context's values are taken as they are.
+items that have the same features. With `"context": true` in the spec, `"features"` next to `"items"` describe the query
+or the user. Each of them is multiplied with each feature of each item, after the items are scaled. The products, named
+`context * item`, are added to the features of the item. The values of the context are not scaled.
 
 ## The weight of an event
 
-Feedback may have a `weight`: above 0, at most 1000, 1 if left out. The loss, the counts of `progress` and the idf counts
-do not see it; what is learned does:
+Feedback may have a `weight`: above 0, at most 1000, 1 if left out. The weight does not
+change the loss, the counts of `progress` or the idf counts. It changes what is learned:
 """

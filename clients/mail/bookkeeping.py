@@ -6,15 +6,14 @@ The tables are in `state_tables`.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from .copies import Copy, content_digest, with_copies
-from .promise import SENDER, Credit, Judgement
+from .promise import Credit, Judgement
 from .state_tables import OF_LEARNER, open_state
 
 __all__ = ["Action", "Folder", "MailState", "Predicted", "feedback_id"]
@@ -160,18 +159,6 @@ class MailState:
         sql = "SELECT label, certainty, right FROM judgements WHERE learner = ? ORDER BY id DESC LIMIT ?"
         rows = self._all(sql, self._scope, latest)
         return [Judgement(label, certainty, bool(right)) for label, certainty, right in rows][::-1]
-
-    def recent(self, sender: str) -> list[str]:
-        """The labels of the sender's latest messages, oldest first."""
-        rows = self._all(
-            "SELECT labels FROM senders WHERE learner = ? AND sender = ?", self._scope, _hash(sender)
-        )
-        return list(json.loads(rows[0][0])) if rows else []
-
-    def put_recent(self, senders: Mapping[str, Sequence[str]]) -> None:
-        """Replace them, for many senders."""
-        rows = [(self._scope, _hash(one), json.dumps(labels[-SENDER:])) for one, labels in senders.items()]
-        self._many("INSERT OR REPLACE INTO senders VALUES (?, ?, ?)", rows)
 
     def credit(self) -> Credit:
         """What filing may use."""
@@ -322,7 +309,3 @@ class MailState:
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(sql, rows)
-
-
-def _hash(sender: str) -> str:
-    return hashlib.sha256(sender.encode("utf-8", "replace")).hexdigest()[:24]

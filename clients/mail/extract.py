@@ -16,7 +16,7 @@ from .message import Message, read
 from .mime import without_prefixes
 from .words import plain, words
 
-__all__ = ["SPEC", "excerpt", "features", "of"]
+__all__ = ["EARLIER", "SPEC", "excerpt", "features", "of"]
 
 SPEC = {
     "task": "multiclass",
@@ -24,8 +24,11 @@ SPEC = {
     "update": "III",
     "weighting": "idf",
     "normalize": "blocks",
+    "label_words": True,
 }
 """The learner that these features are made for."""
+EARLIER = {name: value for name, value in SPEC.items() if name != "label_words"}
+"""The one of release 0.2 and before: a learner that was made with it is used as it is."""
 MAX_WORDS = 4000
 """Different words that count; a longer message is known by its beginning."""
 MAX_REFERENCES = 12

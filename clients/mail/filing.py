@@ -18,7 +18,6 @@ from .folder_names import INBOX
 from .message import Message, Report
 from .promise import WINDOW, Judgement, certainty, earned, judged, may_file, risk
 from .rules import Rules
-from .training import sender_of
 
 __all__ = ["Advice", "Clerk", "WatchSettings", "advise", "keyword", "truth_known"]
 
@@ -65,8 +64,9 @@ def advise(
     prediction = client.predict(state.learner, {"features": names}, remember=remember)
     if prediction.label is None or prediction.margin is None:
         return Advice(None, None, False, [])
-    sureness = certainty(prediction.margin, prediction.label, state.recent(sender_of(names)))
-    chance = risk(state.judgements(WINDOW), prediction.label, sureness)
+    record = state.judgements(WINDOW)
+    sureness = certainty(record, prediction.label, prediction.margin)
+    chance = risk(record, prediction.label, sureness)
     predicted = Predicted(prediction.prediction_id, prediction.label, sureness, chance, time.time())
     if prediction.label == INBOX or settings.rules.keeps(message):
         return Advice(predicted, None, False, [])

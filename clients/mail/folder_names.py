@@ -33,7 +33,7 @@ _CLOSED = {b"\\noselect", b"\\nonexistent"}
 
 def label_of(parts: Iterable[str], prefix: Sequence[str] = ()) -> str:
     """The folder with these names, outermost first, below a namespace's `prefix`; the inbox itself is `INBOX`."""
-    names = [unicodedata.normalize("NFC", part).replace("/", "\\") for part in parts if part]
+    names = [unicodedata.normalize("NFC", _text(part)).replace("/", "\\") for part in parts if part]
     if prefix and [name.casefold() for name in names[: len(prefix)]] == [one.casefold() for one in prefix]:
         names = names[len(prefix) :] or [INBOX]
     while len(names) > 1 and names[0].upper() == INBOX:
@@ -41,6 +41,19 @@ def label_of(parts: Iterable[str], prefix: Sequence[str] = ()) -> str:
     if not names or (len(names) == 1 and names[0].upper() == INBOX):
         return INBOX
     return "/".join(names)
+
+
+def _text(name: str) -> str:
+    """A name that can be sent and stored: one that is not UTF-8 on disk, or has half a character, is read as Latin-1."""
+    try:
+        name.encode()
+        return name
+    except UnicodeEncodeError:
+        pass
+    try:
+        return name.encode("utf-8", "surrogateescape").decode("latin-1")
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "surrogatepass").decode("latin-1")
 
 
 def is_choice(label: str, exclude: Sequence[str] = (), archive: bool = False) -> bool:

@@ -18,20 +18,22 @@ from .sources import SourceError
 out, log = Console(soft_wrap=True, highlight=False), Console(stderr=True, soft_wrap=True, highlight=False)
 
 HOME = Path(typer.get_app_dir("feedrank"))
-Url = Annotated[str, typer.Argument(help="imaps://user@host")]
-StateFile = Annotated[Path, typer.Option(help="what was seen and done, kept between runs")]
+Url = Annotated[str, typer.Argument(help="the account: imaps://user@host")]
+StateFile = Annotated[Path, typer.Option(help="file that keeps what was seen and done between runs")]
 Command = Annotated[str | None, typer.Option(help="command that prints the password or token")]
-PasswordFile = Annotated[Path | None, typer.Option(help=f"file with it; else it is taken from {PASSWORD}")]
-OAuth = Annotated[bool, typer.Option("--oauth", help="it is an XOAUTH2 token, not a password")]
+PasswordFile = Annotated[
+    Path | None, typer.Option(help=f"file with the password or token; else {PASSWORD} is read")
+]
+OAuth = Annotated[bool, typer.Option("--oauth", help="log in with an XOAUTH2 token instead of a password")]
 CaFile = Annotated[Path | None, typer.Option(help="certificates of the authorities to trust, in PEM")]
 Fingerprint = Annotated[str | None, typer.Option(help="SHA-256 of the server's certificate: trust only that")]
 Exclude = Annotated[
-    list[str] | None, typer.Option(help="pattern of folders never learned, e.g. 'Lists/*'; repeat it")
+    list[str] | None, typer.Option(help="pattern of folders to ignore, e.g. 'Lists/*'; may be repeated")
 ]
 Archive = Annotated[bool, typer.Option("--archive", help="learn from the archive too")]
-Precision = Annotated[float, typer.Option(min=0.5, max=0.999, help="share of filed mail to be right")]
-InboxName = Annotated[str, typer.Option(help="folder that new mail comes into")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be done, and do nothing")]
+Precision = Annotated[float, typer.Option(min=0.5, max=0.999, help="precision required to file a message")]
+InboxName = Annotated[str, typer.Option(help="folder in which new mail arrives")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="print what would be done, and do nothing")]
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 Every prediction whose truth became known is a line of the record: its folder, its certainty, whether it was right.
 
-    certainty   c = margin (h + 1/2) / (n + 2)      h of the sender's last n <= 10 messages went into that folder
+    certainty   c = margin (h + 1) / (n + 2)        h of the n lines of that folder were right
     risk        g = (wrong + 1) / (60 + 2)          among the 60 lines next below in certainty, of all folders
                 e = (wrong + 20 g) / (20 + 20)      among the 20 next below of that folder: the chance of a mistake
     rule        file if  B - R >= 1,  e <= b min(d, 1/20) (B - R)  and  e < 1/2;    d = 1 - precision,
@@ -31,7 +31,6 @@ from heapq import nlargest
 
 __all__ = [
     "BOLDNESS",
-    "SENDER",
     "START",
     "WINDOW",
     "Credit",
@@ -49,7 +48,6 @@ START = 3.0
 BOLDNESS = 0.7
 """b: how much of the credit one message may be expected to cost. The promise holds for any b."""
 _LARGEST = 0.05
-SENDER = 10
 _REPAID = 0.15
 _FEWEST = 20
 _ALL, _OWN, _PRIOR = 60, 20, 20
@@ -65,9 +63,10 @@ class Judgement:
     right: bool
 
 
-def certainty(margin: float, label: str, recent: Sequence[str]) -> float:
-    """c, from the margin of the prediction and the folders of the sender's latest messages."""
-    return margin * (recent.count(label) + 0.5) / (len(recent) + 2)
+def certainty(rounds: Sequence[Judgement], label: str, margin: float) -> float:
+    """c, from the margin of a prediction of `label` and how often such predictions were right."""
+    own = [one.right for one in rounds if one.label == label]
+    return margin * (sum(own) + 1) / (len(own) + 2)
 
 
 def risk(rounds: Sequence[Judgement], label: str, sureness: float) -> float:

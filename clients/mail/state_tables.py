@@ -7,7 +7,7 @@ learned   (message, label) pairs that the service has, and `logs`: how far its l
 copies    a digest of what each of them says, and the label that it got (see `copies`)
 labels    folders that were renamed, and the label that they keep in the learner
 actions   what we did: filed, suggested; and what became of it
-judgements  certainty and rightness of predictions whose truth the person showed, and `senders`: where their mail went
+judgements  certainty and rightness of predictions whose truth the person showed
 credits   the credit and the debt of filing (see `promise`)
 
 What belongs to a learner is kept by its name and the service that has it: another store has learned nothing yet.
@@ -23,9 +23,9 @@ from feedrank.files import create_private
 
 __all__ = ["OF_LEARNER", "open_state"]
 
-OF_LEARNER = ("learned", "logs", "copies", "judgements", "senders", "credits")
+OF_LEARNER = ("learned", "logs", "copies", "judgements", "credits")
 """The tables whose rows belong to one learner of one service."""
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS folders (account TEXT, name TEXT, uidvalidity INTEGER, uidnext INTEGER, messages INTEGER,
     label TEXT NOT NULL, PRIMARY KEY (account, name)) WITHOUT ROWID;
@@ -43,11 +43,12 @@ CREATE TABLE IF NOT EXISTS actions (id INTEGER PRIMARY KEY, account TEXT, key TE
     at REAL, fate TEXT, uid INTEGER, uidvalidity INTEGER, risk REAL);
 CREATE INDEX IF NOT EXISTS actions_key ON actions (account, key);
 CREATE TABLE IF NOT EXISTS judgements (id INTEGER PRIMARY KEY, learner TEXT, label TEXT, certainty REAL, right INTEGER);
-CREATE TABLE IF NOT EXISTS senders (learner TEXT, sender TEXT, labels TEXT, PRIMARY KEY (learner, sender)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS credits (learner TEXT, account TEXT, credit REAL, debt REAL, loans INTEGER, proof REAL,
     PRIMARY KEY (learner, account)) WITHOUT ROWID;
-PRAGMA user_version = 3;
+DROP TABLE IF EXISTS senders;
+PRAGMA user_version = 4;
 """
+# Versions 2 and 3 made certainties from where the sender's mail went; they are of the same size, and leave with time.
 # The first version knew learners by name alone, and margins where certainties are now: both are gathered anew.
 _FROM_FIRST = """
 DROP TABLE learned; DROP TABLE rounds; DROP TABLE seen;

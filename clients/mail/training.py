@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..client import Client
-from ..exceptions import ClientError, NotFound, Refused
+from ..exceptions import ClientError, Conflict, NotFound, Refused
 from ..payloads import JSON
 from ..replies import Outcome, Prediction
 from .bookkeeping import MailState, feedback_id
 from .copies import Copy, content_digest, with_copies
-from .extract import SPEC, features
-from .promise import SENDER, Judgement, certainty
+from .extract import EARLIER, SPEC, features
+from .promise import WINDOW, Judgement, certainty
 from .sources import MessageRef, in_order
 
-__all__ = ["Curve", "follow_log", "train"]
+__all__ = ["Curve", "create_learner", "follow_log", "train"]
 
 BATCH_FEATURES = 40_000
 PREDICTED = 500
@@ -85,7 +85,7 @@ def train(
     The last rounds are also predicted, so that filing has a record to start from.
     """
     follow_log(client, state)
-    client.create(state.learner, SPEC)
+    create_learner(client, state.learner)
     follow_renames(client, state, messages, report)
     curve = Curve()
     labels = {folder: state.label_of(folder) for folder in {one.folder for one in messages}}
@@ -94,19 +94,24 @@ def train(
     new = [(one, identity) for one, identity in ordered if identity not in before]
     learned(len(messages) - len(new))
     early, late = new[:-PREDICTED], new[-PREDICTED:]
-    senders: dict[str, list[str]] = {}
     for part, predicts in ((early, False), (late, True)):
         for batch in _batches(state, part, labels):
             if batch.events and predicts:
-                _predicted(client, state, batch, curve, senders)
+                _predicted(client, state, batch, curve)
             elif batch.events:
                 outcomes = client.feedback_many(state.learner, batch.events)
                 curve.add(outcomes)
                 batch.mark(state, outcomes[-1].version)
-                touched = {_remember(state, event, senders) for event in batch.events}
-                state.put_recent({sender: senders[sender] for sender in touched})
             learned(batch.seen)
     return curve
+
+
+def create_learner(client: Client, name: str) -> None:
+    """Make the learner, unless it is there: as it is made now, or as it was before. Conflict if it is another one."""
+    try:
+        client.create(name, SPEC)
+    except Conflict:
+        client.create(name, EARLIER)
 
 
 def follow_renames(
@@ -128,27 +133,7 @@ def follow_renames(
                 break
 
 
-def sender_of(features: Sequence[str]) -> str:
-    """The feature that names the sender; empty if there is none."""
-    return next((name for name in features if name.startswith("from:") and "@" in name), "")
-
-
-def _remember(state: MailState, event: JSON, senders: dict[str, list[str]]) -> str:
-    """Where the sender's mail went; the sender, whose list the state does not have yet."""
-    sender = sender_of(event["features"])
-    recent = senders.setdefault(sender, state.recent(sender) if sender not in senders else [])
-    recent.append(event["label"])
-    del recent[:-SENDER]
-    return sender
-
-
-def _predicted(
-    client: Client,
-    state: MailState,
-    batch: _Batch,
-    curve: Curve,
-    senders: dict[str, list[str]],
-) -> None:
+def _predicted(client: Client, state: MailState, batch: _Batch, curve: Curve) -> None:
     """Predict, then learn, one after the other on one stream."""
     events = batch.events
     lines: list[JSON] = []
@@ -156,7 +141,8 @@ def _predicted(
         lines.append({"predict": {"features": event["features"], "top": 1, "remember": False}})
         lines.append({"feedback": event})
     replies = iter(client.stream(state.learner, lines))
-    judgements, touched, version = [], set(), 0
+    record, version = state.judgements(WINDOW), 0
+    start = len(record)
     for event, prediction, outcome in zip(events, replies, replies, strict=False):
         for reply in (prediction, outcome):
             if isinstance(reply, Refused):
@@ -166,14 +152,9 @@ def _predicted(
         curve.add([outcome])
         version = outcome.version
         if prediction.label is not None and prediction.margin is not None and not outcome.duplicate:
-            sender = sender_of(event["features"])
-            sureness = certainty(
-                prediction.margin, prediction.label, senders.get(sender) or state.recent(sender)
-            )
-            judgements.append(Judgement(prediction.label, sureness, prediction.label == event["label"]))
-        touched.add(_remember(state, event, senders))
-    state.put_recent({sender: senders[sender] for sender in touched})
-    state.add_judgements(judgements)
+            sureness = certainty(record[-WINDOW:], prediction.label, prediction.margin)
+            record.append(Judgement(prediction.label, sureness, prediction.label == event["label"]))
+    state.add_judgements(record[start:])
     batch.mark(state, version)
 
 

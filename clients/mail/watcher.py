@@ -23,8 +23,6 @@ from .filing import Clerk, WatchSettings, truth_known
 from .folder_names import INBOX
 from .mailboxes import ODD, Box, Status, boxes, headers, message, status
 from .message import key, read
-from .promise import SENDER
-from .training import sender_of
 
 __all__ = ["Watcher"]
 
@@ -183,8 +181,6 @@ class Watcher:
         names = features(raw) if raw else None
         copies = []
         if names is not None:
-            sender = sender_of(names)
-            self._state.put_recent({sender: [*self._state.recent(sender), truth["label"]][-SENDER:]})
             copies = [Copy(content_digest(names), truth["label"], identity)]
         version = self._taught(identity, truth, prediction_id, names)
         if version is not None:

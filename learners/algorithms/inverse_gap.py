@@ -52,7 +52,7 @@ def cost(spec: Spec, size: Size) -> Cost:
 register(
     Algorithm(
         "inverse-gap",
-        "draws an item, the likelier the better it seems, and regresses its reward on context and item",
+        "draws an item, with higher probability the better it seems, and estimates its reward from context and item",
         ("choice",),
         {
             "gamma": Parameter(
@@ -66,20 +66,21 @@ register(
             ),
             "range": Parameter(
                 RANGE,
-                "the least and the greatest reward",
+                "the smallest and the largest possible reward",
                 lambda spec: [0.0, 1.0],
                 shown="[0, 1]",
                 example=[-1, 1],
             ),
             "default_reward": Parameter(
                 _between(-LARGEST, LARGEST),
-                "the reward of a choice whose own does not come within `wait` seconds; without it, none is learned",
+                "the reward used if none comes within `wait` seconds; without it, nothing is learned from such a choice",
                 None,
                 example=0,
             ),
             "baseline": Parameter(
                 _between(0.0, 0.99),
-                "above 0: the caller's first item is served but for this share, until the learner is proved not worse",
+                "above 0: the learner decides in this share of the calls, and the first item of the list is served in the "
+                "others, until the learner is proved not worse",
                 0.0,
                 example=0.1,
             ),

@@ -38,7 +38,7 @@ def build(spec: Spec) -> Model:
 register(
     Algorithm(
         "listnet",
-        "descent on the cross entropy between two softmaxes, of the scores and of the grades",
+        "gradient steps on the cross entropy between the softmax of the scores and the softmax of the grades",
         ("subset-ranking", "label-ranking"),
         {
             "learning_rate": Parameter(

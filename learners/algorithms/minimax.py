@@ -54,7 +54,7 @@ def build(spec: Spec) -> Model:
 register(
     Algorithm(
         "minimax-perceptron",
-        "the perceptron for lists that mends the worst pair; no rate to choose",
+        "a perceptron for lists that corrects the worst pair; no learning rate to choose",
         ("subset-ranking", "label-ranking"),
         {"measure": MEASURE, "cutoff": CUTOFF},
         build,

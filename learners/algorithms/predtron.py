@@ -144,7 +144,7 @@ def cost(spec: Spec, size: Size) -> Cost:
 register(
     Algorithm(
         "predtron",
-        "the perceptron for any task with a loss; with margins in other norms, or a kernel",
+        "a perceptron for any task with a loss, optionally with margins in other norms or a kernel",
         learnable_tasks,
         {
             "loss": Parameter(
@@ -156,7 +156,7 @@ register(
             "reject_costs": REJECT_COSTS,
             "cutoff": Parameter(
                 integer(least=1),
-                "only so many places count",
+                "only the first so many positions count",
                 None,
                 needs("loss", "ndcg", "precision"),
                 required=needs("loss", "precision"),
@@ -164,7 +164,7 @@ register(
             ),
             "variant": Parameter(
                 choice("standard", "loss-driven"),
-                "Algorithm 1, or Algorithm 2, whose step is as long as the loss is high",
+                "`standard` is Algorithm 1; `loss-driven` is Algorithm 2, with a step proportional to the loss",
                 example="loss-driven",
             ),
             "learning_rate": Parameter(
@@ -180,13 +180,17 @@ register(
             ),
             "position": Parameter(
                 choice("linear", "reciprocal", "power"),
-                "how much a place counts in the representation of an order: -i, 1/i or -i^exponent",
+                "the weight of position i in the representation of an order: -i, 1/i or -i^exponent",
                 forms=lambda form: form.ranks,
                 why="goes with rankings",
                 example="power",
             ),
             "exponent": Parameter(
-                number(above=0), "of position: power", 1.1, needs("position", "power"), example=2
+                number(above=0),
+                "the exponent of `position: power`",
+                1.1,
+                needs("position", "power"),
+                example=2,
             ),
             "kernel": Parameter(
                 choice("linear", "gaussian", "polynomial"),
@@ -195,11 +199,15 @@ register(
             ),
             "bandwidth": BANDWIDTH,
             "degree": Parameter(
-                integer(least=1), "of the polynomial kernel", 2, needs("kernel", "polynomial"), example=3
+                integer(least=1),
+                "the degree of the polynomial kernel",
+                2,
+                needs("kernel", "polynomial"),
+                example=3,
             ),
             "budget": Parameter(
                 integer(least=1),
-                "the oldest example leaves when there are more than so many",
+                "the number of stored examples; above it, the oldest is dropped",
                 None,
                 needs("kernel", "gaussian", "polynomial"),
                 example=500,

@@ -87,9 +87,13 @@ class Slam(Surrogate):
         return g
 
 
-MEASURE = Parameter(choice("ndcg", "ap"), "what is judged and learned: 1 - NDCG or 1 - AP", example="ap")
+MEASURE = Parameter(choice("ndcg", "ap"), "the loss: 1 - NDCG or 1 - AP", example="ap")
 CUTOFF = Parameter(
-    integer(least=1), "NDCG looks at so many places", None, needs("measure", "ndcg"), example=10
+    integer(least=1),
+    "NDCG counts only the first so many positions",
+    None,
+    needs("measure", "ndcg"),
+    example=10,
 )
 
 
@@ -111,12 +115,14 @@ def build(spec: Spec) -> Model:
 register(
     Algorithm(
         "slam",
-        "the large-margin perceptron for lists, which bounds 1 - NDCG or 1 - AP",
+        "a large-margin perceptron for lists, which bounds 1 - NDCG or 1 - AP",
         ("subset-ranking", "label-ranking"),
         {
             "measure": MEASURE,
             "cutoff": CUTOFF,
-            "margin": Parameter(number(above=0), "the gap of scores that a hinge asks for", 1.0, example=0.5),
+            "margin": Parameter(
+                number(above=0), "the margin between scores that the hinge loss requires", 1.0, example=0.5
+            ),
             "learning_rate": Parameter(
                 number_or("scale-free", "theory", above=0),
                 "the step: a number, `scale-free` (0.3 / mean squared length of the items) or `theory` (with `R`)",

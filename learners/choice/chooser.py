@@ -98,7 +98,9 @@ class ChoiceLearner(Learner):
         """
         self.model.offers(loss)
         if min_margin is not None:
-            raise OptionError("a choice does not abstain", pointer("min_margin"))
+            raise OptionError(
+                "is not available for the task choice, which never abstains", pointer("min_margin")
+            )
         if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
             raise OptionError("must be a whole number of at least 1", pointer("top"))
         parsed = self._parse(instance)
@@ -133,7 +135,7 @@ class ChoiceLearner(Learner):
                 raise OptionError(f"{name!r} is not an item of the list", pointer("exclude", i))
             allowed[index[name]] = 0.0
         if not allowed.any():
-            raise OptionError("every item is excluded: there is nothing to choose", pointer("exclude"))
+            raise OptionError("every item is excluded: nothing is left to choose", pointer("exclude"))
         return allowed
 
     def _parts(self, seen: Seen, item: int) -> dict[str, float]:
@@ -168,7 +170,9 @@ class ChoiceLearner(Learner):
         """The index of the item that was served."""
         assert isinstance(parsed, ItemList)
         if served is None:
-            raise TruthError("a reward needs what was served: a prediction_id, or `served`", "/served")
+            raise TruthError(
+                "a reward needs the item that was served: send `prediction_id` or `served`", "/served"
+            )
         self.form.decision.check(served)
         if served["id"] not in parsed.ids:
             raise TruthError(f"{served['id']!r} is not an item of the list", "/served/id")

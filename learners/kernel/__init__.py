@@ -7,6 +7,7 @@
     Rounds     a whole round, in two calls              ascend   a direction of dual ascent
     FeatureBlocks   the block of every feature, and how often each block was right
     Blend      one of the automatic learner; None where its pieces do it one by one
+    ranking_json   a ranking as JSON; None where who wants it has to write it
     best       the highest scores
     exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
     total, row_total, softmax, sigmoid, times, add_outer, sweep   sums, products and inverses
@@ -22,7 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 14
+SEAM = 16
 
 
 def _choice() -> str:
@@ -77,6 +78,7 @@ else:
         log_of,
         matrix,
         pool_round,
+        ranking_json,
         read,
         recalibrate,
         recount,
@@ -94,6 +96,7 @@ else:
 
 if TYPE_CHECKING or NAME == "numpy":
     Blend: Any = None
+    ranking_json: Any = None
 
 __all__ = [
     "NAME",
@@ -117,6 +120,7 @@ __all__ = [
     "log_of",
     "matrix",
     "pool_round",
+    "ranking_json",
     "read",
     "recalibrate",
     "recount",

@@ -16,6 +16,8 @@ import numpy as np
 
 from .elementary import Floats, total
 
+MANY = 1_000  # labels from which only those that are asked for are put in order
+_ZERO = np.array(0.0)
 MET = 1.0 - 1e-12  # a margin that lacks this little of gamma lacks nothing but rounding
 
 
@@ -27,8 +29,9 @@ def pour(up: list[float], down: list[float], most: float, gap: float) -> tuple[f
     up.sort()
     P, H, Q, K = up[0], 1.0, down[0], 1.0
     i = j = 1
-    one = up[1] - P if len(up) > 1 else math.inf
-    other = down[1] - Q if len(down) > 1 else math.inf
+    ups, downs = len(up), len(down)
+    one = up[1] - P if ups > 1 else math.inf
+    other = down[1] - Q if downs > 1 else math.inf
     while True:
         amount = (gap - (P / H + Q / K)) / (1.0 / H + 1.0 / K)
         after = one if one <= other else other
@@ -36,10 +39,10 @@ def pour(up: list[float], down: list[float], most: float, gap: float) -> tuple[f
             break
         if one <= other:
             P, H, i = P + up[i], H + 1.0, i + 1
-            one = H * up[i] - P if i < len(up) else math.inf
+            one = H * up[i] - P if i < ups else math.inf
         else:
             Q, K, j = Q + down[j], K + 1.0, j + 1
-            other = K * down[j] - Q if j < len(down) else math.inf
+            other = K * down[j] - Q if j < downs else math.inf
     amount = 0.0 if amount < 0.0 else most if amount > most else amount
     return (amount + P) / H, -((amount + Q) / K)
 
@@ -56,17 +59,17 @@ def ascend(
     inside = relevant.nonzero()[0].tolist() if mask else [relevant]
     if not inside or len(inside) == len(t):
         return False, None, 0.0, 0.0
-    scores = t[inside].tolist() if mask else [float(t[relevant])]
+    scores = t[inside].tolist() if mask else [t.item(relevant)]
     others = t.copy()
     others[relevant] = -math.inf
     s = int(others.argmax())
-    low, high = min(scores), float(t[s])
+    low, high = min(scores), t.item(s)
     mistake = low <= high
     if not square > 0.0 or (not mistake if update == 1 else low - high >= MET * gamma):
         return mistake, None, 0.0, 0.0
     if update == 3:
         reach = low - gamma, high + gamma
-        g = _fill(others, list(zip(inside, scores, strict=True)), square, C, gamma, reach)
+        g = _fill(t, others, list(zip(inside, scores, strict=True)), square, C, gamma, reach)
         if g is None:
             return mistake, None, 0.0, 0.0
     else:
@@ -78,12 +81,13 @@ def ascend(
         g[inside[scores.index(low)]], g[s] = -tau, tau
     amount = 0.0
     for r in inside:
-        amount -= float(g[r])
+        amount -= g.item(r)
     # Labels that do not change add zeros to both sums.
     return mistake, g, amount, 0.5 * square * total(g * g) - total(g * t)
 
 
 def _fill(
+    t: Floats,
     others: Floats,
     inside: list[tuple[int, float]],
     square: float,
@@ -96,14 +100,17 @@ def _fill(
     `others` are the scores, minus infinity for those that are relevant, which are `inside` with their scores.
     """
     ups = [(r, score / square) for r, score in inside if score <= reach[1]]
-    near = others >= reach[0]
-    count = int(np.count_nonzero(near))
+    # Mostly all labels are within reach, which the lowest says.
+    near = None if t.item(t.argmin()) >= reach[0] else others >= reach[0]
+    count = len(t) - len(inside) if near is None else int(np.count_nonzero(near))
     if not ups or not count:
         return None
     levels = others / -square  # negated
-    top, bottom = pour([level for _, level in ups], np.sort(levels)[:count].tolist(), C, gamma / square)
-    g = np.maximum(-bottom - levels, 0.0)
-    if count < len(g) - len(inside):
+    down = levels.copy()
+    down.sort()
+    top, bottom = pour([level for _, level in ups], down[:count].tolist(), C, gamma / square)
+    g: Floats = np.maximum(-bottom - levels, _ZERO)
+    if near is not None:
         g *= near
     for r, level in ups:
         if top - level > 0.0:
@@ -113,12 +120,18 @@ def _fill(
 
 def best(t: Floats, count: int) -> tuple[list[int], list[float]]:
     """The labels of the highest scores and those scores, best first; of equals, what joined first."""
-    if count < 0:
-        count = len(t)
-    if count < len(t) and len(t) > 1_000:
-        least = np.partition(t, len(t) - count)[len(t) - count] if count else math.inf
-        among = (t >= least).nonzero()[0]
-        order = among[(-t[among]).argsort(kind="stable")][:count]
-    else:
-        order = (-t).argsort(kind="stable")[:count]
-    return order.tolist(), t[order].tolist()
+    if 0 <= count < len(t):
+        if len(t) > MANY:
+            least = np.partition(t, len(t) - count)[len(t) - count] if count else math.inf
+            among = (t >= least).nonzero()[0]
+            order = among[(-t[among]).argsort(kind="stable")][:count]
+            return order.tolist(), t[order].tolist()
+        # A sort that keeps no order of equals takes a third of the time: it will do where no two of these are equal.
+        order = (-t).argsort()[: count + 1]
+        scores = t.take(order).tolist()
+        if len(set(scores)) == len(scores) and not math.isnan(scores[-1]):
+            return order[:count].tolist(), scores[:count]
+    order = (-t).argsort(kind="stable")
+    if count >= 0:
+        order = order[:count]
+    return order.tolist(), t.take(order).tolist()

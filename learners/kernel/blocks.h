@@ -14,6 +14,8 @@ typedef struct {
     Block *numbers;       /* int64: the block of every row */
     Block *right, *wrong; /* float64, one a block */
     size_t rows, room, width; /* rows in use, room for rows and for blocks */
+    Block *words, *shared;    /* int64: the word of every row; float64, one a block. NULL without label_words */
+    LabelWords label_words;
 } FeatureBlocks;
 
 /* What a round has to know of the blocks of its x. */
@@ -24,6 +26,7 @@ typedef struct {
     size_t width;
     size_t known;    /* blocks that there were */
     Names late;      /* the blocks that x brings: they stand behind the known ones */
+    NameMatches matches;
 } Shares;
 
 static PyTypeObject *FeatureBlocksType;
@@ -38,6 +41,7 @@ static void shares_clear(Shares *shares) {
     free(shares->own);
     free(shares->sums);
     names_clear(&shares->late);
+    matches_clear(&shares->matches);
 }
 
 /* `block` with room for so many numbers of 8 bytes, of which it has `room`: -1 with an exception, and nothing changed. */
@@ -56,20 +60,25 @@ static int blocks_reserve(FeatureBlocks *blocks, size_t rows, size_t more, size_
     if (names_reserve(&blocks->names, more, bytes)) return -1;
     if (rows > blocks->room) {
         size_t room = rows > 2 * blocks->room ? rows : 2 * blocks->room;
-        if (numbers_widen(&blocks->numbers, blocks->room, room)) return -1;
+        if (numbers_widen(&blocks->numbers, blocks->room, room) || (blocks->words && numbers_widen(&blocks->words, blocks->room, room)))
+            return -1;
         blocks->room = room;
     }
     if (count > blocks->width) {
         size_t width = count > 2 * blocks->width ? count : 2 * blocks->width;
-        if (numbers_widen(&blocks->right, blocks->width, width) || numbers_widen(&blocks->wrong, blocks->width, width)) return -1;
+        if (numbers_widen(&blocks->right, blocks->width, width) || numbers_widen(&blocks->wrong, blocks->width, width) ||
+            (blocks->shared && numbers_widen(&blocks->shared, blocks->width, width)))
+            return -1;
         blocks->width = width;
     }
     return 0;
 }
 
 static void blocks_cut(FeatureBlocks *blocks, size_t rows, size_t count) {
-    for (size_t b = count; b < blocks->names.count; b++)
+    for (size_t b = count; b < blocks->names.count; b++) {
         ((double *)blocks->right->data)[b] = ((double *)blocks->wrong->data)[b] = 0.0;
+        if (blocks->shared) ((double *)blocks->shared->data)[b] = 0.0;
+    }
     names_forget(&blocks->names, count);
     blocks->rows = rows;
 }
@@ -146,7 +155,7 @@ static int blocks_scale(const FeatureBlocks *blocks, Vector *x, size_t first, Sh
 
 /* Count who was right about the step along -g, whose columns that are not 0 are `changed`. Features of x that are unknown had no
    part in the scores. */
-static void blocks_judge(FeatureBlocks *blocks, const Vector *x, size_t first, const Shares *shares, const Weights *weights,
+static void blocks_judge(FeatureBlocks *blocks, const Vector *x, size_t first, Shares *shares, const Weights *weights,
                          const double *g, const Py_ssize_t *columns, Py_ssize_t changed) {
     size_t known = (size_t)x->known - first, count = blocks->names.count;
     double *right = blocks->right->data, *wrong = blocks->wrong->data, *sums = shares->sums;
@@ -162,6 +171,7 @@ static void blocks_judge(FeatureBlocks *blocks, const Vector *x, size_t first, c
         }
         sums[shares->own[i]] += agreement;
     }
+    if (blocks->shared) matches_agree(&shares->matches, blocks->shared->data, count, g, sums);
     for (size_t b = 0; b < count; b++) {
         right[b] += sums[b] > 0.0;
         wrong[b] += sums[b] < 0.0;
@@ -177,102 +187,9 @@ static void blocks_join(FeatureBlocks *blocks, const Vector *x, size_t first, co
         size_t length = name_length(late, i);
         names_add(&blocks->names, hash_of(name, length), name, length);
     }
-    for (Py_ssize_t i = x->known; i < x->known + x->unknown; i++) numbers[x->rows[i]] = shares->own[i - (Py_ssize_t)first];
+    for (Py_ssize_t i = x->known; i < x->known + x->unknown; i++) {
+        numbers[x->rows[i]] = shares->own[i - (Py_ssize_t)first];
+        if (blocks->words) ((int64_t *)blocks->words->data)[x->rows[i]] = shares->matches.words[i - (Py_ssize_t)first];
+    }
     blocks->rows += (size_t)x->unknown;
 }
-
-static PyObject *blocks_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *words[] = {NULL};
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "", words)) return NULL;
-    FeatureBlocks *blocks = (FeatureBlocks *)PyType_GenericAlloc(type, 0);
-    if (!blocks) return NULL;
-    blocks->numbers = block_new(16, 8);
-    blocks->right = block_new(16, 8);
-    blocks->wrong = block_new(16, 8);
-    blocks->room = blocks->width = 16;
-    if (!blocks->numbers || !blocks->right || !blocks->wrong) Py_CLEAR(blocks);
-    return (PyObject *)blocks;
-}
-
-static void blocks_dealloc(PyObject *self) {
-    FeatureBlocks *blocks = (FeatureBlocks *)self;
-    PyTypeObject *type = Py_TYPE(self);
-    names_clear(&blocks->names);
-    Py_XDECREF((PyObject *)blocks->numbers);
-    Py_XDECREF((PyObject *)blocks->right);
-    Py_XDECREF((PyObject *)blocks->wrong);
-    PyObject_Free(self);
-    Py_DECREF(type);
-}
-
-/* Take in the blocks of the features of a table that have joined; all of them, or nothing. */
-static PyObject *blocks_grow(PyObject *self, PyObject *object) {
-    FeatureBlocks *blocks = (FeatureBlocks *)self;
-    if (!Py_IS_TYPE(object, TableType)) return PyErr_SetString(PyExc_TypeError, "blocks are those of a table"), NULL;
-    const Names *names = &((Table *)object)->names;
-    size_t rows = blocks->rows, count = blocks->names.count;
-    for (size_t row = rows; row < names->count; row++) {
-        const char *name = name_start(names, row);
-        size_t length = block_length(name, name_length(names, row));
-        if (blocks_reserve(blocks, names->count, 1, length)) {
-            blocks_cut(blocks, rows, count);
-            return NULL;
-        }
-        ((int64_t *)blocks->numbers->data)[row] = (int64_t)names_add(&blocks->names, hash_of(name, length), name, length);
-        blocks->rows = row + 1;
-    }
-    Py_RETURN_NONE;
-}
-
-/* shrink(rows, count): take growth back. It needs no memory. */
-static PyObject *blocks_shrink(PyObject *self, PyObject *arguments) {
-    FeatureBlocks *blocks = (FeatureBlocks *)self;
-    Py_ssize_t rows, count;
-    if (!PyArg_ParseTuple(arguments, "nn", &rows, &count)) return NULL;
-    if (rows < 0 || count < 0 || (size_t)rows > blocks->rows || (size_t)count > blocks->names.count) {
-        PyErr_SetString(PyExc_ValueError, "blocks cannot shrink to more than they are");
-        return NULL;
-    }
-    blocks_cut(blocks, (size_t)rows, (size_t)count);
-    Py_RETURN_NONE;
-}
-
-static Py_ssize_t blocks_length(PyObject *self) { return (Py_ssize_t)((FeatureBlocks *)self)->names.count; }
-static PyObject *blocks_item(PyObject *self, Py_ssize_t number) { return names_item(&((FeatureBlocks *)self)->names, number); }
-static PyObject *blocks_find(PyObject *self, PyObject *name) { return names_number(&((FeatureBlocks *)self)->names, name); }
-static PyObject *blocks_rows(PyObject *self, void *none) { return (void)none, PyLong_FromSize_t(((FeatureBlocks *)self)->rows); }
-
-static PyObject *blocks_numbers(PyObject *self, void *none) {
-    Block *numbers = ((FeatureBlocks *)self)->numbers;
-    return (void)none, array_on((PyObject *)numbers, numbers->data, "q", (Py_ssize_t)((FeatureBlocks *)self)->rows, -1, 0);
-}
-
-static PyObject *blocks_right(PyObject *self, void *none) {
-    Block *right = ((FeatureBlocks *)self)->right;
-    return (void)none, array_on((PyObject *)right, right->data, "d", blocks_length(self), -1, 0);
-}
-
-static PyObject *blocks_wrong(PyObject *self, void *none) {
-    Block *wrong = ((FeatureBlocks *)self)->wrong;
-    return (void)none, array_on((PyObject *)wrong, wrong->data, "d", blocks_length(self), -1, 0);
-}
-
-static PyGetSetDef blocks_getset[] = {{"rows", blocks_rows, NULL, "Rows in use.", NULL},
-                                      {"numbers", blocks_numbers, NULL, "The block of every row.", NULL},
-                                      {"right", blocks_right, NULL, "How often each was right.", NULL},
-                                      {"wrong", blocks_wrong, NULL, "How often each was wrong.", NULL},
-                                      {NULL, NULL, NULL, NULL, NULL}};
-static PyMethodDef blocks_methods[] = {{"grow", blocks_grow, METH_O, "Take in the blocks of the features that have joined."},
-                                       {"shrink", blocks_shrink, METH_VARARGS, "Take growth back."},
-                                       {"find", blocks_find, METH_O, "The number of a block, -1 if it has not joined."},
-                                       {NULL, NULL, 0, NULL}};
-static PyType_Slot blocks_slots[] = {{Py_tp_new, blocks_new},
-                                     {Py_tp_dealloc, blocks_dealloc},
-                                     {Py_tp_getset, blocks_getset},
-                                     {Py_tp_methods, blocks_methods},
-                                     {Py_sq_length, blocks_length},
-                                     {Py_sq_item, blocks_item},
-                                     {Py_tp_doc, "Blocks of the features of a table: FeatureBlocks()."},
-                                     {0, NULL}};
-static PyType_Spec blocks_spec = {"feedrank.learners.kernel._native.FeatureBlocks", sizeof(FeatureBlocks), 0, Py_TPFLAGS_DEFAULT,
-                                  blocks_slots};

@@ -28,14 +28,14 @@ def calibrated(p: Floats, sums: Floats) -> Floats:
     if not math.isfinite(q):
         return p
     i, f = place(q)
-    count = (1.0 - f) * float(sums[0, i]) + f * float(sums[0, i + 1])
-    miss = (1.0 - f) * float(sums[1, i]) + f * float(sums[1, i + 1])
+    count = (1.0 - f) * sums.item(0, i) + f * sums.item(0, i + 1)
+    miss = (1.0 - f) * sums.item(1, i) + f * sums.item(1, i + 1)
     others = p.copy()
     others[k] = 0.0
     rest = total(others)
     if not rest > 0.0:
         return p
-    second = float(others.max()) / rest
+    second = others.item(others.argmax()) / rest
     # At least as much as the second gets of what is left.
     new = max(min(max(q + miss / (count + 1.0), EDGE), 1.0 - EDGE), second / (1.0 + second))
     others *= (1.0 - new) / rest
@@ -48,7 +48,7 @@ def recalibrate(q: float, right: bool, sums: Floats) -> None:
     i, f = place(q)
     miss = float(right) - q
     after = [
-        (at, sums[0, at] * KEEP + share, sums[1, at] * KEEP + share * miss)
+        (at, sums.item(0, at) * KEEP + share, sums.item(1, at) * KEEP + share * miss)
         for at, share in ((i, 1.0 - f), (i + 1, f))
     ]
     for at, weights, misses in after:

@@ -59,6 +59,9 @@ _LN2_HIGH, _LN2_LOW, _INVERSE_LN2, _HALF_ROOT = _ready((LN2_HIGH, LN2_LOW, INVER
 _LOWEST, _HIGHEST, _ONE, _TWO = _ready((EXP_LOWEST, EXP_HIGHEST, 1.0, 2.0))
 
 
+FEW = 14  # numbers that take less time one by one than some thirty calls of NumPy do
+
+
 def polynomial(coefficients: tuple[float, ...] | tuple[Floats, ...], x: Floats) -> Floats:
     """Horner's rule, the highest power first; at least two coefficients."""
     value: Floats = x * coefficients[0]
@@ -74,6 +77,8 @@ def exp(x: Floats) -> Floats:
 
     x is taken to [-708, 709]: the result is always finite and above 0.
     """
+    if x.size <= FEW:
+        return np.array([exp_of(value) for value in x.ravel().tolist()]).reshape(x.shape)
     x = np.minimum(np.maximum(x, _LOWEST), _HIGHEST)
     k = np.rint(x * _INVERSE_LN2)
     r = x - k * _LN2_HIGH
@@ -91,6 +96,8 @@ def exp(x: Floats) -> Floats:
 
 def log(x: Floats) -> Floats:
     """ln x = k ln 2 + 2 artanh((m - 1) / (m + 1)), x = m 2^k with m in [sqrt(1/2), sqrt(2)); x above 0, finite."""
+    if x.size <= FEW:
+        return np.array([log_of(value) for value in x.ravel().tolist()]).reshape(x.shape)
     m, k = np.frexp(x)
     low = m < _HALF_ROOT
     m = np.where(low, m + m, m)
@@ -115,6 +122,8 @@ LOGS = log(1.0 + np.arange(65_536.0))
 
 def exp_of(x: float) -> float:
     """e^x of one number: the bits of `exp`."""
+    if math.isnan(x):
+        return x
     x = min(max(x, EXP_LOWEST), EXP_HIGHEST)
     k = float(round(x * INVERSE_LN2))
     r = (x - k * LN2_HIGH) - k * LN2_LOW

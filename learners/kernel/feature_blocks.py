@@ -5,7 +5,8 @@
     a_b = - sum_{j in b} sum_r g_r x_j W_jr;    right_b += 1 if a_b > 0,    wrong_b += 1 if a_b < 0
 
 `FeatureBlocks` is the state, of which the native kernel has its own; `scaled` and `judge` are the formulas, on arrays of
-either. Sums run over the features of a block, and over the blocks, from the first to the last.
+either. Sums run over the features of a block, and over the blocks, from the first to the last. With `named`, features that
+are words of labels' names count for these labels, and a_b has their part too (label_words.py).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,8 @@ import numpy as np
 from ..growth import grown
 from ..names import Names
 from .elementary import Floats, total
-from .reference import EMPTY, Ints, Table
+from .label_words import LabelWords, Match, NameMatches, find_matches, match_matrix
+from .reference import EMPTY, Ints, Table, Vector
 
 ALIKE = 0.5
 # A block whose squares, beside the largest feature of 1, are no more than this has only the length that all have alike.
@@ -28,10 +30,14 @@ def block_of(name: str) -> str:
 
 
 class FeatureBlocks:
-    """The blocks in order of joining, how often each was right and wrong, and the block of every row of a table."""
+    """The blocks in order of joining, how often each was right and wrong, and the block of every row of a table.
 
-    def __init__(self) -> None:
+    `named`: also the words of labels' names, that of every row, and the weights that all labels share, one a block.
+    """
+
+    def __init__(self, named: bool = False) -> None:
         self.rows = 0
+        self._matches = LabelWords() if named else None
         self._names = Names()
         self._numbers: Ints = np.empty(0, dtype=np.intp)  # with room behind, as the counts
         self._right: Floats = EMPTY
@@ -65,6 +71,48 @@ class FeatureBlocks:
         """How often each block was wrong, on the same memory until there are more."""
         return self._wrong[: len(self._names)]
 
+    @property
+    def named(self) -> bool:
+        """Whether words of labels' names count for them."""
+        return self._matches is not None
+
+    @property
+    def _label_words(self) -> LabelWords:
+        if self._matches is None:
+            raise ValueError("these blocks do not look at the names of labels")
+        return self._matches
+
+    @property
+    def labels(self) -> int:
+        """The labels whose names are known."""
+        return self._label_words.labels
+
+    @property
+    def words(self) -> Ints:
+        """The word of every row, -1 where it is none, on the same memory until there are more."""
+        return self._label_words.rows(self.rows)
+
+    @property
+    def shared(self) -> Floats:
+        """The weights that all labels share, on the same memory until there are more blocks."""
+        return self._label_words.shared[: len(self._names)]
+
+    def find_word(self, word: str) -> int:
+        """The number of a word, -1 if no label had it yet."""
+        return self._label_words.find(word)
+
+    def labels_of(self, word: int) -> list[int]:
+        """The labels that a word matches."""
+        return self._label_words.of(word)
+
+    def name(self, table: Table, words: Sequence[str]) -> None:
+        """One more label joins, with these words, each once. The table is the one that was taken in last."""
+        self._label_words.name(table, self._names.names, words)
+
+    def unname(self, words: Sequence[str]) -> None:
+        """The label that joined last, with these words, leaves."""
+        self._label_words.unname(words)
+
     def grow(self, table: Table) -> None:
         """Take in the blocks of the features that have joined."""
         start, end = self.rows, len(table)
@@ -74,6 +122,8 @@ class FeatureBlocks:
             self._numbers[start:end] = numbers
             self._right = grown(self._right, len(self._names))
             self._wrong = grown(self._wrong, len(self._names))
+            if self._matches is not None:
+                self._matches.grow(table, start, len(self._names))
             self.rows = end
 
     def shrink(self, rows: int, count: int) -> None:
@@ -82,6 +132,8 @@ class FeatureBlocks:
             raise ValueError("blocks cannot shrink to more than they are")
         self._right[count:] = 0.0
         self._wrong[count:] = 0.0
+        if self._matches is not None:
+            self._matches.shared[count:] = 0.0
         self._names.forget(count)
         self.rows = rows
 
@@ -135,12 +187,28 @@ def scaled(
     return v
 
 
-def judge(blocks: FeatureBlocks, rows: Ints, parts: Floats, g: Floats) -> None:
-    """Count who was right: `parts` are the contributions of the features in `rows` to the scores, -g the step."""
+def find_matches_of(blocks: FeatureBlocks, x: Vector, first: int) -> list[Match]:
+    """The features of x behind the first ones that are words of labels' names."""
+    unknown = x.unknown if len(x.unseen) else ()  # type: ignore[attr-defined]
+    return find_matches(blocks, x.rows[first:], unknown, _late(blocks, unknown))
+
+
+def match_matrix_of(blocks: FeatureBlocks, x: Vector, first: int, count: int) -> NameMatches:
+    """What the features of x behind the first ones say of `count` labels."""
+    values = np.concatenate((x.values[first:], x.unseen)) if len(x.unseen) else x.values[first:]
+    return match_matrix(find_matches_of(blocks, x, first), values, count)
+
+
+def judge(
+    blocks: FeatureBlocks, rows: Ints, parts: Floats, g: Floats, matches: NameMatches | None = None
+) -> None:
+    """Count who was right: `parts` are what the weights of features in `rows` add to the scores, -g the step."""
     agreement = np.zeros(len(rows))
     for r in g.nonzero()[0].tolist():
         agreement -= g[r] * parts[: len(rows), r]
     right, wrong = blocks.right, blocks.wrong
     sums = _sums(blocks.numbers[rows], agreement, len(right))
+    if matches is not None:
+        matches.agree(sums, blocks.shared, g)
     right += sums > 0.0
     wrong += sums < 0.0

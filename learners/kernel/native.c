@@ -1,11 +1,13 @@
 /* The native kernel: what reference.py does, with the same bits, for CPython's stable ABI from 3.11 on.
 
      elementary.h  exp, log, cos            names.h    names -> numbers         features.h, json.h  reading an instance
+     json_write.h, shortest.h  a ranking as JSON, and its numbers
      table.h       x of an instance         weights.h  scores and steps         ascent.h            dual ascent
      arrays.h      memory shown to NumPy    members.h  what Python sees          products.h          products and inverses
      asked.h       the last instance        rounds.h   a whole round            blend.h, blend_learn.h  one of the automatic learner
      welford.h     features scaled online   trust.h    the automatic learner's pool     bayes.h  its words and calibration
      adaptive.h    steps of AdaGrad         curves.h   least squares            blocks.h            blocks of features
+     label_words.h words of labels' names   blocks_members.h  what Python sees of the blocks
 
    Compiled without fused multiply-add and without -ffast-math: every operation is one of IEEE 754, in the order in which it is
    written, on every machine. Loops over labels may run side by side, and wider where the CPU can (WIDE); sums never do. */
@@ -30,12 +32,16 @@
 #include "features.h"
 #include "json_scalars.h"
 #include "json.h"
+#include "shortest.h"
+#include "json_write.h"
 #include "table.h"
 #include "members.h"
 #include "weights.h"
 #include "ascent.h"
 #include "asked.h"
+#include "label_words.h"
 #include "blocks.h"
+#include "blocks_members.h"
 #include "rounds.h"
 #include "products.h"
 #include "welford.h"
@@ -47,7 +53,7 @@
 #include "blend_learn.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 14
+#define SEAM 16
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -87,6 +93,7 @@ static PyMethodDef methods[] = {
     {"read", features_of, METH_O, "The features of plain Python objects, or None where they are unusual."},
     {"matrix", matrix_of, METH_VARARGS, "Lists of numbers as a matrix, or None where they are unusual."},
     {"loads", (PyCFunction)(void (*)(void))loads, METH_FASTCALL, "JSON with features read, or None where it is unusual."},
+    {"ranking_json", (PyCFunction)(void (*)(void))ranking_json, METH_FASTCALL, "A ranking as JSON, or None where it is unusual."},
     {"ascend", ascend, METH_VARARGS, "One round of dual ascent in score space."},
     {"best", best, METH_VARARGS, "The highest scores."},
     {"times", times, METH_VARARGS, "A B of vectors and matrices."},
@@ -139,7 +146,7 @@ PyMODINIT_FUNC PyInit__native(void) {
     as_contiguous = numpy ? PyObject_GetAttrString(numpy, "ascontiguousarray") : NULL;
     Py_XDECREF(numpy);
     for (int i = 0; i < LOGS; i++) logs[i] = log_of(1.0 + (double)i);
-    if (!module || PyModule_AddIntConstant(module, "SEAM", SEAM) || !as_array || !empty_array || !as_contiguous || take_keys() || !(FeaturesType = type_of(module, &features_spec)) ||
+    if (!module || PyModule_AddIntConstant(module, "SEAM", SEAM) || !as_array || !empty_array || !as_contiguous || take_keys() || take_powers() || !(FeaturesType = type_of(module, &features_spec)) ||
         !(BlockType = type_of(module, &block_spec)) || !(ViewType = type_of(module, &view_spec)) ||
         !(VectorType = type_of(module, &vector_spec)) || !(TableType = type_of(module, &table_spec)) ||
         !(WeightsType = type_of(module, &weights_spec)) || !(FeatureBlocksType = type_of(module, &blocks_spec)) ||

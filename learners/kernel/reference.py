@@ -16,12 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..growth import grown
-from . import elementary
-from .elementary import LOGS, Floats, row_product, total
+from .elementary import LOGS, Floats, log, log_of, row_product, total
 
 Ints = npt.NDArray[np.intp]
 EMPTY: Floats = np.empty(0)
+_ZERO, _ONE = (
+    np.array(0.0),
+    np.array(1.0),
+)  # NumPy takes an array as it is, where it converts a float in each call
 BIAS = ""  # the name of the constant feature: no other can have it, because empty names are refused
+_FIRST: Ints = np.zeros(1, dtype=np.intp)  # the row of the bias
 _ONES: Floats = np.ones(4_096)
 _ONES.setflags(write=False)
 
@@ -205,44 +209,51 @@ class Table:
             if np.count_nonzero(rows[1:] == rows[:-1]):
                 rows = np.unique(rows)
         if self.idf:
-            scales = self._logs(self.events) - self._logs(self._counts.take(rows))
-            scales += 1.0
+            counts = self._counts.take(rows)
+            if self.events < len(LOGS):
+                scales = LOGS.item(self.events) - LOGS.take(counts)
+            else:
+                scales = log_of(1.0 + self.events) - log(1.0 + counts.astype(np.float64))
+            scales += _ONE
             values = scales if values is None else values * scales
         elif values is None:
             values = ones(len(rows))
         if self.unit:
             values = _unit(values, features.values is None)
         if self.bias:
-            rows, values = np.concatenate(([0], rows)), np.concatenate(([1.0], values))
+            rows, values = np.concatenate((_FIRST, rows)), np.concatenate((_ONES[:1], values))
         if not unknown:
             return LookedUp(rows, values, EMPTY, unknown, (rows, values))
         known = len(rows) - len(unknown)
         return LookedUp(rows[:known], values[:known], values[known:], unknown, (rows, values))
-
-    def _logs(self, counts: Any) -> Any:
-        """log(1 + n): one number for every count, kept."""
-        if self.events < len(LOGS):
-            return LOGS[counts]
-        return elementary.log(1.0 + np.asarray(counts, dtype=np.float64))
 
     def join(self, x: LookedUp) -> LookedUp:
         """x with every feature known: the unknown ones join."""
         if not x.unknown:
             return x
         first, every = len(self._names), x.every
-        rows = [self.add(name) for name in x.unknown]
-        if every is not None and every[0][len(x.rows)] == first and rows[-1] == first + len(rows) - 1:
+        if (
+            every is not None
+            and every[0].item(len(x.rows)) == first
+            and self._index.keys().isdisjoint(x.unknown)
+        ):
+            last = first + len(x.unknown)
+            self._counts = grown(self._counts, last)
+            self._names.extend(x.unknown)  # first, so that `forget` sees them whatever fails
+            self._index.update(zip(x.unknown, range(first, last), strict=True))
             return LookedUp(*every, every=every)
+        rows = [self.add(name) for name in x.unknown]
         return LookedUp(
             np.concatenate((x.rows, np.array(rows, dtype=np.intp))), np.concatenate((x.values, x.unseen))
         )
 
     def count(self, x: Vector) -> None:
         """One more event: n and, under idf, n_j of every feature that is not 0."""
-        counts = self._counts[x.rows] + (x.values != 0.0) if self.idf else None
-        self.events += 1
-        if counts is not None:
+        if self.idf:
+            counts = self._counts.take(x.rows)
+            counts += x.values != _ZERO
             self._counts[x.rows] = counts
+        self.events += 1
 
     def uncount(self, x: LookedUp) -> None:
         """Take the last `count` of x back."""
@@ -288,9 +299,10 @@ class Table:
 
 
 def _unit(values: Floats, positive: bool) -> Floats:
-    top = float(np.maximum.reduce(values)) if len(values) else 0.0
+    # The value at an argmax is there in a fraction of the time that a maximum takes.
+    top = values.item(values.argmax()) if len(values) else 0.0
     if not positive and len(values):
-        top = max(top, -float(np.minimum.reduce(values)))
+        top = max(top, -values.item(values.argmin()))
     if not top > 0.0:
         return values
     values = values / top

@@ -78,7 +78,27 @@ static int all_finite(const double *t, Py_ssize_t count) {
 /* Whether table, weights and blocks have the same features. */
 static int rounds_fit(const Rounds *rounds) {
     size_t count = rounds->table->names.count;
-    return (size_t)rounds->weights->features == count && (!rounds->blocks || rounds->blocks->rows == count);
+    const FeatureBlocks *blocks = rounds->blocks;
+    if (blocks && blocks->words && blocks->label_words.count != rounds->weights->labels) return 0;
+    return (size_t)rounds->weights->features == count && (!blocks || blocks->rows == count);
+}
+
+/* What words of labels' names add to the scores of x: -1 with an exception. */
+static int rounds_hear(Rounds *rounds) {
+    const FeatureBlocks *blocks = rounds->blocks;
+    Shares *shares = &rounds->shares;
+    if (!blocks || !blocks->words) return 0;
+    if (matches_find(&shares->matches, &blocks->label_words, blocks->words->data, rounds->asked.x, (size_t)rounds->table->bias,
+                    shares->own, shares->known + shares->late.count, (size_t)rounds->labels))
+        return -1;
+    matches_score(&shares->matches, blocks->shared->data, shares->known, rounds->t);
+    return 0;
+}
+
+/* The curvature h of a step on x. */
+static double rounds_square(const Rounds *rounds) {
+    double square = vector_square(rounds->asked.x);
+    return rounds->blocks && rounds->blocks->words ? square + matches_square(&rounds->shares.matches) : square;
 }
 
 /* Scores of features that were looked up: 1, 0 where a round cannot be done here, -1 with an exception. */
@@ -97,6 +117,7 @@ static int rounds_score(Rounds *rounds) {
     rounds->g = rounds->t + weights->labels;
     rounds->labels = weights->labels;
     scores_of(weights, x->known, x->rows, x->values, rounds->t);
+    if (rounds_hear(rounds)) return -1;
     return all_finite(rounds->t, rounds->labels);
 }
 
@@ -104,9 +125,12 @@ static int rounds_score(Rounds *rounds) {
 static int rounds_look(Rounds *rounds, PyObject *instance) {
     rounds->planned = 0;
     const FeatureBlocks *blocks = rounds->blocks;
-    Ahead ahead[2] = {weights_ahead(rounds->weights)};
-    if (blocks && blocks->rows == rounds->table->names.count) ahead[1] = (Ahead){blocks->numbers->data, sizeof(int64_t)};
-    int state = asked_look(&rounds->asked, instance, rounds->table, ahead, blocks ? 2 : 1);
+    Ahead ahead[3] = {weights_ahead(rounds->weights)};
+    if (blocks && blocks->rows == rounds->table->names.count) {
+        ahead[1] = (Ahead){blocks->numbers->data, sizeof(int64_t)};
+        if (blocks->words) ahead[2] = (Ahead){blocks->words->data, sizeof(int64_t)};
+    }
+    int state = asked_look(&rounds->asked, instance, rounds->table, ahead, blocks ? 2 + (blocks->words != NULL) : 1);
     if (state != 1) return state > 1 ? 1 : state;
     state = rounds_score(rounds);
     if (state <= 0) rounds_drop(rounds);
@@ -235,7 +259,7 @@ static PyObject *rounds_plan(PyObject *self, PyObject *arguments) {
     if (rounds->update) {
         mistake = -1;
         if (PyArg_ParseTuple(before, "Ldddp", &sums.mistakes, &sums.total, &sums.conjugate, &sums.promised, &sums.held))
-            mistake = ascend_labels(rounds->t, rounds->labels, &relevant, vector_square(rounds->asked.x), rounds->update,
+            mistake = ascend_labels(rounds->t, rounds->labels, &relevant, rounds_square(rounds), rounds->update,
                                     rounds->C * weight, rounds->gamma, weight, rounds->g, &sums, &rounds->moves);
         if (relevant.mask) PyBuffer_Release(&relevant.buffer);
         if (mistake < 0) return NULL;
@@ -285,6 +309,7 @@ static PyObject *rounds_commit(PyObject *self, PyObject *none) {
     if (rounds->blocks && rounds->moves) rounds_judge(rounds);
     asked_join(&rounds->asked, table);
     if (rounds->blocks) blocks_join(rounds->blocks, x, (size_t)table->bias, &rounds->shares);
+    if (rounds->moves && rounds->blocks && rounds->blocks->shared) matches_step(&rounds->shares.matches, rounds->blocks->shared->data, rounds->size);
     weights->features += x->unknown;
     Py_ssize_t count = x->known + x->unknown;
     table->events++;

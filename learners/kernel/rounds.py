@@ -19,7 +19,8 @@ import numpy as np
 
 from .ascent import ascend, best
 from .elementary import Floats, Mask
-from .feature_blocks import FeatureBlocks, judge, scaled
+from .feature_blocks import FeatureBlocks, judge, match_matrix_of, scaled
+from .label_words import NameMatches
 from .reference import EMPTY, Features, LookedUp, Table
 from .theta import Weights
 
@@ -62,6 +63,7 @@ class Rounds:
         self._features: Features | None = None
         self._x: LookedUp | None = None
         self._t: Floats = EMPTY
+        self._matches: NameMatches | None = None  # of x with labels' names
         self._step: tuple[Floats | None, float] | None = None
 
     def clear(self) -> None:
@@ -80,16 +82,11 @@ class Rounds:
             gaps = [one - other for one, other in pairwise(scores)]
             ranking = [(names[i], score) for i, score in zip(order, scores, strict=True)]
             return ranking if top < 0 else ranking[:top], min(gaps) + 0.0 if gaps else None, None
-        first = int(t.argmax())
-        order, scores = best(t, top)
+        order, scores = best(t, top if top < 0 or top > 1 else 2)
         ranking = [(names[i], score) for i, score in zip(order, scores, strict=True)]
-        if len(t) == 1:
-            return ranking, None, names[first]
-        if len(scores) > 1:
-            return ranking, scores[0] - scores[1] + 0.0, names[first]
-        others = t.copy()
-        others[first] = -math.inf
-        return ranking, float(t[first] - others[others.argmax()] + 0.0), names[first]
+        if top == 1:
+            del ranking[1:]
+        return ranking, scores[0] - scores[1] + 0.0 if len(t) > 1 else None, names[order[0]]
 
     def plan(
         self, instance: Any, truth: Any, weight: float, size: float, sums: Any
@@ -116,6 +113,8 @@ class Rounds:
     ) -> tuple[bool, Floats | None, Sums]:
         assert self._x is not None
         h, C = self._x.squared_norm(), self._C * weight
+        if self._matches is not None:
+            h += self._matches.squared_norm()
         mistake, g, total, growth = ascend(t, relevant, h, self._update, C, self._gamma)
         if mistake:
             sums = add_mistake(sums, self._update, h, C, self._gamma, weight)
@@ -133,7 +132,7 @@ class Rounds:
             raise RuntimeError("no round was planned on this state")
         x, (g, eta) = scored, self._step
         features, labels, events = len(table), weights.labels, table.events
-        counts = None if blocks is None else (blocks.right.copy(), blocks.wrong.copy())
+        counts = None if blocks is None else _counts(blocks)
         try:
             if x.unknown:
                 weights.grow(features + len(x.unknown), labels)
@@ -144,6 +143,8 @@ class Rounds:
             if g is not None:
                 if blocks is not None:
                     self._judge(blocks, scored, g)
+                    if self._matches is not None:
+                        self._matches.step(blocks.shared, g, eta)
                 weights.step(x, g, eta)
         except BaseException:
             if table.events > events:
@@ -152,7 +153,8 @@ class Rounds:
             weights.shrink(features, labels)
             if blocks is not None and counts is not None:
                 blocks.shrink(features, len(counts[0]))
-                blocks.right[:], blocks.wrong[:] = counts
+                for array, before in zip(_counts(blocks, copy=False), counts, strict=True):
+                    array[:] = before
             self.clear()
             raise
         self._raw = self._features = self._x = self._step = None
@@ -161,7 +163,7 @@ class Rounds:
         """Which blocks of what was scored pointed where the weights go now."""
         first = int(self._table.bias)
         rows, values = x.rows[first:], x.values[first:]
-        judge(blocks, rows, self._weights.theta[rows] * values[:, None], g)
+        judge(blocks, rows, self._weights.theta[rows] * values[:, None], g, self._matches)
 
     def _scaled(self, blocks: FeatureBlocks, x: LookedUp) -> LookedUp:
         """x by blocks; the bias is in none."""
@@ -205,11 +207,24 @@ class Rounds:
             return False
         if blocks is not None:
             x = self._scaled(blocks, x)
-        t = weights.scores(x)
-        if not np.logical_and.reduce(np.isfinite(t)):
+        t, matches = weights.scores(x), None
+        if blocks is not None and blocks.named:
+            if blocks.labels != weights.labels:
+                return False
+            matches = match_matrix_of(blocks, x, int(table.bias), len(t))
+            t = matches.add_to(t, blocks.shared)
+        # The two ends tell of all: an argmax and an argmin stop at NaN.
+        if not (math.isfinite(t.item(t.argmax())) and math.isfinite(t.item(t.argmin()))):
             return False
-        self._raw, self._features, self._x, self._t = features.names if named else None, features, x, t  # type: ignore[assignment]
+        self._raw, self._features = features.names if named else None, features  # type: ignore[assignment]
+        self._x, self._t, self._matches = x, t, matches
         return True
+
+
+def _counts(blocks: FeatureBlocks, copy: bool = True) -> list[Floats]:
+    """What a round changes in its blocks, beside their growth."""
+    arrays = [blocks.right, blocks.wrong, *([blocks.shared] if blocks.named else [])]
+    return [array.copy() for array in arrays] if copy else arrays
 
 
 def _all_names(x: LookedUp, bias: bool) -> bool:

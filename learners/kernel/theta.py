@@ -30,6 +30,9 @@ class Weights:
         """Zero rows and columns for what is new."""
         if features < self.features or labels < self.labels:
             raise ValueError("weights only grow")
+        if labels == self.labels and features <= len(self._theta):
+            self.features = features
+            return
         room, width = len(self._theta), columns_for(labels)
         if features > room:
             room = max(features, 2 * room, 16)
@@ -57,7 +60,8 @@ class Weights:
     def step(self, x: Vector, g: Floats, eta: float) -> None:
         """W <- W - eta x g', in the rows of x and the columns in which g is not 0."""
         flat, places, columns = self._places(x, g)
-        moved = np.multiply.outer(x.values, eta * g.take(columns)).ravel()
+        steps = g.take(columns)
+        moved = np.multiply.outer(steps if eta == 1.0 else eta * steps, x.values).ravel()
         if self.single:
             np.subtract(flat.take(places), moved, out=moved)
             flat[places] = np.minimum(np.maximum(moved, -HIGHEST), HIGHEST)
@@ -70,7 +74,8 @@ class Weights:
         rows, along, width, places, columns = self._last
         if rows is not x.rows or along is not g or width != self._theta.shape[1]:
             width, columns = self._theta.shape[1], g.nonzero()[0]
-            places = ((x.rows * width)[:, None] + columns).ravel()
+            # Column by column: few long rows are quicker to make than many short ones.
+            places = np.add.outer(columns, x.rows * width).ravel()
             self._last = x.rows, g, width, places, columns
         return self._theta.reshape(-1), places, columns
 

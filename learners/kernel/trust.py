@@ -2,11 +2,12 @@
 
 import math
 from functools import cache
+from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .elementary import Floats, exp, exp_of, log, log_of
+from .elementary import Floats, Mask, exp, exp_of, log, log_of
 from .products import times
 from .reference import Ints
 
@@ -22,12 +23,24 @@ def log_losses(T: Floats, Y: Floats, bits: bool) -> tuple[Floats, Floats]:
         each = np.maximum(wrong, 0.0) + log(1.0 + small)
         p = np.where(T[0] >= 0.0, 1.0, small[0]) / (1.0 + small[0])
         return _sums(each) / T.shape[1], p
-    top = T.max(axis=1)
+    top = np.maximum.reduce(T, axis=1)
     powers = exp(T - top[:, None])
     sums = _sums(powers)
     # A few numbers: one by one they take less than arrays do.
     logs = np.array([log_of(each) for each in sums.tolist()])
-    return logs + top - times(T, Y), powers[0] / sums[0]
+    logs += top
+    logs -= _of_truth(T, Y)
+    return logs, powers[0] / sums[0]
+
+
+def _of_truth(T: Floats, Y: Floats) -> Floats:
+    """T Y; where one label is right, its column."""
+    y = int(Y.argmax())
+    ends = T.item(T.argmin()), T.item(T.argmax())
+    if Y.item(y) == 1.0 and math.isfinite(ends[0]) and math.isfinite(ends[1]):
+        return T[:, y] + 0.0
+    product: Floats = times(T, Y)
+    return product
 
 
 def _sums(rows: Floats) -> Floats:
@@ -35,11 +48,11 @@ def _sums(rows: Floats) -> Floats:
 
 
 def hedge(
-    prior: Floats, present: NDArray[np.bool_], losses: Floats, doubt: float, gaps: float, a: Floats
+    prior: Floats, present: Mask, losses: Floats, doubt: float, gaps: float, a: Floats
 ) -> tuple[Floats, Floats]:
     """w, the trust in Newton's weights and in every expert alone; and what each expert's log-odds count with it."""
     each, here = losses.tolist(), [True, *present.tolist()]
-    least = min(loss for loss, one in zip(each, here, strict=True) if one)
+    least = min(compress(each, here))
     eta = doubt / gaps if gaps > 0.0 else math.inf
     w, whole = [], 0.0
     for loss, own, one in zip(each, prior.tolist(), here, strict=True):
@@ -61,7 +74,7 @@ def pool_round(
     teaches: int,
     state: tuple[Floats, Floats, Floats, Floats, Floats],
     prior: Floats,
-    present: NDArray[np.bool_],
+    present: Mask,
     doubt: float,
     gaps: float,
 ) -> tuple[float, float]:
@@ -70,38 +83,42 @@ def pool_round(
     Who is not present has log-odds of 0.
     """
     a, A, losses, w, weights = state
-    here = present.nonzero()[0]
-    live = Z if len(here) == len(Z) else Z.take(here, axis=0)
-    # Who has left is one row of zeros at the end, whatever their number; its softmax needs no powers.
-    left, zeros = len(here) < len(Z), 1 if bits and len(here) < len(Z) else 0
-    T = np.zeros((2 + len(here) + zeros, Z.shape[1]))
-    T[0] = times(a.take(here), live)
-    T[1] = times(weights.take(here), live)
-    T[2 : 2 + len(here)] = live
+    members = _members(present.tobytes())
+    here = members.here
+    count, left = len(here), len(here) < len(Z)
+    live = Z.take(here, axis=0) if left else Z
+    # a' Z, the pool's own log-odds, and everyone's. Who has left is one row of zeros at the end, whatever their number;
+    # its softmax needs no powers.
+    T = np.zeros((2 + count + (left and bool(bits)), Z.shape[1]))
+    T[2 : 2 + count] = live
+    trusts = np.array((a, weights)).T.take(here, axis=0)
+    np.add.reduce(trusts[:, :, None] * live[:, None], axis=0, out=T[:2])
+    T[:2] += 0.0  # a sum is never -0
     each, p = log_losses(T, Y, bool(bits))
-    every = np.full(1 + len(Z), log_of(float(Z.shape[1])) if left and not bits else each[-1])
-    every[0], every[1 + here] = each[0], each[2 : 2 + len(here)]
+    own, pools, *others = each.tolist()
+    every = [own, *[others[-1] if bits else log_of(float(Z.shape[1]))] * len(Z)] if left else [own, *others]
+    if left:
+        for i, loss in zip(members.places, others, strict=False):
+            every[1 + i] = loss
     gaps = _gap(every, losses, w, present, doubt, gaps)
     losses += every
     if teaches:
-        _newton(Z, Y, p, weight, bool(bits), a, A, present)
+        _newton(members, live, Y, p, weight, bool(bits), a, A, present)
     w[:], weights[:] = hedge(prior, present, losses, doubt, gaps, a)
-    return float(each[1]), gaps
+    return pools, gaps
 
 
-def _gap(
-    losses: Floats, before: Floats, w: Floats, present: NDArray[np.bool_], doubt: float, gaps: float
-) -> float:
+def _gap(losses: list[float], before: Floats, w: Floats, present: Mask, doubt: float, gaps: float) -> float:
     """D and one more: the gap is <w, l> + ln <w, exp(-eta l)> / eta, l the losses of this round.
 
     With eta infinite it is <w, l> - (min (L + l) - min L), L the losses before: who is behind weighs 0, and may lead next.
     """
-    pairs = list(zip(w.tolist(), losses.tolist(), strict=True))
+    pairs = list(zip(w.tolist(), losses, strict=True))
     mean = share = 0.0
     for trust, loss in pairs:
         mean += trust * loss
     if gaps > 0.0:
-        eta, least = doubt / gaps, min(loss for trust, loss in pairs if trust > 0.0)
+        eta, least = doubt / gaps, min([loss for trust, loss in pairs if trust > 0.0])
         for trust, loss in pairs:
             if trust > 0.0:
                 share += trust * exp_of(-(eta * (loss - least)))
@@ -113,48 +130,65 @@ def _gap(
 
 
 def _newton(
-    Z: Floats,
+    members: "Members",
+    live: Floats,
     Y: Floats,
     p: Floats,
     weight: float,
     bits: bool,
     a: Floats,
     A: Floats,
-    present: NDArray[np.bool_],
+    present: Mask,
 ) -> None:
-    here, rows, columns, places = _places(tuple(present.tolist()))
-    live = Z.take(here, axis=0)
-    curve = p * (1.0 - p) if bits else p
-    every = np.concatenate((Z.take(rows, axis=0) * Z.take(columns, axis=0) * curve, live * (p - Y), live * p))
+    count, pairs = len(live), len(members.first)
+    # Z_i Z_j curve of every pair, then g and the means: one row each, and one sum.
+    every = np.empty((pairs + 2 * count, len(p)))
+    np.multiply(live.take(members.first, axis=0), live.take(members.second, axis=0), out=every[:pairs])
+    every[:pairs] *= p * (1.0 - p) if bits else p
+    np.multiply(live, p - Y, out=every[pairs : pairs + count])
+    np.multiply(live, p, out=every[pairs + count :])
     sums = np.zeros(len(every) + 1)
     np.multiply(_sums(every), weight, out=sums[:-1])
-    placed = sums.take(places)
+    placed = sums.take(members.cells)
     H, g = placed[:-2], placed[-2]
     if not bits:
         means = placed[-1]
-        H = H - np.multiply.outer(means, means) / weight
-    grown = FORGET * A + H + _damping(len(Z))
+        H -= np.multiply.outer(means, means) / weight
+    grown = FORGET * A
+    grown += H
+    grown += _damping(len(a))
     step = a - solve(grown.tolist(), g.tolist())
     A[:] = grown
     a[:] = np.where(present, np.maximum(step, 0.0), 0.0)
 
 
-@cache
-def _places(present: tuple[bool, ...]) -> tuple[Ints, Ints, Ints, Ints]:
-    """Who is present, the rows and columns of their matrix on and below its diagonal, and where sums over them go.
+class Members(NamedTuple):
+    """Who is present (`here`, `places`), their pairs i >= j, and where sums over them go: see `_newton`.
 
-    Of sums over these pairs, then two for everyone present, then a 0: a row of the matrix for each, g, and the means.
+    Of sums over the pairs, then two for everyone present, then a 0, `cells` has the matrix, g and the means.
     """
+
+    here: Ints
+    places: list[int]
+    first: Ints
+    second: Ints
+    cells: Ints
+
+
+@cache
+def _members(present: bytes) -> Members:
     count, here = len(present), [i for i, one in enumerate(present) if one]
     pairs = [(i, j) for i in here for j in here if j <= i]
     every = [*pairs, *((count, i) for i in here), *((count + 1, i) for i in here)]
-    places = np.full((count + 2, count), len(every), dtype=np.intp)
+    cells = np.full((count + 2, count), len(every), dtype=np.intp)
     for at, (i, j) in enumerate(every):
-        places[i, j] = at
+        cells[i, j] = at
         if i < count:
-            places[j, i] = at
-    first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-    return np.array(here, dtype=np.intp), first, second, places
+            cells[j, i] = at
+    number = {i: at for at, i in enumerate(here)}
+    first = np.array([number[i] for i, _ in pairs], dtype=np.intp)
+    second = np.array([number[j] for _, j in pairs], dtype=np.intp)
+    return Members(np.array(here, dtype=np.intp), here, first, second, cells)
 
 
 @cache
@@ -164,23 +198,26 @@ def _damping(count: int) -> Floats:
 
 def solve(matrix: list[list[float]], right: list[float]) -> list[float]:
     """x of A x = b, A symmetric and positive definite, by Cholesky's factors, entry by entry."""
-    n = len(right)
-    lower = [[0.0] * n for _ in range(n)]
-    for i in range(n):
-        for j in range(i + 1):
-            value = matrix[i][j]
+    lower: list[list[float]] = []
+    x: list[float] = []
+    for i, given in enumerate(matrix):
+        row: list[float] = []
+        for j in range(i):
+            value, other = given[j], lower[j]
             for k in range(j):
-                value -= lower[i][k] * lower[j][k]
-            if i == j and value <= 0.0:
-                raise ValueError("the matrix is not positive definite")
-            lower[i][j] = math.sqrt(value) if i == j else value / lower[j][j]
-    x = list(right)
-    for i in range(n):
+                value -= row[k] * other[k]
+            row.append(value / other[j])
+        value, sought = given[i], right[i]
         for k in range(i):
-            x[i] -= lower[i][k] * x[k]
-        x[i] /= lower[i][i]
-    for i in reversed(range(n)):
-        for k in range(i + 1, n):
+            value -= row[k] * row[k]
+            sought -= row[k] * x[k]
+        if value <= 0.0:
+            raise ValueError("the matrix is not positive definite")
+        row.append(math.sqrt(value))
+        lower.append(row)
+        x.append(sought / row[i])
+    for i in reversed(range(len(x))):
+        for k in range(i + 1, len(x)):
             x[i] -= lower[k][i] * x[k]
         x[i] /= lower[i][i]
     return x

@@ -18,7 +18,6 @@ from .theta import Weights
 CLIP = 2.0
 FLAT = 1e-9
 ENOUGH = 2  # events before a value that all of them named counts as a constant
-_ONE, _ZERO, _TRUE = np.ones(1), np.zeros(1), np.ones(1, dtype=bool)  # u, z and dense of the bias
 
 
 def scale(
@@ -31,68 +30,69 @@ def scale(
     events: int,
 ) -> tuple[Floats, Floats, Floats, Mask, Floats]:
     """(u, u of the unseen, z, dense, z of the unseen); `statistics` has a row for every feature."""
-    rows, raw = rows[bias:], raw[bias:]
+    every, rows, raw = len(rows), rows[bias:], raw[bias:]
     counts, means, deviations, logarithms = statistics.take(rows, axis=0).T
-    variances = deviations / np.maximum(counts, 1.0)
+    fewest, most = (counts.item(counts.argmin()), counts.item(counts.argmax())) if len(rows) else (1.0, 0.0)
+    variances = deviations / (counts if fewest >= 1.0 else np.maximum(counts, 1.0))
     sizes = means * means
     sizes += variances
     np.sqrt(sizes, out=sizes)
-    if np.count_nonzero(sizes) < len(sizes):
+    if len(rows) and sizes.item(sizes.argmin()) == 0.0:
         sizes[sizes == 0.0] = 1.0
     z = raw / sizes
-    dense = np.zeros(len(rows), dtype=bool)
-    dense_count = 0
-    if events:
-        often = 20.0 * counts >= 19.0 * events
-        if np.count_nonzero(often):
-            spreads = np.sqrt(variances)
-            dense = often & (spreads > FLAT * np.abs(means))
-            dense_count = int(np.count_nonzero(dense))
-            if dense_count:
-                z = np.where(dense, (raw - means) / np.where(dense, spreads, 1.0), z)
-            if bias and events >= ENOUGH:
-                z[(counts == events) & ~dense & (np.abs(raw - means) <= FLAT * np.abs(means))] = 0.0
-    if np.count_nonzero(counts) < len(counts):
+    # With the bias in front, of u = 1 and z = 0.
+    all_u, all_z, all_dense = np.ones(every), np.zeros(every), np.zeros(every, dtype=bool)
+    all_dense[:bias] = True
+    dense, dense_count = all_dense[bias:], 0
+    if events and 20.0 * most >= 19.0 * events:
+        spreads = np.sqrt(variances)
+        np.logical_and(20.0 * counts >= 19.0 * events, spreads > FLAT * np.abs(means), out=dense)
+        dense_count = int(np.count_nonzero(dense))
+        if dense_count:
+            z = np.where(dense, (raw - means) / np.where(dense, spreads, 1.0), z)
+        if bias and events >= ENOUGH:
+            z[(counts == events) & ~dense & (np.abs(raw - means) <= FLAT * np.abs(means))] = 0.0
+    if fewest == 0.0:
         new = counts == 0.0
         z[new] = np.sign(raw[new])
-    z = np.minimum(np.maximum(z, -CLIP), CLIP)
-    unseen_z = np.sign(rest)
+    z = np.minimum(np.maximum(z, -CLIP), CLIP, out=all_z[bias:])
+    unseen_z = np.sign(rest) if len(rest) else rest
     words, unseen = z, unseen_z
     if idf:
-        most = 1.0 + log_of(1.0 + events)
-        words, unseen = z * (most - logarithms), unseen_z * most
+        highest = 1.0 + _log_of_count(events)
+        words, unseen = z * (highest - logarithms), unseen_z * highest
     squares = words * words
     if dense_count:
         squares[dense] = 0.0
     length = math.sqrt(total(squares) + (total(unseen * unseen) if len(unseen) else 0.0)) or 1.0
-    values = words / length
+    values = np.divide(words, length, out=all_u[bias:])
     if dense_count:
-        values = np.where(dense, z / np.sqrt(float(dense_count)), values)
-    if bias:
-        values, z = np.concatenate((_ONE, values)), np.concatenate((_ZERO, z))
-        dense = np.concatenate((_TRUE, dense))
-    return values, unseen / length, z, dense, unseen_z
+        values[dense] = z[dense] / math.sqrt(dense_count)
+    return all_u, unseen / length, all_z, all_dense, unseen_z
 
 
 def tally(rows: Any, raw: Floats, statistics: Floats, bias: int) -> Floats:
     """One more event with these features; what the statistics were in rows[bias:]."""
     rows, raw = rows[bias:], raw[bias:]
     before: Floats = statistics.take(rows, axis=0)
-    after = np.empty_like(before)
-    counts, means, deviations, _ = before.T
-    now = counts + 1.0
+    after = before.copy()
+    counts, means, deviations, logarithms = after.T
+    counts += 1.0
     off = raw - means
-    mean = off / now
-    mean += means
-    off *= raw - mean
-    off += deviations
-    after[:, 0], after[:, 1], after[:, 2], after[:, 3] = now, mean, off, _log_of_counts(now)
+    means += off / counts
+    off *= raw - means
+    deviations += off
+    logarithms[:] = _log_of_counts(counts)
     statistics[rows] = after
     return before
 
 
+def _log_of_count(count: int) -> float:
+    return LOGS.item(count) if count < len(LOGS) else log_of(1.0 + count)
+
+
 def _log_of_counts(counts: Floats) -> Floats:
-    if len(counts) and np.minimum.reduce(counts) >= 0.0 and np.maximum.reduce(counts) < len(LOGS):
+    if len(counts) and counts.item(counts.argmin()) >= 0.0 and counts.item(counts.argmax()) < len(LOGS):
         return np.asarray(LOGS.take(counts.astype(np.intp)))
     return log(1.0 + counts)
 
@@ -142,9 +142,15 @@ def word_scores(
     s_k = sum_j u_j L_jk + log(events_k + 1/2) - length log(words_k + room)
     """
     rows, u, dense, unseen = x
-    mask = (u > 0.0) > dense
-    at, values = rows[mask], u[mask]
-    size = total(values) + (total(np.maximum(unseen, 0.0)) if len(unseen) else 0.0)
+    at = ((u > 0.0) > dense).nonzero()[0]
+    if len(at) < len(rows):
+        rows, u = rows.take(at), u.take(at)
+    size = total(u) + (total(np.maximum(unseen, 0.0)) if len(unseen) else 0.0)
     labels = weights.labels
-    logs = log(np.concatenate((words[:labels] + room, events[:labels] + 0.5)))
-    return at, values, size, weights.scores(Vector(at, values)) + (logs[labels:] - size * logs[:labels])
+    every = np.empty(2 * labels)
+    np.add(words[:labels], room, out=every[:labels])
+    np.add(events[:labels], 0.5, out=every[labels:])
+    logs = log(every)
+    s = weights.scores(Vector(rows, u))
+    s += logs[labels:] - size * logs[:labels]
+    return rows, u, size, s

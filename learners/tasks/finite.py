@@ -25,7 +25,7 @@ class Finite(Task):
         self.L: Floats = np.asarray(loss, dtype=np.float64)
         self.reps: Floats = np.asarray(reps, dtype=np.float64)
         if self.L.ndim != 2 or self.reps.ndim != 2 or len(self.L) != len(self.reps):
-            raise ValueError("the loss and the representation need one row a prediction each")
+            raise ValueError("the loss and the representation need one row per prediction each")
         if not (self.L >= 0.0).all() or not np.isfinite(self.L).all():
             raise ValueError("losses must be finite numbers of at least 0")
         if not (self.L == 0.0).any(axis=0).all():

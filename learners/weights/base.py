@@ -50,6 +50,10 @@ class Weights(Savable):
     def scores(self, x: X) -> Floats:
         """t = W x of a vector, or X w of a list."""
 
+    def curvature(self, x: Vector) -> float:
+        """h such that a step along g moves the scores by no more than h |g|^2, along g."""
+        return x.squared_norm()
+
     @abstractmethod
     def step(self, x: X, g: Floats, eta: float) -> None:
         """theta <- theta - eta * (x outer g), or theta - eta * X' g. Every feature of x is known.

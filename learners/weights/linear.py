@@ -3,7 +3,9 @@
 import numpy as np
 
 from .. import kernel
-from ..instances import Floats, Ints, Matrix
+from ..blocks import Blocks
+from ..instances import Floats, Ints, Matrix, Vector
+from ..kernel.label_words import NameMatches
 from .base import Arrays, Counters, Weights, X
 
 
@@ -80,3 +82,42 @@ class Linear(Weights):
     def nbytes(self) -> int:
         """Bytes of theta in use."""
         return self.kernel.nbytes()
+
+
+class Named(Linear):
+    """Linear weights, and beside them one a block that all labels share: t_l = theta_l' x + sum_b s_b m_b(x, l).
+
+    `blocks`, which keep s and know m (kernel/label_words.py), are the learner's, given before the first round.
+    """
+
+    blocks: Blocks
+
+    def _matches(self, x: X) -> NameMatches:
+        matches = None if isinstance(x, Matrix) else self.blocks.name_matches(x)
+        if matches is None:
+            raise TypeError("words of labels' names count only in vectors of a learner with label_words")
+        return matches
+
+    def scores(self, x: X) -> Floats:
+        return self._matches(x).add_to(super().scores(x), self.blocks.kernel.shared)
+
+    def curvature(self, x: Vector) -> float:
+        return x.squared_norm() + self._matches(x).squared_norm()
+
+    def step(self, x: X, g: Floats, eta: float) -> None:
+        matches = self._matches(x)
+        super().step(x, g, eta)
+        matches.step(self.blocks.kernel.shared, g, eta)
+
+    def by_feature(self, x: X) -> Floats:
+        """What theta alone adds."""
+        return super().contributions(x)
+
+    def contributions(self, x: X) -> Floats:
+        """Of each active feature, then of those that have not joined: theirs are words alone."""
+        if isinstance(x, Matrix):
+            raise TypeError("labels are ranked for vectors")
+        parts = super().contributions(x)
+        parts = np.concatenate((parts, np.zeros((len(x.unseen), self.labels))))
+        self.blocks.add_name_matches(x, parts)
+        return parts

@@ -15,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedrank.clients import Client
+from feedrank.clients.exceptions import Conflict
 from feedrank.clients.mail import state_tables
 from feedrank.clients.mail.bookkeeping import Folder, MailState, Predicted, feedback_id
+from feedrank.clients.mail.extract import EARLIER
 from feedrank.clients.mail.folder_names import is_choice
 from feedrank.clients.mail.promise import (
     START,
@@ -31,7 +33,7 @@ from feedrank.clients.mail.promise import (
 )
 from feedrank.clients.mail.sources import SourceError, find, in_order
 from feedrank.clients.mail.state_tables import open_state
-from feedrank.clients.mail.training import follow_log, train
+from feedrank.clients.mail.training import create_learner, follow_log, train
 from feedrank.embedded import Embedded
 from feedrank.files import create_private
 
@@ -356,7 +358,9 @@ def test_without_a_record_nothing_is_filed():
 def test_a_folder_has_a_record_of_its_own():
     record = [Judgement("a", 0.5, True), Judgement("b", 0.5, False)] * 30
     assert risk(record, "a", 0.5) < risk(record, "new", 0.5) < risk(record, "b", 0.5)
-    assert certainty(1.0, "a", ["a"] * 10) > certainty(1.0, "a", ["b"] * 10) > 0
+    assert certainty(record, "a", 1.0) == 31 / 32
+    assert certainty(record, "b", 1.0) == 1 / 32
+    assert certainty(record, "new", 1.0) == 1 / 2
 
 
 def test_a_message_less_certain_than_all_before_is_a_guess():
@@ -377,7 +381,6 @@ def test_the_state_is_kept_by_account_learner_and_service(tmp_path):
         state.mark_learned([feedback_id("k1", "A")], 3)
         state.rename_folder("A", "B/C")
         state.relabel("B/C", "A")
-        state.put_recent({"from:a@example.org": ["A"] * 30})
         state.set_credit(Credit(2.5, 1.5, 2, 0.75))
         state.arrived(action, 9, 77)
     with (
@@ -398,9 +401,7 @@ def test_the_state_is_kept_by_account_learner_and_service(tmp_path):
             Credit(2.5, 1.5, 2, 0.75),
             0.25,
         )
-        assert (state.label_of("B/C"), state.folder_of("A"), state.recent("from:a@example.org")) == (
-            "A", "B/C", ["A"] * 10,
-        )  # fmt: skip
+        assert (state.label_of("B/C"), state.folder_of("A")) == ("A", "B/C")
         assert state.is_learned(feedback_id("k1", "A"))
         assert not state.is_learned(feedback_id("k1", "B"))
         assert (foreign.folders(), foreign.is_seen("k1"), foreign.actions("filed")) == ({}, False, [])
@@ -488,3 +489,39 @@ def test_two_that_open_a_new_state_at_once_both_get_it(tmp_path, monkeypatch):
     open_state(tmp_path / "mail.db").close()
     assert pauses == [0.01]
     other.close()
+
+
+def test_folders_whose_names_are_no_text_are_learned_too(tmp_path):
+    for number, name in enumerate((b"caf\xe9", b"caf\xe8", "café-2".encode(), b".&2AA-")):
+        folder = os.path.join(os.fsencode(tmp_path / "box"), name)
+        os.makedirs(folder)
+        with open(os.path.join(folder, b"1"), "wb") as file:
+            file.write(raw(number, "Work"))
+    messages = list(find(tmp_path / "box"))
+    assert {one.folder for one in messages} >= {"café", "cafè", "café-2"}
+    with (
+        Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path}/service.db")) as client,
+        MailState(tmp_path / "mail.db") as state,
+    ):
+        assert len(train(client, state, messages).mistakes) == len(messages)
+        assert set(client.learner(state.learner).labels) == {one.folder for one in messages}
+
+
+def test_a_learner_of_an_earlier_release_is_used_as_it_is(tmp_path):
+    (tmp_path / "box").mkdir()
+    maildir(tmp_path / "box")
+    messages = list(find(tmp_path / "box"))
+    with (
+        Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path}/service.db")) as client,
+        MailState(tmp_path / "mail.db") as state,
+    ):
+        client.create(state.learner, EARLIER)
+        curve = train(client, state, messages[:30])
+        assert (len(curve.mistakes), curve.known) == (30, 0)
+        assert "label_words" not in client.learner(state.learner).spec
+        other = state.learner + "-other"
+        create_learner(client, other)
+        assert client.learner(other).spec["label_words"] is True
+        client.create("ranker", {"task": "subset-ranking"})
+        with pytest.raises(Conflict):
+            create_learner(client, "ranker")

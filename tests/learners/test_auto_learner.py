@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from feedrank.learners import build, dump, load
+from feedrank.learners.errors import InstanceError
 
 LABELS = ["no", "yes"]
 
@@ -264,3 +265,14 @@ def test_the_bound_holds_on_ordinary_words(seed):
         learner.learn({"features": [*words, f"y{hint}{rng.integers(3)}"]}, {"label": "ab"[y]})
         proof = learner.certificate
         assert proof["loss"] <= proof["best_loss"] + proof["bound"] + 1e-9
+
+
+@pytest.mark.parametrize("task", ["multiclass", "label-ranking"])
+def test_what_equals_the_instance_predicted_last_is_refused_all_the_same_if_it_is_no_number(task):
+    learner, truth = build({"task": task}), {"label": "b"} if task == "multiclass" else {"labels": ["b"]}
+    for features in ({"u": 1, "v": 2.0}, {"u": 1.0, "v": 2}):
+        learner.learn({"features": features}, truth)
+    learner.predict({"features": {"u": 1, "v": 2.0}})
+    with pytest.raises(InstanceError, match="must be a number"):
+        learner.learn({"features": {"u": True, "v": 2.0}}, truth)
+    assert learner.learn({"features": {"u": 1.0, "v": 2}}, truth).updated

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from feedrank.learners import build, dump, fingerprint, load
 from feedrank.learners.blocks import TINY, Blocks, block_of
+from feedrank.learners.instances import Vector
 from feedrank.learners.kernel import Table
 
 SPEC = {"task": "multiclass", "algorithm": "dual-ascent", "update": "III", "normalize": "blocks"}
@@ -78,7 +79,9 @@ def test_a_block_is_right_where_its_part_of_the_scores_points_with_the_step():
     blocks = blocks_of(["a", "s:a", "f:a", "f:b"])
     rows = np.array([0, 1, 2, 3])
     parts = np.array([[0.5, 0.1], [0.0, 0.3], [0.2, 0.2], [0.1, 0.1]])
-    blocks.judge(rows, parts, np.array([-1.0, 1.0]))  # the step lifts label 0 and lowers label 1
+    blocks.judge(
+        Vector(rows, np.ones(4)), parts, np.array([-1.0, 1.0])
+    )  # the step lifts label 0 and lowers label 1
     assert blocks.arrays()["right"].tolist() == [1, 0, 0]
     assert blocks.arrays()["wrong"].tolist() == [0, 1, 0]  # the last block says nothing either way
 
@@ -121,4 +124,4 @@ def test_damaged_counts_of_blocks_are_refused():
     names = table_of(["a", "s:a"])
     for right, wrong in (([1.0], [1.0, 2.0]), ([1.0, -1.0], [0.0, 0.0]), ([1.0, math.nan], [0.0, 0.0])):
         with pytest.raises(ValueError):
-            blocks.restore(names, np.array(right), np.array(wrong))
+            blocks.restore(names, {"right": np.array(right), "wrong": np.array(wrong)})

@@ -197,7 +197,7 @@ def test_excluded_items_are_never_chosen_and_the_reply_has_a_probability_for_eac
     assert reply["probability"] == next(
         e["probability"] for e in reply["ranking"] if e["id"] == reply["choice"]
     )
-    with pytest.raises(OptionError, match="nothing to choose"):
+    with pytest.raises(OptionError, match="nothing is left to choose"):
         learner.predict(instance, exclude=["a", "b", "c"])
     with pytest.raises(OptionError, match="not an item"):
         learner.predict(instance, exclude=["z"])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedrank.learners import SpecError, build, dump
-from feedrank.learners.clicks import inverse_propensities, skip_above
+from feedrank.learners.lessons import inverse_propensities, skip_above
 from feedrank.learners.losses.rankings import pairwise_disagreement_loss
 
 sessions = st.integers(1, 8).flatmap(

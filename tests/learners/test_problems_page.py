@@ -26,7 +26,7 @@ def test_the_worked_examples_run():
 @pytest.mark.parametrize(
     ("loss", "reps", "words"),
     [
-        ([[0, 1]], np.eye(2), "one row a prediction"),
+        ([[0, 1]], np.eye(2), "one row per prediction"),
         ([[0, 1], [0, 1]], np.eye(2), "correct prediction"),
         ([[0, -1], [1, 0]], np.eye(2), "at least 0"),
         ([[0, 1], [1, 0]], 2 * np.eye(2), "length 1"),

@@ -162,7 +162,7 @@ def test_a_loss_that_is_not_served_is_refused():
     learner = build({"task": "multilabel", "loss": "hamming", **QUADRATIC})
     learner.learn({"features": ["x"]}, {"labels": ["a"]})
     for loss in ("ndcg", "block-zero-one", "nonsense"):
-        with pytest.raises(OptionError, match="serves"):
+        with pytest.raises(OptionError, match="losses of this learner"):
             learner.predict({"features": ["x"]}, loss=loss)
     with pytest.raises(OptionError, match="cutoff"):
         learner.predict({"features": ["x"]}, loss="precision")

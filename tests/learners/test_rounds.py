@@ -21,6 +21,22 @@ SPECS = [
     {"algorithm": "dual-ascent", "update": "III", "C": 0.3, "gamma": 0.2},
     {"algorithm": "dual-ascent", "update": "III", "weighting": "idf", "normalize": "blocks"},
     {"algorithm": "dual-ascent", "update": "I", "normalize": "blocks", "bias": True},
+    {
+        "algorithm": "dual-ascent",
+        "update": "III",
+        "weighting": "idf",
+        "normalize": "blocks",
+        "label_words": True,
+        "labels": ["x:y a", "über", "y", "A b"],
+    },
+    {
+        "algorithm": "dual-ascent",
+        "update": "II",
+        "normalize": "blocks",
+        "label_words": True,
+        "bias": True,
+        "precision": "float32",
+    },
     {"algorithm": "predtron", "precision": "float32", "bias": True, "normalize": "blocks"},
 ]
 EVENTS = st.lists(
@@ -80,16 +96,20 @@ def test_a_whole_round_on_an_order_has_the_bits_of_its_pieces(update, normalize,
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 3), st.booleans(), st.booleans(), st.booleans(), EVENTS)
-def test_both_kernels_do_the_same_rounds(update, idf, single, by_blocks, events):
+@given(st.integers(0, 3), st.booleans(), st.booleans(), st.booleans(), st.booleans(), EVENTS)
+def test_both_kernels_do_the_same_rounds(update, idf, single, by_blocks, named, events):
     native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
     names, labels = list("abcd"), 4
     unit = idf and not by_blocks
     tables = reference.Table(idf, unit, True), native.Table(idf, unit, True)
-    counted = (feature_blocks.FeatureBlocks(), native.FeatureBlocks()) if by_blocks else (None, None)
+    counted = (
+        (feature_blocks.FeatureBlocks(named), native.FeatureBlocks(named)) if by_blocks else (None, None)
+    )
     for table, own in zip(tables, counted, strict=True):
         if own is not None:
             own.grow(table)
+        for words in (["a"], ["x:y", "a", "über"], [], ["b", "a"]) if own is not None and named else ():
+            own.name(table, words)
     weights = theta.Weights(single), native.Weights(single)
     both = (
         rounds.Rounds(tables[0], weights[0], update, 0.7, 0.9, 0.3, blocks=counted[0]),
@@ -117,7 +137,7 @@ def test_both_kernels_do_the_same_rounds(update, idf, single, by_blocks, events)
         assert bits(weights[0].theta.copy()) == bits(weights[1].theta.copy())
         assert list(tables[0]) == list(tables[1])
         assert bits(tables[0].counts) == bits(tables[1].counts)
-        for array in ("numbers", "right", "wrong") if by_blocks else ():
+        for array in ("numbers", "right", "wrong", *(["words", "shared"] * named)) if by_blocks else ():
             assert bits(getattr(counted[0], array)) == bits(getattr(counted[1], array))
 
 

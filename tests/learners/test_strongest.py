@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from feedrank.learners import OptionError, build, strongest
+from feedrank.learners import OptionError, build, explaining
+from feedrank.learners.explaining import strongest
 
 SPECS = [
     {"task": "multiclass", "algorithm": "predtron"},
@@ -29,7 +30,7 @@ def taught(spec):
 @pytest.mark.parametrize("cells", [1, 4, 2**20])
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: "-".join(str(value) for value in spec.values()))
 def test_weights_are_the_scores_of_one_feature_each(spec, cells, monkeypatch):
-    monkeypatch.setattr(strongest, "CELLS", cells)
+    monkeypatch.setattr(explaining, "CELLS", cells)
     learner = taught(spec)
     bias = dict(learner.predict({"features": {}}).ranking) if spec.get("bias") else {}
     for label in ("a", "b"):
@@ -38,10 +39,10 @@ def test_weights_are_the_scores_of_one_feature_each(spec, cells, monkeypatch):
             for name in learner.features
             if name
         }
-        result = dict(strongest.strongest(learner, label, 100))
+        result = dict(strongest(learner, label, 100))
         assert result.pop("bias", 0.0) == pytest.approx(bias.get(label, 0.0))
         assert result == pytest.approx({name: weight for name, weight in expected.items() if weight})
-        sizes = [abs(weight) for _, weight in strongest.strongest(learner, label, 3)]
+        sizes = [abs(weight) for _, weight in strongest(learner, label, 3)]
         assert sizes == pytest.approx(
             sorted(map(abs, [*expected.values(), *bias.values()]), reverse=True)[:3]
         )
@@ -51,26 +52,26 @@ def test_items_share_one_column():
     learner = build({"task": "subset-ranking", "algorithm": "slam"})
     items = [{"id": "p", "features": {"u": 1}}, {"id": "q", "features": {"v": 1}}]
     learner.learn({"items": items}, {"relevance": {"q": 1}})
-    result = strongest.strongest(learner, None, 5)
+    result = strongest(learner, None, 5)
     assert {name for name, _ in result} == {"u", "v"}
     assert dict(result)["v"] > 0 > dict(result)["u"]
     with pytest.raises(OptionError):
-        strongest.strongest(learner, "p", 5)
+        strongest(learner, "p", 5)
 
 
 def test_what_has_no_weights_is_refused():
     learner = build({"task": "multiclass", "algorithm": "predtron", "kernel": "polynomial", "degree": 2})
     learner.learn({"features": ["x"]}, {"label": "a"})
     with pytest.raises(OptionError, match="kernel"):
-        strongest.strongest(learner, "a", 5)
+        strongest(learner, "a", 5)
     for label in (None, "b"):
         with pytest.raises(OptionError):
-            strongest.strongest(learner, label, 5)
+            strongest(learner, label, 5)
 
 
 def test_the_preset_of_lists_names_what_was_clicked():
     learner, rng = build({"task": "subset-ranking"}), random.Random(2)
-    assert strongest.strongest(learner, None, 5) == []
+    assert strongest(learner, None, 5) == []
     for _ in range(40):
         items = [
             {"id": str(i), "features": {"rating": rng.random(), "noise": rng.random(), "price": rng.random()}}
@@ -78,6 +79,6 @@ def test_the_preset_of_lists_names_what_was_clicked():
         ]
         worth = {item["id"]: item["features"]["rating"] - item["features"]["price"] for item in items}
         learner.learn({"items": items}, {"relevance": {max(worth, key=worth.get): 1}})
-    weights = dict(strongest.strongest(learner, None, 5))
+    weights = dict(strongest(learner, None, 5))
     assert weights["rating"] > 0 > weights["price"]
     assert abs(weights["noise"]) < min(weights["rating"], -weights["price"]) / 2

@@ -50,7 +50,9 @@ MOST_COLUMNS = 32
 _TRUST = {"dual-ascent": 0.5, "least-squares": 0.5, "naive-bayes": 0.3, "adagrad": 0.1, "recent-errors": 0.0}
 
 
-_WEIGHT = "counts w times: dual ascent may move w C, AdaGrad's gradient is w times as long, for the others it is w events"
+_WEIGHT = (
+    "counts as w events; in dual ascent the largest step is w C, in AdaGrad the gradient is w times as long"
+)
 
 
 def _decider(spec: Spec) -> Decider:
@@ -137,7 +139,7 @@ _SHARED: dict[str, Parameter] = {
     ),
     "normalize": Parameter(
         lambda form: choice("list" if form.items else "auto"),
-        "features are always scaled here: online, or within their list",
+        "features are always scaled with this algorithm: online, or within their list",
         example="auto",
     ),
     "bias": Parameter(
@@ -148,7 +150,7 @@ _SHARED: dict[str, Parameter] = {
     ),
     "loss": Parameter(
         lambda form: choice(*_LOSSES[form.name]),
-        "what a decision costs: the one of least expected cost is taken",
+        "what a decision costs; the decision of least expected cost is taken",
         example="weighted",
     ),
     "weights": WEIGHTS,
@@ -156,7 +158,7 @@ _SHARED: dict[str, Parameter] = {
     "blocks": BLOCKS,
     "cutoff": Parameter(
         integer(least=1),
-        "only so many places count",
+        "only the first so many positions count",
         None,
         needs("loss", "ndcg", "precision"),
         forms=_has_cutoff,
@@ -169,13 +171,13 @@ _SHARED: dict[str, Parameter] = {
 register(
     Algorithm(
         "auto",
-        "several learners on every event, blended by what they have earned; probabilities, and a bound on the regret",
+        "several learners, weighted by how well each has predicted so far; with probabilities and a regret bound",
         (*_KINDS, "subset-ranking"),
         {
             **_SHARED,
             "experts": Parameter(
                 _NAMES,
-                "the learners that take part, in the order of `GET`",
+                "the learners that take part",
                 lambda spec: list(_EXPERTS),
                 shown="all of " + ", ".join(_EXPERTS),
                 forms=lambda form: not form.items,
@@ -190,9 +192,9 @@ register(
     )
 )
 _ALONE = {
-    "least-squares": "recursive least squares on random waves and on curves of at most 300 features",
-    "naive-bayes": "how often each sparse feature came with each label, as probabilities",
-    "adagrad": "gradient steps on logistic loss, softmax where one label is right; a rate for every weight",
+    "least-squares": "recursive least squares on random waves and on curves, for at most 300 features",
+    "naive-bayes": "probabilities from counting how often each sparse feature came with each label",
+    "adagrad": "gradient steps on logistic loss (softmax if one label is right), with a separate rate for every weight",
 }
 
 

@@ -118,13 +118,13 @@ class DualAscentExpert(Expert):
 
     def mark(self) -> Any:
         self._before = None
-        return self.weights.mark(), self.ascent.counters()
+        return self.weights.mark(), self.ascent.sums
 
     def rewind(self, mark: Any) -> None:
         if self._before is not None:
             self.weights.kernel.cells(*self._before)
         self.weights.rewind(mark[0])
-        self.ascent.restore(mark[1])
+        self.ascent.sums = mark[1]
 
     def _step(self, inputs: Inputs, g: Floats) -> None:
         # Mostly a handful of labels change: the others need no copy.

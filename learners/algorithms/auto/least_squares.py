@@ -120,7 +120,8 @@ class LeastSquares(Expert):
     def scores(self, inputs: Inputs) -> Floats:
         if not self.present:
             return np.zeros(self.labels)
-        return self._fit(self._phi(inputs)) - self.shift
+        inputs.kept["fit"] = fit = self._fit(self._phi(inputs))
+        return fit - self.shift
 
     def _fit(self, phi: Floats) -> Floats:
         return _product(phi, self.R)[: self.labels]
@@ -131,7 +132,8 @@ class LeastSquares(Expert):
         phi = self._phi(inputs)
         q = _product(phi, self.P)  # P is symmetric
         c = 1.0 / target.weight + max(times(phi, q), 0.0)
-        miss = target.Y - self._fit(phi)
+        fit = inputs.kept.get("fit")
+        miss = target.Y - (self._fit(phi) if fit is None else fit)
         R = self.R.copy()
         R[:, : self.labels] += np.multiply.outer(q / c, miss)
         # In memory that is kept for it: the old P is the way back until the event is over.
@@ -187,7 +189,10 @@ class LeastSquares(Expert):
 
 
 def _product(phi: Floats, matrix: Floats) -> Floats:
-    """phi' M: rows where phi is 0, most hats, add nothing."""
+    """phi' M: rows where phi is 0, most hats, add nothing; they are left out where that is less work."""
     active = phi.nonzero()[0]
-    product: Floats = times(phi.take(active), matrix.take(active, axis=0))
+    if 2 * len(active) > len(phi):
+        product: Floats = times(phi, matrix)
+    else:
+        product = times(phi.take(active), matrix.take(active, axis=0))
     return product

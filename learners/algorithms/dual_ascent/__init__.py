@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ... import instances
-from ...checks import choice, integer, number
+from ...checks import boolean, choice, integer, number
 from ...errors import SpecError
 from ...instances import FeatureVector, ItemList
 from ...model import FirstOrder, Model
 from ...registry import Algorithm, Cost, Parameter, Size, Spec, first_order_cost, needs, register
 from ...weights.base import Weights
 from ...weights.entropic import Entropic
-from ...weights.linear import Linear
+from ...weights.linear import Linear, Named
 from .certified import DualAscent
 from .mistakes import OneRelevant, Relevant, TwoLabels
 
@@ -23,7 +23,7 @@ def build(spec: Spec) -> Model:
     weights: Weights = (
         Entropic(spec["dimension"])
         if spec["complexity"] == "entropy"
-        else Linear(spec["precision"] == "float32")
+        else (Named if "label_words" in spec else Linear)(spec["precision"] == "float32")
     )
     return FirstOrder(_TASKS[spec["task"]](), DualAscent(spec["update"], spec["C"], spec["gamma"]), weights)
 
@@ -40,6 +40,8 @@ def _agree(spec: Spec) -> None:
         raise SpecError(
             "must be below 1 with complexity: entropy, because scores are probabilities", "/gamma"
         )
+    if spec["complexity"] == "entropy" and "label_words" in spec:
+        raise SpecError("goes with complexity: squared-norm", "/label_words")
 
 
 def _accepts(spec: Mapping[str, Any], instance: FeatureVector | ItemList) -> None:
@@ -58,7 +60,7 @@ def cost(spec: Spec, size: Size) -> Cost:
 register(
     Algorithm(
         "dual-ascent",
-        "label ranking that climbs the dual of a large-margin problem, with a certificate of every mistake",
+        "label ranking by ascent on the dual of a large-margin problem, with a proved bound on the mistakes",
         tuple(_TASKS),
         {
             "update": Parameter(
@@ -73,7 +75,7 @@ register(
             ),
             "C": Parameter(
                 number(above=0),
-                "the most that one event may move",
+                "the largest step of one event",
                 lambda spec: _scale(spec)[0],
                 shown="1; entropy with normalize: unit 10",
                 example=10,
@@ -87,10 +89,21 @@ register(
             ),
             "dimension": Parameter(
                 integer(least=1),
-                "the n of the start 1/n of entropic weights; it grows if more features come",
+                "entropic weights start at 1/dimension; it grows if there are more features",
                 50_000,
                 needs("complexity", "entropy"),
                 example=10_000,
+            ),
+            "label_words": Parameter(
+                boolean,
+                "features that are words of a label's name (behind the prefix of their block, and in lower case; or the"
+                " name as it is) add to the score of that label, with one weight per block that all labels share",
+                False,
+                needs("normalize", "blocks"),
+                forms=lambda form: not form.closed,
+                why="goes with normalize: blocks, where labels may join",
+                example=True,
+                omitted=True,
             ),
         },
         build,

@@ -6,6 +6,8 @@ The right part is weak duality and always holds. The left part is Lemma 1, which
 every mistake: h = |x|^2 for the squared norm; h <= (max x)^2 / 4 for entropy, being a variance of values in [0, max x].
 It also needs one n: where more features than `dimension` came after the first update, the lemma is silent.
 
+With words of labels' names (kernel/label_words.py) h is larger and D, summed up with it, a bound from below: all holds.
+
 Its proof gives more. A mistake on any x adds at least gamma tau - tau^2 h to D, tau = C in update I, and the best tau in
 [0, C] in the others. `promised` is the sum of that over the mistakes: promised <= D whatever the scale of the instances.
 """
@@ -66,7 +68,7 @@ class DualAscent(Surrogate):
         if isinstance(round.weights, Entropic):
             return self._entropic_direction(round, x, round.weights)
         C, y = self.C * round.weight, round.y
-        h = x.squared_norm()
+        h = x.squared_norm() if round.weights is None else round.weights.curvature(x)
         relevant = y > 0 if isinstance(y, np.ndarray) else int(y)
         mistake, g, total, growth = ascend(round.t, relevant, h, self.number, C, self.gamma)
         if mistake:

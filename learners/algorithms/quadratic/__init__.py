@@ -61,19 +61,19 @@ def cost(spec: Spec, size: Size) -> Cost:
 register(
     Algorithm(
         "quadratic-surrogate",
-        "ridge regression on a representation of the truth, then the best decision for a loss: consistent, second order",
+        "ridge regression on a representation of the truth, then the best decision for a loss; consistent, second order",
         tuple(_FAMILIES),
         {
             "loss": Parameter(
                 lambda form: choice(*_LOSSES[form.name]),
-                "what a decision costs; a prediction may ask for another one",
+                "what a decision costs; a prediction may name another loss",
                 example="ap",
             ),
             "weights": WEIGHTS,
             "blocks": BLOCKS,
             "cutoff": Parameter(
                 integer(least=1),
-                "only so many places, or labels, count",
+                "only the first so many positions, or labels, count",
                 None,
                 forms=_has_cutoff,
                 required=needs("loss", "precision"),
@@ -89,7 +89,7 @@ register(
             "bandwidth": BANDWIDTH,
             "budget": Parameter(
                 integer(least=1),
-                "rows or features kept exactly; beyond it, an approximation of bounded size",
+                "the number of rows or features stored exactly; beyond it, an approximation of bounded size is used",
                 None,
                 shown="2048",
                 example=512,

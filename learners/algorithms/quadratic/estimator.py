@@ -52,7 +52,9 @@ class Quadratic(Model):
         if loss is None:
             return self.own
         if loss not in self.family.served:
-            raise OptionError(f"this learner serves {', '.join(self.family.served)}", pointer("loss"))
+            raise OptionError(
+                f"the losses of this learner are {', '.join(self.family.served)}", pointer("loss")
+            )
         return loss
 
     def decide(self, x: X, loss: str | None = None) -> Decoded:

@@ -129,7 +129,7 @@ class Labels(Family):
     def _of(self, loss: str) -> tuple[Ints, Ints, Ints]:
         if not self.paired:
             raise OptionError(
-                f"with more than {PAIRED} labels the targets of {loss} are kept only if it is the spec's loss",
+                f"with more than {PAIRED} labels the targets of {loss} are stored only if it is the loss of the spec",
                 pointer("loss"),
             )
         return self._slots[_OF_PAIR[loss][0]].joined()
@@ -189,7 +189,7 @@ class Labels(Family):
         self._clear()
         keys = arrays["targets"]
         if keys.ndim != 2 or keys.shape[1] != 3:
-            raise ValueError("the targets of the regression are no rows of three")
+            raise ValueError("the targets of the regression are not rows of three")
         if keys.min(initial=0) < 0 or keys[:, 0].max(initial=0) >= _KINDS:
             raise ValueError("a target of the regression is of no known kind")
         self.count = len(keys)
@@ -202,7 +202,7 @@ class Labels(Family):
             slots.grow(limit)
             slots.columns[slots.at(js, ls)] = columns
             if np.count_nonzero(slots.columns >= 0) != len(columns):
-                raise ValueError("a target of the regression is there twice")
+                raise ValueError("a target of the regression is duplicated")
 
     def nbytes(self) -> int:
         return sum(slots.columns.nbytes for slots in self._slots.values())
