@@ -105,9 +105,9 @@ class Named(Linear):
         return x.squared_norm() + self._matches(x).squared_norm()
 
     def step(self, x: X, g: Floats, eta: float) -> None:
-        matches = self._matches(x)
+        # theta last: what the blocks keep goes back to their mark where something fails, and theta has none.
+        self._matches(x).step(self.blocks.kernel.shared, g, eta)
         super().step(x, g, eta)
-        matches.step(self.blocks.kernel.shared, g, eta)
 
     def by_feature(self, x: X) -> Floats:
         """What theta alone adds."""
