@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from .client import Client
 from .connection import Key, LearnerName, Server, Store, service
@@ -44,9 +44,10 @@ from .mail.options import (
     note,
     one_line,
     out,
+    printable,
     service_name,
 )
-from .mail.printing import UNIT, show_curve, show_ranking
+from .mail.printing import UNIT, quoted, show_curve, show_ranking
 from .mail.promise import WINDOW, certainty, may_file, risk
 from .mail.running import deliver as deliver_message
 from .mail.running import run as run_accounts
@@ -263,7 +264,8 @@ def sort(
                 top = list(row.advice.top)
                 sure = "filed" if row.filed else "yes" if row.advice.sure else ""
                 first = row.advice.folder or "stays"
-                table.add_row(row.subject[:60], row.sender[:30], first, sure, ", ".join(top[1:]))
+                cells = (row.subject[:60], row.sender[:30], first, sure, ", ".join(top[1:]))
+                table.add_row(*(Text(printable(cell)) for cell in cells))
             out.print(table)
             done = "would be " if dry_run else ""
             out.print(f"{sum(row.filed for row in rows)} of {len(rows)} messages {done}filed")
@@ -327,7 +329,7 @@ def unit(
     with one_line():
         read_accounts(accounts)
     command = [sys.executable, "-m", "feedrank.cli", "mail", "run", str(accounts.absolute())]
-    out.print(UNIT.format(command=shlex.join(command)), markup=False, end="")
+    sys.stdout.write(UNIT.format(command=" ".join(map(quoted, command))))
 
 
 def main(arguments: Sequence[str] | None = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from .sources import SourceError
 
 out, log = Console(soft_wrap=True, highlight=False), Console(stderr=True, soft_wrap=True, highlight=False)
 
+_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], "\ufffd")
 HOME = Path(typer.get_app_dir("feedrank"))
 Url = Annotated[str, typer.Argument(help="the account: imaps://user@host")]
 StateFile = Annotated[Path, typer.Option(help="file that keeps what was seen and done between runs")]
@@ -43,12 +45,14 @@ def one_line() -> Iterator[None]:
         yield
     except Unauthorized as error:
         _fail(f"the service does not accept the key: {error}", error)
-    except (ClientError, AccountError, SourceError, IMAPClientError, OSError, ValueError) as error:
+    except (
+        ClientError, AccountError, SourceError, IMAPClientError, OSError, ValueError, sqlite3.Error
+    ) as error:  # fmt: skip
         _fail(str(error) or type(error).__name__, error)
 
 
 def _fail(reason: str, error: Exception) -> None:
-    log.print(f"feedrank mail: {' '.join(reason.split())}", style="red", markup=False)
+    log.print(f"feedrank mail: {printable(' '.join(reason.split()))}", style="red", markup=False)
     raise typer.Exit(1) from error
 
 
@@ -58,14 +62,19 @@ def service_name(server: str | None, store: str | None) -> str:
     return f"sqlite:{Path(path).absolute()}" if scheme == "sqlite" else store or (server or "").rstrip("/")
 
 
+def printable(text: str) -> str:
+    """Without control characters: subjects, ids and folders are written by others, and could steer a terminal."""
+    return text.translate(_CONTROLS)
+
+
 def note(line: str) -> None:
     """A line on standard error."""
-    log.print(line, markup=False)
+    log.print(printable(line), markup=False)
 
 
 def announce(line: str) -> None:
     """A line on standard output."""
-    out.print(line, markup=False)
+    out.print(printable(line), markup=False)
 
 
 def mode_of(mode: str) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 
 from rich.table import Table
 
 from ..replies import Prediction
 from .bookkeeping import MailState
-from .options import out
+from .options import announce, out
 from .training import Curve
 
-__all__ = ["UNIT", "show_curve", "show_ranking"]
+__all__ = ["UNIT", "quoted", "show_curve", "show_ranking"]
 
 UNIT = """\
 [Unit]
@@ -28,6 +29,12 @@ UMask=0077
 [Install]
 WantedBy=default.target
 """
+
+
+def quoted(word: str) -> str:
+    """A word of ExecStart as systemd reads it, to which `%` and `$` mean something even in quotes."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return escaped if escaped == word and re.fullmatch(r"[\w@+=:,./-]+", word) else f'"{escaped}"'
 
 
 def show_curve(curve: Curve, folders: int) -> None:
@@ -56,7 +63,7 @@ def show_ranking(prediction: Prediction, record: MailState, sure: bool, reasons:
         return
     for folder, score, why in ranking:
         text = ", ".join(f"{name} {value:+.2f}" for name, value in why.items())
-        out.print(f"{score:8.3f}  {folder}  ({text})", markup=False)
+        announce(f"{score:8.3f}  {folder}  ({text})")
 
 
 def _reasons(contributions: dict[str, float], most: int) -> dict[str, float]:

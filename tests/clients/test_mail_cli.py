@@ -1,6 +1,7 @@
 """The mail commands as a person runs them: train, rank, deliver, unit, the accounts file, a store that is shared."""
 
 import json
+import re
 import socket
 import stat
 import subprocess
@@ -14,6 +15,7 @@ from feedrank.clients.connection import service
 from feedrank.clients.mail import read
 from feedrank.clients.mail.accounts_file import read_accounts
 from feedrank.clients.mail.extract import SPEC
+from feedrank.clients.mail.options import note, printable
 from feedrank.clients.mail_cli import app
 from feedrank.embedded import Embedded
 
@@ -78,6 +80,33 @@ def test_what_a_person_can_mend_is_one_line(run, words, line):
     assert result.exit_code != 0
     assert line in result.output
     assert "Traceback" not in result.output
+
+
+def test_a_state_file_that_is_none_is_one_line(tmp_path):
+    path = tmp_path / "mail.db"
+    path.write_bytes(b"no database at all, but long enough to look at" * 100)
+    words = ["rank", "--store", f"sqlite:{tmp_path / 's.db'}", "--state", str(path)]
+    result = CliRunner().invoke(app, words, input=b"Subject: hello")
+    assert result.exit_code == 1
+    assert "not a database" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_what_others_wrote_does_not_steer_the_terminal(capfd):
+    assert printable("a\x1b[2J\x9bb\r\nc\x7f é") == "a\ufffd[2J\ufffdb\ufffd\ufffdc\ufffd é"
+    note("learned <\x1b]0;owned\x07@example.org>")
+    assert "\x1b" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["a%h b$HOME.toml", 'a "b".toml', "a\\b.toml", "a'b.toml"])
+def test_the_unit_runs_a_file_of_any_name(tmp_path, name):
+    path = tmp_path / name
+    path.write_text('store = "sqlite:s.db"\n[[account]]\nurl = "imaps://me@example.org"\n')
+    unit = CliRunner().invoke(app, ["unit", str(path)]).stdout
+    command = next(line for line in unit.splitlines() if line.startswith("ExecStart=")).partition("=")[2]
+    # What systemd does: C escapes within double quotes, `%%` and `$$`.
+    last = re.findall(r'"((?:[^"\\]|\\.)*)"', command)[-1]
+    assert re.sub(r"\\(.)", r"\1", last).replace("%%", "%").replace("$$", "$") == str(path)
 
 
 def test_server_or_store(run):
