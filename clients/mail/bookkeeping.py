@@ -50,7 +50,7 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something we did to a message. `fate`: intended, then failed or open, then confirmed, corrected or undone.
+    """Something we did to a message. `fate`: intended, then failed or open, then confirmed, corrected, undone or gone.
 
     `uid` and `uidvalidity` say where the message arrived, once that is known.
     """

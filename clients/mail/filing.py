@@ -110,35 +110,34 @@ class Clerk:
         self._can_move = imap.has_capability("MOVE")
         self._gmail = imap.has_capability("X-GM-EXT-1")
 
-    def handle(self, uid: int, uidvalidity: int, key: str, message: Message) -> Advice:
-        """Decide on a message of the inbox, and do it."""
+    def handle(self, uid: int, uidvalidity: int, key: str, message: Message) -> tuple[Advice, bool]:
+        """Decide on a message of the inbox, and do it; whether it was filed."""
         advice = advise(
             self._client, self._state, self._settings, message, remember=not self._settings.dry_run
         )
         self._state.see(key, advice.predicted)
         if advice.folder is None:
-            return advice
+            return advice, False
         if self._settings.mode == "file" and advice.sure and self._can_move:
             chance = advice.predicted.risk if advice.predicted else 0.0
-            self._file(uid, uidvalidity, key, advice.folder, chance)
-        else:
-            self._suggest(uid, uidvalidity, key, advice.folder)
-        return advice
+            return advice, self._file(uid, uidvalidity, key, advice.folder, chance)
+        self._suggest(uid, uidvalidity, key, advice.folder)
+        return advice, False
 
     def _open(self, uidvalidity: int) -> dict[bytes, object] | None:
         """Select the inbox to change it; None if its UIDs mean other messages by now."""
         selected: dict[bytes, object] = self._imap.select_folder(self._settings.inbox)
         return selected if selected.get(b"UIDVALIDITY", uidvalidity) == uidvalidity else None
 
-    def _file(self, uid: int, uidvalidity: int, key: str, folder: str, chance: float) -> None:
+    def _file(self, uid: int, uidvalidity: int, key: str, folder: str, chance: float) -> bool:
         done = f"{folder}: filed <{key}>"
         if self._settings.dry_run:
             self._report(done)
-            return
+            return True
         action = self._state.act(key, "filed", self._settings.inbox, folder, chance)
         if self._open(uidvalidity) is None:
             self._state.set_fate(action, "failed")
-            return
+            return False
         try:
             self._imap.move([uid], folder)
         except IMAPClientAbortError:
@@ -146,9 +145,10 @@ class Clerk:
         except IMAPClientError as error:
             self._state.set_fate(action, "failed")
             self._report(f"{folder}: <{key}> cannot be filed: {error}")
-        else:
-            self._state.set_fate(action, "open")
-            self._report(done)
+            return False
+        self._state.set_fate(action, "open")
+        self._report(done)
+        return True
 
     def _suggest(self, uid: int, uidvalidity: int, key: str, folder: str) -> None:
         self._report(f"{folder}: suggested for <{key}>")

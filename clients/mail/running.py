@@ -123,8 +123,7 @@ def sort(
             if raw is None:
                 continue
             parsed = read(raw)
-            advice = clerk.handle(uid, uidvalidity, key(fields), parsed)
-            filed = settings.mode == "file" and advice.sure and advice.folder is not None
+            advice, filed = clerk.handle(uid, uidvalidity, key(fields), parsed)
             yield Sorted(parsed.subject, parsed.sender_name or ", ".join(parsed.sender), advice, filed)
 
 

@@ -16,7 +16,8 @@ from imapclient.exceptions import IMAPClientAbortError
 from ..client import Client
 from ..exceptions import Gone, NotFound
 from ..payloads import JSON
-from .bookkeeping import Folder, MailState, feedback_id
+from .account import AccountError
+from .bookkeeping import Action, Folder, MailState, feedback_id
 from .copies import Copy, content_digest
 from .extract import features
 from .filing import Clerk, WatchSettings, truth_known
@@ -25,6 +26,9 @@ from .mailboxes import ODD, Box, Status, boxes, headers, message, status
 from .message import key, read
 
 __all__ = ["Watcher"]
+
+_PENDING = ("intended", "open", "gone")
+"""Fates of what was filed and is not judged."""
 
 
 class Watcher:
@@ -41,26 +45,36 @@ class Watcher:
         self._imap, self._client, self._state = imap, client, state
         self._settings, self._report = settings, report
         self._clerk = Clerk(imap, client, state, settings, report)
+        self._began = 0.0
+        self._complaints: set[str] = set()
+        self._earlier: set[str] = set()
 
     def look(self, handles: bool = True) -> None:
         """See what changed, and do what is to do; new mail of the inbox is left to the caller if not `handles`."""
+        self._began = time.time()
+        self._earlier, self._complaints = self._complaints, set()
         # Taken before the folders are looked at: what leaves the inbox from here on is a change for the next look.
         inbox = status(self._imap, self._settings.inbox)
         listed = boxes(
-            self._imap, self._settings.inbox, self._settings.exclude, self._settings.archive, self._report
+            self._imap, self._settings.inbox, self._settings.exclude, self._settings.archive, self._complain
         )
         self._follow(listed)
         for box in listed:
             with self._odd(box.name):
                 self._folder(box)
-        with self._odd("filed messages"):
-            self._settle()
+        self._settle()
         with self._odd(self._settings.inbox):
             self._inbox(inbox, handles)
             self._kept(inbox.uidvalidity)
 
     def _odd(self, name: str) -> _OneLine:
-        return _OneLine(name, self._report)
+        return _OneLine(name, self._complain)
+
+    def _complain(self, line: str) -> None:
+        """What is odd is said once, not at every look."""
+        self._complaints.add(line)
+        if line not in self._earlier:
+            self._report(line)
 
     def choose(self, uid: int, uidvalidity: int, folder: str) -> bool:
         """The person chose a folder for a message of the inbox: learn that, then put it there. False if it is gone.
@@ -71,6 +85,10 @@ class Watcher:
         selected = self._imap.select_folder(self._settings.inbox)
         if selected.get(b"UIDVALIDITY") != uidvalidity:
             return False
+        if not self._imap.has_capability("MOVE"):
+            raise AccountError(
+                "the server has no MOVE; to copy and delete is not safe, so move it in your mail program"
+            )
         identity = next((one for number, one in self._keys([uid]) if number == uid), None)
         if identity is None:
             return False
@@ -132,7 +150,7 @@ class Watcher:
         self._state.put_folder(current)
 
     def _keys(self, uids: Sequence[int]) -> Iterator[tuple[int, str]]:
-        for uid, fields in headers(self._imap, uids, self._report):
+        for uid, fields in headers(self._imap, uids, self._complain):
             yield uid, key(fields)
 
     # ---- learning
@@ -142,10 +160,12 @@ class Watcher:
         label = folder.label if folder else self._free(box)
         now = status(self._imap, box.name)
         for uid, identity, first in self._changes(box.name, label, now):
-            ours = [
-                one for one in self._state.actions("filed", identity) if one.folder in (box.name, box.label)
-            ]
-            for action in ours:
+            filed = self._state.actions("filed", identity, _PENDING)
+            ours = [one for one in filed if one.folder in (box.name, box.label)]
+            expected = [
+                one for one in ours if one.uid is None
+            ]  # of two with one Message-ID each arrives once
+            for action in expected[-1:] or ours:
                 self._state.arrived(action.id, uid, now.uidvalidity)
             if ours or self._state.is_learned(feedback_id(identity, label)):
                 continue
@@ -168,7 +188,7 @@ class Watcher:
         asked = predicted.prediction_id if predicted else None
         if not self._settings.dry_run and not self._feedback(uid, identity, truth, asked):
             return
-        filed = self._state.actions("filed", identity)
+        filed = self._state.actions("filed", identity, _PENDING)
         truth_known(self._state, self._settings, identity, label, bool(filed))
         for action in [*filed, *self._state.actions("suggested", identity)]:
             self._state.set_fate(action.id, "confirmed" if action.folder == folder else "corrected")
@@ -203,15 +223,33 @@ class Watcher:
         return self._client.feedback(self._state.learner, {"features": known, **truth}).version
 
     def _settle(self) -> None:
-        """A message that we filed, that was read and left there for a while, was filed rightly."""
+        """A message that we filed, that was read and left there for a while, was filed rightly.
+
+        Of one that is in no folder any more nobody will know, unless it turns up: its risk is not held any longer.
+        """
         due = time.time() - self._settings.settle
+        filed: dict[str, list[Action]] = {}
         for action in self._state.actions("filed"):
-            if action.at > due or action.uid is None:
-                continue
-            selected = self._imap.select_folder(action.folder, readonly=True)
-            if selected.get(b"UIDVALIDITY") == action.uidvalidity and b"\\Seen" in self._imap.get_flags(
-                [action.uid]
-            ).get(action.uid, ()):
+            if action.at <= due:
+                filed.setdefault(action.folder, []).append(action)
+        for name, actions in filed.items():
+            with self._odd(name):
+                self._settle_in(name, actions)
+
+    def _settle_in(self, name: str, actions: Sequence[Action]) -> None:
+        folder = self._state.folders().get(name)
+        places = {identity: uid for uid, identity in self._state.uids(name).items()}
+        left = [action for action in actions if action.key in places]
+        for action in actions:
+            if action.key not in places:
+                self._state.set_fate(action.id, "gone")
+        if not left or folder is None:
+            return
+        if self._imap.select_folder(name, readonly=True).get(b"UIDVALIDITY") != folder.uidvalidity:
+            return
+        flags = self._imap.get_flags([places[action.key] for action in left])
+        for action in left:
+            if b"\\Seen" in flags.get(places[action.key], ()):
                 predicted = self._state.prediction(action.key)
                 label = predicted.label if predicted else None
                 truth_known(self._state, self._settings, action.key, label, filed=True)
@@ -228,8 +266,10 @@ class Watcher:
                 else:
                     self._handle(uid, now.uidvalidity, identity)
                 continue
-            filed = self._state.actions("filed", identity, ("intended", "open", "undone"))
+            filed = self._state.actions("filed", identity, (*_PENDING, "undone"))
             twin = any(one == identity for other, one in self._state.uids(inbox).items() if other != uid)
+            if any(one.fate == "open" and self._still_filed(one) for one in filed):
+                filed, twin = [], True  # sent to the person and to a list, a message comes twice
             back = [one for one in filed if one.fate == "undone" or self._clerk.came_back(one)]
             if back:
                 self._keep(uid, identity, filed=True)
@@ -237,6 +277,18 @@ class Watcher:
                     self._state.set_fate(action.id, "corrected")
             elif twin and handles and not filed:  # another message under the same Message-ID
                 self._handle(uid, now.uidvalidity, identity)
+
+    def _still_filed(self, action: Action) -> bool:
+        """Whether what we filed is where we put it: then what is in the inbox under its Message-ID is another message."""
+        if action.uid is None:
+            return action.at >= self._began  # filed since the folders were looked at
+        there = False
+        with self._odd(action.folder):
+            selected = self._imap.select_folder(action.folder, readonly=True)
+            if selected.get(b"UIDVALIDITY") == action.uidvalidity:
+                there = bool(self._imap.search(["UID", str(action.uid), "UNDELETED"]))
+        self._imap.select_folder(self._settings.inbox, readonly=True)
+        return there
 
     def _handle(self, uid: int, uidvalidity: int, identity: str) -> None:
         self._imap.select_folder(self._settings.inbox, readonly=True)

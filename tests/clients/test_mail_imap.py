@@ -22,6 +22,7 @@ from feedrank.clients.mail.imap_source import ImapSource
 from feedrank.clients.mail.loop import watch
 from feedrank.clients.mail.mailboxes import boxes
 from feedrank.clients.mail.promise import Judgement
+from feedrank.clients.mail.running import sort
 from feedrank.clients.mail.training import train
 from feedrank.clients.mail.undo import undo
 from feedrank.clients.mail.watcher import Watcher
@@ -242,6 +243,90 @@ def test_a_correction_of_our_move_is_the_truth(client, state, person, look, wher
     assert not state.judgements(1)[0].right
     assert look(mode="file") == []
     assert 11 in numbers(person, where)
+
+
+def expunge(imap, folder, number):
+    imap.select_folder(folder)
+    imap.delete_messages(imap.search(["HEADER", "Message-ID", f"m{number}@example.org"]))
+    imap.expunge()
+
+
+def test_a_filed_message_that_the_person_deletes_is_not_held_against_filing_for_ever(
+    client, state, person, look
+):
+    taught(client, state, person, look)
+    trusted(state)
+    for number in (11, 12):
+        person.append("INBOX", raw(number, "Travel"))
+        look(mode="file")
+    lines = len(state.judgements(1000))
+    expunge(person, "Travel", 11)
+    look(settle=3600.0)
+    assert state.reserved() > 0.0
+    assert len(state.actions("filed")) == 2  # not yet: it may be on its way to another folder
+    look(settle=0.0)
+    assert [action.key for action in state.actions("filed")] == ["m12@example.org"]
+    assert len(state.judgements(1000)) == lines  # nobody knows whether it was right
+    expunge(person, "Travel", 12)
+    look(settle=0.0)
+    assert state.reserved() == 0.0
+    person.append("Work", raw(12, "Travel"))  # it was only in the trash
+    credit = state.credit().left
+    assert look() == ["Work: learned <m12@example.org>"]
+    assert not state.judgements(1)[0].right
+    assert state.credit().left < credit
+
+
+def test_a_folder_that_is_gone_does_not_keep_the_others_from_being_settled(client, state, person, look):
+    taught(client, state, person, look)
+    trusted(state)
+    person.append("INBOX", raw(11, "Travel"))
+    look(mode="file")
+    person.append("INBOX", raw(12, "Work"))
+    look(mode="file")
+    look()
+    person.select_folder("Travel")
+    person.add_flags(person.search(), [rb"\Seen"])
+    person.unselect_folder() if person.has_capability("UNSELECT") else person.select_folder("INBOX")
+    person.delete_folder("Work")
+    assert look(settle=0.0) == ["Work: gone"]
+    assert state.actions("filed") == []
+    assert state.judgements(1) == [Judgement("Travel", state.judgements(1)[0].certainty, True)]
+    assert look(settle=0.0) == []
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_message_that_comes_twice_was_not_put_back(client, state, person, look, together):
+    taught(client, state, person, look)
+    trusted(state)
+    person.append("INBOX", raw(11, "Travel"))
+    if not together:
+        assert look(mode="file") == ["Travel: filed <m11@example.org>"]
+    person.append("INBOX", raw(11, "Travel"))  # once from the sender, once from a list
+    assert set(look(mode="file")) == {"Travel: filed <m11@example.org>"}
+    assert numbers(person, "Travel") == [1, 3, 5, 11, 11]
+    assert look(mode="file") == []
+    assert version(client) == 6
+    assert undo(person, state, 2) == 2
+    assert numbers(person, "INBOX") == [11, 11]
+
+
+def test_without_move_nothing_is_said_to_be_filed_and_nothing_is_learned(
+    account, client, state, person, look, monkeypatch
+):
+    taught(client, state, person, look)
+    trusted(state)
+    person.append("INBOX", raw(11, "Travel"))
+    able = IMAPClient.has_capability
+    monkeypatch.setattr(IMAPClient, "has_capability", lambda self, name: name != "MOVE" and able(self, name))
+    rows = list(sort(account, client, state, WatchSettings(mode="file"), print, 10))
+    assert [(row.advice.sure, row.filed) for row in rows] == [(True, False)]
+    person.select_folder("INBOX")
+    (uid,), uidvalidity = person.search(), person.folder_status("INBOX")[b"UIDVALIDITY"]
+    with connect(account) as imap, pytest.raises(AccountError, match="has no MOVE"):
+        Watcher(imap, client, state, WatchSettings(), print).choose(uid, uidvalidity, "Travel")
+    assert version(client) == 6
+    assert numbers(person, "INBOX") == [11]
 
 
 def test_undo_puts_back_for_good(client, state, person, look):
@@ -605,6 +690,9 @@ def test_the_backlog_is_shown_and_then_filed(account, person, tmp_path):
     assert {300, 301} <= {*numbers(person, "Travel"), *numbers(person, "Work")}
     person.append("INBOX", raw(302, "Work"))  # came since, and is a line of the table like the others
     assert "1 of 1 messages filed" in command("sort", url, "--mode", "file", "--precision", "0.9")
+    person.append("INBOX", raw(303, "Work").replace(b"Subject:", b"Subject: [/red]\x1b[2J"))
+    table = command("sort", url, "--dry-run")
+    assert "[/red]\ufffd[2J" in table  # neither markup nor for the terminal
 
 
 def test_run_watches_accounts_and_obeys_rules_while_rank_works_beside_it(account, person, tmp_path):
