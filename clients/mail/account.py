@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import imaplib
 import os
 import shlex
 import ssl
@@ -26,8 +27,13 @@ COMMAND_TIMEOUT = 120
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LARGEST = 8 << 20
 """Bytes of one literal that are kept: more than ever asked for. What a server sends beyond is thrown away as it comes."""
+MOST = 128 << 20
+"""Bytes that are kept of all that answers one command: literals beyond half are thrown away, lines beyond it end it."""
 ENDLESS = 4 << 30
 _CHUNK = 1 << 20
+_LINE = 100  # bytes that a line costs beside its own
+# A SEARCH tells the messages of a folder in one line: imaplib's megabyte is full at 130,000 of them.
+imaplib._MAXLINE = 1 << 25  # type: ignore[attr-defined]
 
 
 class AccountError(Exception):
@@ -171,7 +177,7 @@ def _opened(account: Account) -> IMAPClient:
             account.trust.check(imap.socket())
         elif account.tls:
             account.trust.check(imap.socket())
-        elif account.host not in LOOPBACK:
+        elif account.host not in LOOPBACK or account.trust != Trust():  # a tunnel may begin on this machine
             raise AccountError(f"{account.host} offers no TLS; a password is not sent in the clear")
     except ssl.SSLCertVerificationError as error:
         reason = f"the certificate of {account.host} is not trusted: {error.verify_message}"
@@ -203,12 +209,31 @@ def _login(imap: IMAPClient, account: Account) -> None:
 
 
 def _bounded(imap: IMAPClient) -> None:
-    """Keep at most LARGEST bytes of a literal, whatever size the server announces: the rest is read and dropped."""
+    """Keep at most LARGEST bytes of a literal and MOST of a reply, whatever the server sends: more is read and dropped."""
     protocol: Any = imap._imap
-    read = protocol.read
+    read, readline, new_tag = protocol.read, protocol.readline, protocol._new_tag
+    room = MOST
 
-    def bounded(size: int) -> bytes:
-        if size <= LARGEST:
+    def next_command() -> bytes:
+        nonlocal room
+        room = MOST
+        return bytes(new_tag())
+
+    def line() -> bytes:
+        nonlocal room
+        try:
+            text = bytes(readline())
+        except protocol.error as error:  # the rest of the line would be taken for other lines
+            raise protocol.abort(str(error)) from error
+        room -= len(text) + _LINE
+        if room < 0:
+            raise protocol.abort("the server's reply has no end")
+        return text
+
+    def literal(size: int) -> bytes:
+        nonlocal room
+        if size <= min(LARGEST, room - MOST // 2):
+            room -= size
             return bytes(read(size))
         if size > ENDLESS:
             raise protocol.abort(f"the server announces a literal of {size} bytes")
@@ -219,4 +244,4 @@ def _bounded(imap: IMAPClient) -> None:
             size -= piece
         return b""
 
-    protocol.read = bounded
+    protocol.read, protocol.readline, protocol._new_tag = literal, line, next_command

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 
 from imapclient import IMAPClient
-from imapclient.exceptions import IMAPClientError
 
 from ..client import Client
 from ..exceptions import NoReply, TimedOut, Unavailable
 from .account import Account, AccountError, SecretError, connect
 from .bookkeeping import MailState
 from .filing import WatchSettings
+from .mailboxes import ODD
 from .watcher import Watcher
 
 __all__ = ["watch"]
@@ -22,16 +22,7 @@ __all__ = ["watch"]
 LONGEST_PAUSE = 300.0
 SLICE = 1.0
 """Seconds of waiting after which `stop` is looked at."""
-LATER = (
-    IMAPClientError,
-    OSError,
-    ValueError,
-    sqlite3.OperationalError,
-    NoReply,
-    TimedOut,
-    Unavailable,
-    SecretError,
-)
+LATER = (*ODD, OSError, sqlite3.OperationalError, NoReply, TimedOut, Unavailable, SecretError)
 """What may be over after a pause. A bad certificate, a wrong address or a refused request will not be."""
 
 

@@ -25,7 +25,7 @@ MAX_BYTES = 1 << 20
 FETCH = 200
 _STATUS = ("UIDVALIDITY", "UIDNEXT", "MESSAGES")
 _HEADER, _BODY = b"BODY[HEADER]", b"BODY[]"
-ODD = (IMAPClientError, ValueError, LookupError, TypeError, AttributeError)
+ODD = (IMAPClientError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What reading an answer raises that no server should give; a cut connection (IMAPClientAbortError) is not among them."""
 
 
@@ -105,11 +105,19 @@ def _listed(imap: IMAPClient, report: Report) -> Iterator[tuple[Sequence[bytes],
             name = _name(raw)
             if name is None:
                 report(f"{str(raw)[:80]}: a folder with an unreadable name is left out")
+            elif not isinstance(delimiter, bytes | None) or not _are_flags(flags):
+                report(f"{name}: a folder that cannot be read is left out")
             else:
                 yield flags, delimiter, name
 
 
+def _are_flags(flags: Any) -> bool:
+    return isinstance(flags, tuple) and all(isinstance(flag, bytes) for flag in flags)
+
+
 def _name(raw: Any) -> str | None:
+    if not isinstance(raw, int | bytes):
+        return None
     try:
         name = str(raw) if isinstance(raw, int) else decode(raw)
         return name if name and (isinstance(raw, int) or encode(name) == raw) else None
@@ -119,6 +127,15 @@ def _name(raw: Any) -> str | None:
 
 def status(imap: IMAPClient, name: str) -> Status:
     """By STATUS, or by EXAMINE where that does not tell."""
+    try:
+        return _status(imap, name)
+    except IMAPClientError:
+        raise
+    except ODD as error:
+        raise OddFolderError(f"the server's answer cannot be read: {error}") from error
+
+
+def _status(imap: IMAPClient, name: str) -> Status:
     reply: dict[bytes, Any] = imap.folder_status(name, _STATUS)
     if not all(isinstance(reply.get(item.encode()), int) for item in _STATUS):
         selected = imap.select_folder(name, readonly=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +18,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from imapclient.exceptions import IMAPClientError
-
 from ..exceptions import ClientError
 from .account import AccountError
 from .inbox import Inbox
+from .mailboxes import ODD
 
 __all__ = ["serving"]
 
@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
             status = HTTPStatus.OK
         except _RequestError as error:
             status, kind, data = error.status, *_json({"detail": str(error)})
-        except (IMAPClientError, OSError, ClientError, AccountError) as error:
+        except (*ODD, OSError, ClientError, AccountError, sqlite3.Error) as error:
             status, kind, data = (
                 HTTPStatus.BAD_GATEWAY,
                 *_json({"detail": str(error) or type(error).__name__}),
@@ -126,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
             payload = json.loads(self.rfile.read(int(length)))
             uid, uidvalidity = int(payload["uid"]), int(payload["uidvalidity"])
             folder = str(payload["folder"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise _RequestError(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "uid, uidvalidity and folder are needed"
             ) from None

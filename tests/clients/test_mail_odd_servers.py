@@ -6,12 +6,15 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
+from imapclient import imapclient, response_parser
 
 from feedrank.clients import Client
 from feedrank.clients.mail import account as accounts
-from feedrank.clients.mail.account import Account, Secret, SecretError, connect
+from feedrank.clients.mail.account import Account, AccountError, Secret, SecretError, Trust, connect
 from feedrank.clients.mail.bookkeeping import MailState
 from feedrank.clients.mail.extract import SPEC
 from feedrank.clients.mail.filing import WatchSettings
@@ -47,13 +50,10 @@ class OddServer:
 
     def serve(self, connection):
         selected = ""
-        with connection, connection.makefile("rwb") as wire:
-            try:
-                self.say(wire, b"* OK odd")
-                for line in wire:
-                    selected = self.answer(wire, line.strip(), selected)
-            except (OSError, ValueError):
-                return
+        with suppress(OSError, ValueError), connection, connection.makefile("rwb") as wire:
+            self.say(wire, b"* OK odd")
+            for line in wire:
+                selected = self.answer(wire, line.strip(), selected)
 
     def say(self, wire, *lines):
         for line in lines:
@@ -321,3 +321,120 @@ def test_a_folder_that_is_gone_when_it_is_opened_is_one_line(odd, client):
     assert len(lines) == 1
     assert lines[0].startswith("Gone: ")
     assert folders.keys() == {"INBOX", "Work"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b'"INBOX" NIL', b'"INBOX" 5', b"", b'"INBOX" ' + b"(" * 5000 + b")" * 5000, b'"INBOX" (MESSAGES x)'],
+    ids=["nil", "number", "nothing", "deep", "words"],
+)
+def test_a_status_that_is_none_is_a_line_and_a_retry(odd, client, answer):
+    def strange(command, folder, uid):
+        good = server.connections > 1 or command != "STATUS" or folder != "INBOX"
+        return None if good else [b"* STATUS " + answer, b"* OK"]
+
+    server, account = odd({"INBOX": [], "Work": [1]}, strange)
+    lines, stop = [], threading.Event()
+
+    class State(MailState):
+        def put_folder(self, folder):
+            super().put_folder(folder)
+            if folder.name == "INBOX":
+                stop.set()
+
+    with State(":memory:", account.name) as state:
+        watch(account, client, state, WatchSettings(), lines.append, poll=0.2, stop=stop)
+        assert state.folders().keys() == {"INBOX", "Work"}
+    assert len(lines) <= 1
+    assert all("again in" in line for line in lines)
+
+
+def test_folders_that_are_listed_as_something_else_are_left_out(odd):
+    listed = [
+        b'(\\HasNoChildren) "/" Work',
+        b'NIL "/" Nil',
+        b'(5 (6)) "/" Numbers',
+        b"(\\HasNoChildren) 5 Separator",
+        b'(\\HasNoChildren) "/" (a b)',
+        b"(" * 5000 + b")" * 5000 + b' "/" Deep',
+    ]
+    _, account = odd({"INBOX": []}, listed=listed)
+    lines = []
+    with connect(account) as imap:
+        assert [box.label for box in boxes(imap, "INBOX", report=lines.append)] == ["Work"]
+    assert len(lines) == 5
+
+
+def test_a_folder_that_stays_unreadable_is_said_once(odd, client):
+    _, account = odd(
+        {"INBOX": [], "Bad": [1], "Work": [1]},
+        lambda command, folder, uid: (
+            [b'* STATUS "Bad" NIL'] if (command, folder) == ("STATUS", "Bad") else None
+        ),
+    )
+    lines, folders = looked(account, client, count=3)
+    assert len(lines) == 1
+    assert lines[0].startswith("Bad: ")
+    assert folders.keys() == {"INBOX", "Work"}
+
+
+def test_a_folder_of_very_many_messages_is_searched(odd):
+    many = range(4_000_000_000, 4_000_200_000)
+    _, account = odd({"INBOX": [], "Work": many})
+    with connect(account) as imap:
+        imap.select_folder("Work")
+        assert imap.search() == list(many)
+
+
+def test_many_large_headers_cost_no_more_memory_than_one_reply_may(odd, client, monkeypatch):
+    monkeypatch.setattr(accounts, "MOST", 20_000)
+    kept, parse = [], response_parser.parse_fetch_response
+
+    def measured(text, *more):
+        kept.append(sum(len(one[1]) for one in text if isinstance(one, tuple)))
+        return parse(text, *more)
+
+    monkeypatch.setattr(imapclient, "parse_fetch_response", measured)
+
+    def large(wire, uid, name):
+        data = b"Message-ID: <%d@example.org>\r\nX-Long: %s\r\n\r\n" % (uid, b"x" * 3000)
+        wire.write(b"* 1 FETCH (UID %d %s {%d}\r\n" % (uid, name, len(data)) + data + b")\r\n")
+
+    _, account = odd(
+        {"INBOX": [], "Work": list(range(1, 7))}, lambda command, folder, uid: large if uid else None
+    )
+    lines = []
+    with MailState(":memory:", account.name) as state, connect(account) as imap:
+        Watcher(imap, client, state, WatchSettings(), lines.append).look()
+        assert state.uids("Work").keys() == set(range(1, 7))  # one at a time, they are no trouble
+    assert lines == []
+    assert max(kept) <= 10_000
+
+
+def test_a_reply_without_end_is_a_line_and_a_retry(odd, client, monkeypatch):
+    monkeypatch.setattr(accounts, "MOST", 1 << 16)
+    server, account = odd({"INBOX": [], "Work": [1]})
+    real = server.answer
+
+    def answer(wire, line, selected):
+        while b"LIST" in line and server.connections == 1:
+            server.say(wire, *[b"* 1 EXISTS"] * 1000)  # until the other side hangs up
+        return real(wire, line, selected)
+
+    server.answer = answer
+    lines, stop = [], threading.Event()
+
+    def report(line):
+        lines.append(line)
+        stop.set()
+
+    with MailState(":memory:", account.name) as state:
+        watch(account, client, state, WatchSettings(), report, poll=0.2, stop=stop)
+    assert "no end; again in" in lines[0]
+
+
+def test_who_names_a_certificate_gets_tls_or_nothing(odd):
+    _, account = odd({"INBOX": []})
+    pinned = replace(account, trust=Trust(fingerprint="00" * 32))
+    with pytest.raises(AccountError, match="offers no TLS"), connect(pinned):
+        pass
