@@ -69,7 +69,8 @@ def of(message: Message) -> list[str]:
 
 def excerpt(message: Message) -> str:
     """The beginning of what the message says, in one line."""
-    return " ".join(_text(message)[: 20 * EXCERPT].split())[:EXCERPT]
+    # The HTML of a newsletter may begin with thousands of blanks: words are counted, not characters.
+    return " ".join(_text(message).split(None, EXCERPT)[:EXCERPT])[:EXCERPT]
 
 
 def _text(message: Message) -> str:

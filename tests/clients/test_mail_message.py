@@ -103,6 +103,17 @@ def test_words_of_ascii_are_those_of_the_pattern(text):
     assert list(texts.words(text)) == list(dict.fromkeys(texts._WORD.findall(text.lower())))
 
 
+def test_an_excerpt_begins_where_the_text_does():
+    layout = b"<table>\n" + b" " * 80 + b"<tr><td></td></tr>\n"
+    html = (
+        b"Content-Type: text/html\n\n<html><style>p {}</style>"
+        + layout * 500
+        + b"<p>Dear <b>reader</b>,<p>news"
+    )
+    assert excerpt(read(html)) == "Dear reader , news"
+    assert len(excerpt(read(b"\n\n" + b"word " * 1000))) == 160
+
+
 def test_scripts_without_spaces_give_pairs():
     assert list(texts.words("東京都 report")) == ["東京", "京都", "report"]
     assert list(texts.words("abc漢字")) == ["abc", "漢字"]
