@@ -232,6 +232,10 @@ class MailState:
         sql = "SELECT name, uidvalidity, uidnext, messages, label FROM folders WHERE account = ?"
         return {row[0]: Folder(*row) for row in self._all(sql, self.account)}
 
+    def names_of(self, folder: Folder) -> list[str]:
+        """What a person may call it: as the server does, as the commands print it, as it was called when it was learned."""
+        return [folder.name, self.folder_of(folder.label), folder.label]
+
     def put_folder(self, folder: Folder) -> None:
         """The folder as it is now."""
         row = (folder.name, folder.uidvalidity, folder.uidnext, folder.messages, folder.label)

@@ -12,14 +12,14 @@ from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientAbortError, IMAPClientError
 
 from ..client import Client
-from .bookkeeping import Action, MailState, Predicted
+from .bookkeeping import Action, Folder, MailState, Predicted
 from .extract import of
 from .folder_names import INBOX
 from .message import Message, Report
 from .promise import WINDOW, Judgement, certainty, earned, judged, may_file, risk
 from .rules import Rules
 
-__all__ = ["Advice", "Clerk", "WatchSettings", "advise", "keyword", "truth_known"]
+__all__ = ["Advice", "Clerk", "WatchSettings", "advise", "folder_named", "keyword", "truth_known"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,10 @@ def advise(
     client: Client, state: MailState, settings: WatchSettings, message: Message, remember: bool
 ) -> Advice:
     """Ask the rules, then the learner. Sure: a rule says so, or the promise allows it."""
-    folders = {folder.label: folder.name for folder in state.folders().values()}
-    labels = {folder.name: folder.label for folder in state.folders().values()}
-    folders.pop(settings.inbox, None)
-    fixed = settings.rules.folder(message)
-    if fixed in labels or fixed in folders:
-        return Advice(None, folders.get(fixed, fixed), True, [fixed])
+    seen = [folder for folder in state.folders().values() if folder.name != settings.inbox]
+    fixed = folder_named(state, seen, settings.rules.folder(message))
+    if fixed is not None:
+        return Advice(None, fixed, True, [fixed])
     names = state.with_copies(of(message), message.id)
     prediction = client.predict(state.learner, {"features": names}, remember=remember)
     if prediction.label is None or prediction.margin is None:
@@ -70,18 +68,26 @@ def advise(
     predicted = Predicted(prediction.prediction_id, prediction.label, sureness, chance, time.time())
     if prediction.label == INBOX or settings.rules.keeps(message):
         return Advice(predicted, None, False, [])
-    top = [
-        folders[entry.label]
-        for entry in prediction.ranking
-        if entry.label in folders and not settings.rules.closed(message, folders[entry.label])
-    ]
-    first = folders.get(prediction.label)
+    folders = {
+        folder.label: folder.name
+        for folder in seen
+        if not settings.rules.closed(message, state.names_of(folder))
+    }
+    top = [folders[entry.label] for entry in prediction.ranking if entry.label in folders]
     sure = (
         bool(top)
-        and top[0] == first
+        and top[0] == folders.get(prediction.label)
         and may_file(chance, state.credit(), state.reserved(), settings.precision)
     )
     return Advice(predicted, top[0] if top else None, sure, top[:3])
+
+
+def folder_named(state: MailState, folders: Sequence[Folder], name: str | None) -> str | None:
+    """What the server calls the folder that a person calls `name`; None if there is none."""
+    for names in zip(*map(state.names_of, folders), strict=True):  # the server's names first
+        if name in names:
+            return folders[names.index(name)].name
+    return None
 
 
 def truth_known(state: MailState, settings: WatchSettings, key: str, label: str | None, filed: bool) -> None:

@@ -9,7 +9,7 @@ A rule may name `from`, `to`, `subject` and `list`: patterns without regard to c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -80,10 +80,12 @@ class Rules:
         """Whether the message must stay in the inbox."""
         return any(rule.patterns and not rule.folder and rule.matches(message) for rule in self.never)
 
-    def closed(self, message: Message, folder: str) -> bool:
-        """Whether a message must not be filed into this folder."""
+    def closed(self, message: Message, names: Iterable[str]) -> bool:
+        """Whether a message must not be filed into the folder with these names."""
+        own = list(names)
         return any(
-            rule.folder and fnmatchcase(folder, rule.folder) and rule.matches(message) for rule in self.never
+            rule.folder and any(fnmatchcase(name, rule.folder) for name in own) and rule.matches(message)
+            for rule in self.never
         )
 
     def lines(self) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from imapclient import IMAPClient
-from imapclient.exceptions import IMAPClientAbortError, IMAPClientError
+from imapclient.exceptions import IMAPClientAbortError
 
 from .bookkeeping import Action, MailState
+from .mailboxes import ODD
 
 __all__ = ["undo"]
 
@@ -27,7 +28,7 @@ def undo(
             uid = _uid(imap, action)
         except IMAPClientAbortError:
             raise
-        except IMAPClientError as error:
+        except ODD as error:
             report(f"{action.folder}: {error}")
             uid = None
         if uid is not None:
@@ -37,7 +38,8 @@ def undo(
             done += 1
             report(f"{action.folder}: <{action.key}> is back in {action.origin}")
         else:
-            state.set_fate(action.id, "failed" if action.fate == "intended" else "corrected")
+            # Where it is now, `watch` will find, and judge.
+            state.set_fate(action.id, "failed" if action.fate == "intended" else "gone")
             report(f"{action.folder}: <{action.key}> is no longer there")
     return done
 

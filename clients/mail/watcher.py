@@ -20,7 +20,7 @@ from .account import AccountError
 from .bookkeeping import Action, Folder, MailState, feedback_id
 from .copies import Copy, content_digest
 from .extract import features
-from .filing import Clerk, WatchSettings, truth_known
+from .filing import Clerk, WatchSettings, folder_named, truth_known
 from .folder_names import INBOX
 from .mailboxes import ODD, Box, Status, boxes, headers, message, status
 from .message import key, read
@@ -62,10 +62,18 @@ class Watcher:
         for box in listed:
             with self._odd(box.name):
                 self._folder(box)
+        self._check_rules()
         self._settle()
         with self._odd(self._settings.inbox):
             self._inbox(inbox, handles)
             self._kept(inbox.uidvalidity)
+
+    def _check_rules(self) -> None:
+        """A rule for a folder that there is not would be silent for ever."""
+        folders = list(self._state.folders().values())
+        for rule in self._settings.rules.always:
+            if folder_named(self._state, folders, rule.folder) is None:
+                self._complain(f"always: {rule}: there is no such folder")
 
     def _odd(self, name: str) -> _OneLine:
         return _OneLine(name, self._complain)

@@ -214,7 +214,7 @@ def test_the_accounts_file_and_its_rules(tmp_path):
     aunt = read(b"From: aunt@family.example\nSubject: Hello\n\n")
     assert [rules.folder(one) for one in (bill, other, aunt)] == ["Bills", None, None]
     assert [rules.keeps(one) for one in (bill, other, aunt)] == [False, False, True]
-    assert [rules.closed(other, folder) for folder in ("Projects/A", "Bills")] == [True, False]
+    assert [rules.closed(other, [folder]) for folder in ("Projects/A", "Bills")] == [True, False]
     assert rules.lines() == [
         "always: from *@bank.example, subject *invoice* → Bills", "never: from *@family.example", "never: Projects/*",
     ]  # fmt: skip

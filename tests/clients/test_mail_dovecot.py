@@ -29,6 +29,7 @@ from feedrank.clients.mail.imap_source import ImapSource
 from feedrank.clients.mail.loop import watch
 from feedrank.clients.mail.mailboxes import boxes
 from feedrank.clients.mail.promise import Judgement
+from feedrank.clients.mail.rules import Rule, Rules
 from feedrank.clients.mail.sources import find
 from feedrank.clients.mail.training import train
 from feedrank.clients.mail.undo import undo
@@ -327,6 +328,41 @@ def test_sure_mail_is_filed_put_back_and_undone(mail):
     with connect(mail.account) as imap:
         assert undo(imap, mail.state, 5) == 1
     assert mail.look(mode="file") == ["INBOX: learned <m21@example.org>"]
+
+
+@one_layout
+def test_rules_name_folders_as_the_commands_do_also_when_they_were_renamed(mail):
+    taught(mail)
+    work, travel = mail.server.name("Work"), mail.server.name("Travel")
+    rules = Rules(
+        [
+            Rule.of({"from": "boss@*", "folder": "Work"}, always=True),
+            Rule.of({"from": "other@*", "folder": "Nowhere"}, always=True),
+        ],
+        [Rule.of({"folder": "Trav*"}, always=False)],
+    )
+    trusted(mail.state)
+    mail.person.append("INBOX", raw(20, "Travel"))
+    mail.person.append("INBOX", raw(21, "Travel").replace(b"travel@", b"boss@"))
+    lines = mail.look(mode="file", rules=rules)
+    assert sorted(lines) == [
+        f"{work}: filed <m21@example.org>",
+        f"{work}: suggested for <m20@example.org>",
+        "always: from other@* → Nowhere: there is no such folder",
+    ]
+    mail.person.rename_folder(work, mail.server.name("Office"))
+    mail.person.rename_folder(travel, mail.server.name("Trips"))
+    later = Rules(
+        [Rule.of({"from": "boss@*", "folder": "Office"}, always=True)],
+        [Rule.of({"folder": "Trips"}, always=False)],
+    )
+    mail.person.append("INBOX", raw(22, "Travel").replace(b"travel@", b"boss@"))
+    mail.person.append("INBOX", raw(23, "Travel"))
+    office = mail.server.name("Office")
+    assert mail.look(mode="file", rules=later)[-2:] == [
+        f"{office}: filed <m22@example.org>",
+        f"{office}: suggested for <m23@example.org>",
+    ]
 
 
 @one_layout

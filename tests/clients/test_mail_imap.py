@@ -295,6 +295,20 @@ def test_a_folder_that_is_gone_does_not_keep_the_others_from_being_settled(clien
     assert look(settle=0.0) == []
 
 
+def test_undo_does_not_hide_a_correction(client, state, person, look):
+    taught(client, state, person, look)
+    trusted(state)
+    person.append("INBOX", raw(11, "Travel"))
+    look(mode="file")
+    look()
+    move(person, "Travel", "Work", 11)
+    assert undo(person, state) == 0
+    credit = state.credit().left
+    assert look() == ["Work: learned <m11@example.org>"]
+    assert not state.judgements(1)[0].right
+    assert state.credit().left <= credit - 0.9
+
+
 @pytest.mark.parametrize("together", [True, False])
 def test_a_message_that_comes_twice_was_not_put_back(client, state, person, look, together):
     taught(client, state, person, look)
