@@ -14,7 +14,7 @@ from imapclient.exceptions import IMAPClientAbortError, IMAPClientError
 from ..client import Client
 from .bookkeeping import Action, Folder, MailState, Predicted
 from .extract import of
-from .folder_names import INBOX
+from .folder_names import INBOX, SUGGESTED
 from .message import Message, Report
 from .promise import WINDOW, Judgement, certainty, earned, judged, may_file, risk
 from .rules import Rules
@@ -166,7 +166,7 @@ class Clerk:
             return
         try:
             if self._gmail:
-                self._imap.add_gmail_labels([uid], [f"feedrank/{folder}"])
+                self._imap.add_gmail_labels([uid], [f"{SUGGESTED}/{folder}"])
             elif b"\\*" in selected.get(b"PERMANENTFLAGS", ()):  # type: ignore[operator]
                 self._imap.add_flags([uid], [keyword(folder)])
         except IMAPClientAbortError:

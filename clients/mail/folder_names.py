@@ -13,9 +13,11 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-__all__ = ["INBOX", "is_choice", "label_of", "modified_utf7", "special"]
+__all__ = ["INBOX", "SUGGESTED", "is_choice", "label_of", "modified_utf7", "special"]
 
 INBOX = "INBOX"
+SUGGESTED = "feedrank"
+"""Above the labels that suggest a folder: on Gmail every label is a folder, and these are no choices of a person."""
 
 # What such folders are called where the server does not say what they are for (RFC 6154).
 _OTHERS = re.compile(
@@ -61,6 +63,8 @@ def is_choice(label: str, exclude: Sequence[str] = (), archive: bool = False) ->
     own = label_of(label.split("/"))  # some servers put every folder below the inbox
     names = own.split("/")
     if any(_OTHERS.fullmatch(name) for name in names) or names[0].casefold() in _PROVIDERS:
+        return False
+    if names[0] == SUGGESTED and len(names) > 1:
         return False
     if not archive and _ARCHIVE.fullmatch(own):
         return False

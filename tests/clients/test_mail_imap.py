@@ -389,6 +389,18 @@ def test_trash_and_chosen_folders_are_never_learned(client, state, person, look)
     assert [box.name for box in boxes(person, "INBOX", ["Lists/*"])] == list(FOLDERS)
 
 
+def test_our_own_suggestions_are_never_learned(client, state, person, look):
+    taught(client, state, person, look)
+    person.append("INBOX", raw(10, "Travel"))
+    assert look() == ["Travel: suggested for <m10@example.org>"]
+    person.create_folder("feedrank/Travel")  # what a label is on Gmail
+    person.select_folder("INBOX")
+    person.copy(person.search(), "feedrank/Travel")
+    assert look() == []
+    assert ImapSource(person, state).find() == []
+    assert version(client) == 6
+
+
 def test_odd_folder_names(client, state, person, look):
     names = ["Büro & Co", "日本/旅行 2024", "a b/c d", "x.y", "&-odd", 'quo"ted', "Work/Sub"]
     taught(client, state, person, look)
