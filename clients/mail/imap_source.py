@@ -14,7 +14,7 @@ from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientAbortError
 
 from .bookkeeping import MailState, feedback_id
-from .mailboxes import MAX_BYTES, ODD, boxes, headers, message
+from .mailboxes import MAX_BYTES, ODD, boxes, headers, message, messages_of
 from .message import date_of, key
 from .sources import MessageRef
 
@@ -46,7 +46,7 @@ class ImapSource:
         for box in boxes(self._imap, inbox, exclude, archive, self._report):
             try:
                 self._select(box.name)
-                listed = dict(headers(self._imap, self._imap.search(), self._report))
+                listed = dict(headers(self._imap, messages_of(self._imap), self._report))
             except IMAPClientAbortError:
                 raise
             except ODD as error:

@@ -16,7 +16,7 @@ from .account import Account, connect
 from .bookkeeping import MailState
 from .extract import excerpt, of
 from .filing import WatchSettings
-from .mailboxes import message
+from .mailboxes import message, messages_of
 from .message import Report, read
 from .watcher import Watcher
 
@@ -99,7 +99,7 @@ class Inbox:
         if validity != self._validity:
             self._shown.clear()
             self._validity = validity
-        uids = sorted(imap.search(), reverse=True)[:MOST]
+        uids = sorted(messages_of(imap), reverse=True)[:MOST]
         self._read(imap, [uid for uid in uids if uid not in self._shown])
         self._shown = {uid: self._shown[uid] for uid in uids if uid in self._shown}
         return {

@@ -18,7 +18,9 @@ from imapclient.response_parser import parse_response
 from .folder_names import is_choice, label_of, special
 from .message import Headers, Report, read_headers
 
-__all__ = ["MAX_BYTES", "ODD", "Box", "OddFolderError", "Status", "boxes", "headers", "message", "status"]
+__all__ = [
+    "MAX_BYTES", "ODD", "Box", "OddFolderError", "Status", "boxes", "headers", "message", "messages_of", "status"
+]  # fmt: skip
 
 MAX_BYTES = 1 << 20
 """Bytes read of one message: more only holds attachments."""
@@ -145,6 +147,11 @@ def _status(imap: IMAPClient, name: str) -> Status:
     if not all(isinstance(value, int) for value in values):
         raise OddFolderError("the server does not tell its UIDVALIDITY")
     return Status(*values)  # type: ignore[arg-type]
+
+
+def messages_of(imap: IMAPClient) -> list[int]:
+    """The UIDs of the selected folder; not of what is marked as deleted, which programs without MOVE leave behind."""
+    return [int(uid) for uid in imap.search(["UNDELETED"])]
 
 
 def headers(

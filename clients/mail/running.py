@@ -17,7 +17,7 @@ from .bookkeeping import MailState
 from .filing import Advice, Clerk, WatchSettings, advise
 from .inbox import Inbox
 from .loop import watch
-from .mailboxes import headers, message
+from .mailboxes import headers, message, messages_of
 from .message import Report, key, read
 from .page import serving
 from .training import follow_log
@@ -116,7 +116,7 @@ def sort(
         clerk = Clerk(imap, client, state, settings, report)
         selected = imap.select_folder(settings.inbox, readonly=True)
         uidvalidity = int(selected.get(b"UIDVALIDITY", 0))
-        uids = sorted(imap.search(), reverse=True)[:most]
+        uids = sorted(messages_of(imap), reverse=True)[:most]
         for uid, fields in list(headers(imap, uids, report))[::-1]:
             imap.select_folder(settings.inbox, readonly=True)
             raw = message(imap, uid, report)

@@ -26,6 +26,7 @@ MAX_BYTES = 1 << 20
 MAX_KEPT = 1 << 26
 """Bytes of short messages that are kept from the listing, which has read them whole, until they are learned."""
 _MAILDIR = ("cur", "new")
+_TRASHED = re.compile(r"[:;!]2,[A-Z]*T")
 _START = re.compile(rb"(?:\A|\n\r?\n)(From [^\r\n]+\r?\n)(?=[!-9;-~]+:)")
 _HEADERS = {"from", "date", "subject", "message-id", "received"}
 _OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -104,7 +105,11 @@ def _maildirs(root: Path, report: Report, kept: _Kept) -> Iterator[MessageRef]:
         for part in _MAILDIR:
             try:
                 with os.scandir(here / part) as entries:
-                    paths = [one.path for one in entries if one.is_file() and not one.name.startswith(".")]
+                    paths = [
+                        one.path
+                        for one in entries
+                        if one.is_file() and not one.name.startswith(".") and not _TRASHED.search(one.name)
+                    ]
             except OSError as error:
                 _left_out(report, error)
                 continue
@@ -166,7 +171,18 @@ def _mbox(path: Path, folder: str) -> Iterator[MessageRef]:
             head = data[start : min(end, start + HEAD)]
             if not is_whole(head):
                 head = data[start : min(end, start + MAX_BYTES)]
-            yield _reference(folder, read_headers(head), partial(_read, str(path), start, end - start))
+            headers = read_headers(head)
+            if not _is_deleted(headers):
+                yield _reference(folder, headers, partial(_read, str(path), start, end - start))
+
+
+def _is_deleted(headers: Headers) -> bool:
+    """Whether a program marked it in its mbox, as when it is moved; it stays there until the mbox is compacted."""
+    try:
+        mozilla = int(headers.text("x-mozilla-status")[:4], 16)
+    except ValueError:
+        mozilla = 0
+    return bool(mozilla & 8) or "D" in headers.text("x-status")
 
 
 def _reference(folder: str, headers: Headers, load: Callable[[], bytes]) -> MessageRef:

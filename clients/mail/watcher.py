@@ -22,7 +22,7 @@ from .copies import Copy, content_digest
 from .extract import features
 from .filing import Clerk, WatchSettings, folder_named, truth_known
 from .folder_names import INBOX
-from .mailboxes import ODD, Box, Status, boxes, headers, message, status
+from .mailboxes import ODD, Box, Status, boxes, headers, message, messages_of, status
 from .message import key, read
 
 __all__ = ["Watcher"]
@@ -129,7 +129,7 @@ class Watcher:
             if not before:
                 return status(self._imap, name).uidvalidity == old.uidvalidity
             self._imap.select_folder(name, readonly=True)
-            now = {identity for _, identity in self._keys(self._imap.search())}
+            now = {identity for _, identity in self._keys(messages_of(self._imap))}
         except IMAPClientAbortError:
             raise
         except ODD:
@@ -143,7 +143,7 @@ class Watcher:
         if before == current:
             return
         self._imap.select_folder(name, readonly=True)
-        keys, uids = self._state.uids(name), self._imap.search()
+        keys, uids = self._state.uids(name), messages_of(self._imap)
         stayed: set[str] = set()
         if before and before.uidvalidity != now.uidvalidity:
             # The UIDs mean other messages now; these are still known by their Message-IDs.
@@ -313,7 +313,7 @@ class Watcher:
         if selected.get(b"UIDVALIDITY", uidvalidity) != uidvalidity:
             return
         due = time.time() - self._settings.keep
-        answered, seen = set(self._imap.search(["ANSWERED"])), set(self._imap.search(["SEEN"]))
+        answered, seen = (set(self._imap.search([flag, "UNDELETED"])) for flag in ("ANSWERED", "SEEN"))
         for uid, (identity, at) in waiting.items():
             if uid in answered or (uid in seen and at <= due):
                 self._keep(uid, identity)

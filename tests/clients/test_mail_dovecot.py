@@ -331,6 +331,37 @@ def test_sure_mail_is_filed_put_back_and_undone(mail):
 
 
 @one_layout
+def test_a_move_by_copying_and_marking_is_a_move(mail):
+    """Programs without MOVE copy a message and mark the first as deleted; some never expunge it."""
+    work, travel = mail.server.name("Work"), mail.server.name("Travel")
+
+    def move_slowly(origin, folder, number):
+        mail.person.select_folder(origin)
+        uids = mail.person.search(["UNDELETED", "HEADER", "Message-ID", f"m{number}@example.org"])
+        mail.person.copy(uids, folder)
+        mail.person.delete_messages(uids)
+
+    mail.person.append(work, raw(90, "Travel"))
+    move_slowly(work, travel, 90)
+    taught(mail)
+    truths = [event["truth"]["label"] for event in mail.client.events("mail").events]
+    assert truths.count("Travel") == 4  # the one marked in Work is not there
+    assert truths.count("Work") == 3
+    mail.person.append("INBOX", raw(30, "Work"))
+    mail.look()
+    mail.person.select_folder("INBOX")
+    mail.person.add_flags(mail.person.search(), [rb"\Seen"])
+    move_slowly("INBOX", mail.server.name("Trash"), 30)
+    assert mail.look(keep=0.0) == []  # deleted, not kept
+    trusted(mail.state)
+    mail.person.append("INBOX", raw(31, "Travel"))
+    assert mail.look(mode="file") == [f"{travel}: filed <m31@example.org>"]
+    mail.look()
+    move_slowly(travel, "INBOX", 31)
+    assert f"{travel}: <m31@example.org> was put back" in mail.look(mode="file")
+
+
+@one_layout
 def test_rules_name_folders_as_the_commands_do_also_when_they_were_renamed(mail):
     taught(mail)
     work, travel = mail.server.name("Work"), mail.server.name("Travel")

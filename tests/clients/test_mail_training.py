@@ -186,6 +186,22 @@ def test_a_message_that_is_moved_away_meanwhile_is_passed_over(tmp_path, client)
         assert len(train(client, state, messages).mistakes) == len(messages) - 1
 
 
+def test_what_is_marked_as_deleted_is_not_there(tmp_path):
+    for flags in ("2,S", "2,ST", "2,T", "2,DFPRS"):
+        place = tmp_path / "maildir" / "cur"
+        place.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "maildir" / "new").mkdir(exist_ok=True)
+        (place / f"T{flags[2:]}.host:{flags}").write_bytes(f"Message-ID: <{flags}@x>\n\nhello\n".encode())
+    assert sorted(one.key for one in find(tmp_path / "maildir")) == ["2,DFPRS@x", "2,S@x"]
+    marks = {"X-Mozilla-Status": ["0001", "0009", "0008", "odd", ""], "X-Status": ["A", "AD"]}
+    with (tmp_path / "Work").open("w") as file:
+        for name, values in marks.items():
+            for value in values:
+                file.write(f"From - Mon\n{name}: {value}\nMessage-ID: <{name}.{value}@x>\n\nhello\n\n")
+    kept = [one.key.removesuffix("@x").rpartition(".")[2] for one in find(tmp_path / "Work")]
+    assert sorted(kept) == ["", "0001", "A", "odd"]
+
+
 def test_one_mbox_is_one_folder(tmp_path):
     box = mailbox.mbox(tmp_path / "Archive.mbox")
     for number, folder in MESSAGES:
