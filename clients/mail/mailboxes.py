@@ -19,7 +19,7 @@ from .folder_names import is_choice, label_of, special
 from .message import Headers, Report, read_headers
 
 __all__ = [
-    "MAX_BYTES", "ODD", "Box", "OddFolderError", "Status", "boxes", "headers", "message", "messages_of", "status"
+    "MAX_BYTES", "ODD", "Box", "OddFolderError", "OneLine", "Status", "boxes", "headers", "message", "messages_of", "status"
 ]  # fmt: skip
 
 MAX_BYTES = 1 << 20
@@ -33,6 +33,22 @@ ODD = (IMAPClientError, ValueError, LookupError, TypeError, AttributeError, Recu
 
 class OddFolderError(IMAPClientError):  # type: ignore[misc]
     """This folder cannot be read; the others can."""
+
+
+class OneLine:
+    """A context in which an odd answer costs one line; a cut connection goes on to the caller."""
+
+    def __init__(self, name: str, report: Report) -> None:
+        self._name, self._report = name, report
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if error is None or isinstance(error, IMAPClientAbortError) or not isinstance(error, ODD):
+            return False
+        self._report(f"{self._name}: {error or type(error).__name__}")
+        return True
 
 
 @dataclass(frozen=True, slots=True)

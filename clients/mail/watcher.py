@@ -22,7 +22,7 @@ from .copies import Copy, content_digest
 from .extract import features
 from .filing import Clerk, WatchSettings, folder_named, truth_known
 from .folder_names import INBOX
-from .mailboxes import ODD, Box, Status, boxes, headers, message, messages_of, status
+from .mailboxes import ODD, Box, OneLine, Status, boxes, headers, message, messages_of, status
 from .message import key, read
 
 __all__ = ["Watcher"]
@@ -75,8 +75,8 @@ class Watcher:
             if folder_named(self._state, folders, rule.folder) is None:
                 self._complain(f"always: {rule}: there is no such folder")
 
-    def _odd(self, name: str) -> _OneLine:
-        return _OneLine(name, self._complain)
+    def _odd(self, name: str) -> OneLine:
+        return OneLine(name, self._complain)
 
     def _complain(self, line: str) -> None:
         """What is odd is said once, not at every look."""
@@ -283,8 +283,13 @@ class Watcher:
                 self._keep(uid, identity, filed=True)
                 for action in filed:
                     self._state.set_fate(action.id, "corrected")
-            elif twin and handles and not filed:  # another message under the same Message-ID
+            elif handles and not filed and (twin or self._is_open(identity)):
+                # Another message under the same Message-ID, or one of which `deliver` was not sure.
                 self._handle(uid, now.uidvalidity, identity)
+
+    def _is_open(self, identity: str) -> bool:
+        """Whether something was predicted for the message, and nothing suggested yet."""
+        return self._state.prediction(identity) is not None and not self._state.actions("suggested", identity)
 
     def _still_filed(self, action: Action) -> bool:
         """Whether what we filed is where we put it: then what is in the inbox under its Message-ID is another message."""
@@ -329,19 +334,3 @@ class Watcher:
                 self._report(f"{self._settings.inbox}: learned <{identity}>")
         truth_known(self._state, self._settings, identity, INBOX, filed)
         self._state.see(identity)
-
-
-class _OneLine:
-    """A context in which an odd answer costs one line; a cut connection goes on to the caller."""
-
-    def __init__(self, name: str, report: Callable[[str], None]) -> None:
-        self._name, self._report = name, report
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        if error is None or isinstance(error, IMAPClientAbortError) or not isinstance(error, ODD):
-            return False
-        self._report(f"{self._name}: {error or type(error).__name__}")
-        return True

@@ -588,8 +588,9 @@ cat $name.out
     for number, folder in ((60, server.name("Travel")), (61, "INBOX")):
         mail.person.select_folder(folder, readonly=True)
         assert len(mail.person.search(["HEADER", "Message-ID", f"m{number}@example.org"])) == 1, (errors, log)
-    assert not any(
-        "m60" in line for line in mail.look(mode="file")
-    )  # ours: not taken for the person's choice
+    lines = mail.look()
+    assert not any("m60" in line for line in lines)  # ours: not taken for the person's choice
+    assert [line.partition(": ")[2] for line in lines] == ["suggested for <m61@example.org>"]
+    assert mail.look() == []
     assert version(mail) == 6
     assert [one.key for one in mail.state.actions("filed")] == ["m60@example.org"]
