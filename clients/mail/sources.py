@@ -173,7 +173,14 @@ def _mbox(path: Path, folder: str) -> Iterator[MessageRef]:
                 head = data[start : min(end, start + MAX_BYTES)]
             headers = read_headers(head)
             if not _is_deleted(headers):
-                yield _reference(folder, headers, partial(_read, str(path), start, end - start))
+                load = partial(_of_mbox, str(path), start, end - start, key(headers))
+                yield _reference(folder, headers, load)
+
+
+def _of_mbox(path: str, start: int, size: int, identity: str) -> bytes:
+    """The message; empty if another one is there by now: mail programs compact an mbox while we read."""
+    raw = _read(path, start, size)
+    return raw if raw.startswith(b"From ") and key(read_headers(raw)) == identity else b""
 
 
 def _is_deleted(headers: Headers) -> bool:

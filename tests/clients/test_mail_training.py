@@ -202,6 +202,16 @@ def test_what_is_marked_as_deleted_is_not_there(tmp_path):
     assert sorted(kept) == ["", "0001", "A", "odd"]
 
 
+def test_an_mbox_that_is_compacted_meanwhile_gives_no_wrong_message(tmp_path):
+    one = "From - Mon\nMessage-ID: <{0}@x>\nSubject: number {0}\n\nhello {0}\n\n"
+    path = tmp_path / "Work"
+    path.write_text("".join(one.format(number) for number in range(10, 20)))
+    listed = list(find(path))
+    assert [b"hello" in message.load() for message in listed] == [True] * 10
+    path.write_text("".join(one.format(number) for number in range(10, 20) if number != 15))
+    assert [b"hello" in message.load() for message in listed] == [True] * 5 + [False] * 5
+
+
 def test_one_mbox_is_one_folder(tmp_path):
     box = mailbox.mbox(tmp_path / "Archive.mbox")
     for number, folder in MESSAGES:
