@@ -259,7 +259,7 @@ def sort(
             record = stored.copy() if dry_run else stored
             trained(client, record)
             table = Table("subject", "from", "folder", "sure", "then")
-            rows = list(sort_inbox(place, client, record, settings, lambda line: None, most))
+            rows = list(sort_inbox(place, client, record, settings, note, most))
             for row in rows:
                 top = list(row.advice.top)
                 sure = "filed" if row.filed else "yes" if row.advice.sure else ""

@@ -113,7 +113,7 @@ def sort(
     with connect(account) as imap:
         # First a look: folders are known, the person's moves learned, and nothing of the backlog is taken for new mail.
         Watcher(imap, client, state, settings, report).look(handles=False)
-        clerk = Clerk(imap, client, state, settings, report)
+        clerk = Clerk(imap, client, state, settings, lambda line: None)  # the caller shows what is done
         selected = imap.select_folder(settings.inbox, readonly=True)
         uidvalidity = int(selected.get(b"UIDVALIDITY", 0))
         uids = sorted(messages_of(imap), reverse=True)[:most]

@@ -21,6 +21,7 @@ from feedrank.clients.mail.filing import WatchSettings
 from feedrank.clients.mail.imap_source import ImapSource
 from feedrank.clients.mail.loop import watch
 from feedrank.clients.mail.mailboxes import boxes, messages_of
+from feedrank.clients.mail.running import sort
 from feedrank.clients.mail.training import train
 from feedrank.clients.mail.watcher import Watcher
 from feedrank.embedded import Embedded
@@ -376,6 +377,27 @@ def test_a_folder_that_stays_unreadable_is_said_once(odd, client):
     assert len(lines) == 1
     assert lines[0].startswith("Bad: ")
     assert folders.keys() == {"INBOX", "Work"}
+
+
+def test_what_sort_leaves_out_is_a_line_of_its_own(odd, client, tmp_path):
+    client.feedback("mail", {"features": ["budget"], "label": "Work"})
+    client.feedback("mail", {"features": ["hotel"], "label": "Travel"})
+    _, account = odd(
+        {"INBOX": [1, 2, 3], "Bad": [1], "Work": [7]},
+        lambda command, folder, uid: (
+            [b'* STATUS "Bad" NIL']
+            if (command, folder) == ("STATUS", "Bad")
+            else b"* 1 FETCH (UID %d BODY[HEADER] NIL)"
+            if (folder, uid) == ("INBOX", 2)
+            else None
+        ),
+    )
+    lines = []
+    with MailState(":memory:", account.name) as state:
+        rows = list(sort(account, client, state, WatchSettings(), lines.append, 10))
+    assert [row.subject for row in rows] == ["budget 3", "budget 1"]
+    assert {line.split(" ")[0] for line in lines} == {"Bad:", "message"}
+    assert not any("suggested" in line for line in lines)
 
 
 def test_a_folder_of_very_many_messages_is_searched(odd):
