@@ -469,8 +469,9 @@ def test_messages_without_an_id_are_followed_too(client, state, person, look):
     assert version(client) == 7
 
 
+@pytest.mark.parametrize("settle", [86_400.0, 0.0])  # looked at again soon, or after more than a day
 def test_a_crash_between_record_and_move_is_told_from_the_persons_moves(
-    client, state, person, look, monkeypatch
+    client, state, person, look, monkeypatch, settle
 ):
     taught(client, state, person, look)
     trusted(state)
@@ -488,7 +489,7 @@ def test_a_crash_between_record_and_move_is_told_from_the_persons_moves(
             patched.setattr(IMAPClient, "move", crash)
             with pytest.raises(KeyboardInterrupt):
                 look(mode="file")
-        assert look(mode="file") == []
+        assert look(mode="file", settle=settle) == []
     assert version(client) == 6  # nothing was taken for the person's choice
     assert (numbers(person, "INBOX"), 11 in numbers(person, "Travel")) == ([10], True)
     assert len(state.judgements(1000)) == rounds
