@@ -71,7 +71,7 @@ def advise(
     folders = {
         folder.label: folder.name
         for folder in seen
-        if not settings.rules.closed(message, state.names_of(folder))
+        if not settings.rules.never or not settings.rules.closed(message, state.names_of(folder))
     }
     top = [folders[entry.label] for entry in prediction.ranking if entry.label in folders]
     sure = (
@@ -84,6 +84,8 @@ def advise(
 
 def folder_named(state: MailState, folders: Sequence[Folder], name: str | None) -> str | None:
     """What the server calls the folder that a person calls `name`; None if there is none."""
+    if name is None:
+        return None
     for names in zip(*map(state.names_of, folders), strict=True):  # the server's names first
         if name in names:
             return folders[names.index(name)].name

@@ -249,7 +249,9 @@ class Watcher:
         places = {identity: uid for uid, identity in self._state.uids(name).items()}
         left = [action for action in actions if action.key in places]
         for action in actions:
-            if action.key not in places and action.fate == "open":  # what was only intended may be in the inbox
+            if (
+                action.key not in places and action.fate == "open"
+            ):  # what was only intended may be in the inbox
                 self._state.set_fate(action.id, "gone")
         if not left or folder is None:
             return
