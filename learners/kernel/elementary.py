@@ -122,16 +122,15 @@ LOGS = log(1.0 + np.arange(65_536.0))
 
 def exp_of(x: float) -> float:
     """e^x of one number: the bits of `exp`."""
-    if math.isnan(x):
-        return x
-    x = min(max(x, EXP_LOWEST), EXP_HIGHEST)
+    if not EXP_LOWEST <= x <= EXP_HIGHEST:
+        if math.isnan(x):
+            return x
+        x = EXP_LOWEST if x < 0.0 else EXP_HIGHEST
     k = float(round(x * INVERSE_LN2))
     r = (x - k * LN2_HIGH) - k * LN2_LOW
-    square = r * r
-    even = COTH[0]
-    for coefficient in COTH[1:]:
-        even = even * square + coefficient
-    even = even * square + 2.0
+    s = r * r
+    a, b, c, d, e, f, g = COTH
+    even = ((((((a * s + b) * s + c) * s + d) * s + e) * s + f) * s + g) * s + 2.0
     return math.ldexp(1.0 + 2.0 * r / (even - r), int(k))
 
 
@@ -141,11 +140,10 @@ def log_of(x: float) -> float:
     if m < HALF_ROOT:
         m, k = m + m, k - 1
     s = (m - 1.0) / (m + 1.0)
-    square = s * s
-    tail = ARTANH[0]
-    for coefficient in ARTANH[1:]:
-        tail = tail * square + coefficient
-    tail = tail * square
+    q = s * s
+    a, b, c, d, e, f, g, h, i, j, l, n = ARTANH
+    tail = ((((((a * q + b) * q + c) * q + d) * q + e) * q + f) * q + g) * q + h
+    tail = ((((tail * q + i) * q + j) * q + l) * q + n) * q
     return k * LN2_HIGH + ((s + s) + ((s + s) * tail + k * LN2_LOW))
 
 

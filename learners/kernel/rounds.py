@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from .ascent import ascend, best
+from .asked import Asked
 from .elementary import Floats, Mask
 from .feature_blocks import FeatureBlocks, judge, match_matrix_of, scaled
 from .label_words import NameMatches
-from .reference import EMPTY, Features, LookedUp, Table
+from .reference import EMPTY, LookedUp, Table
 from .theta import Weights
 
 ROUNDING = 1e-12  # an instance scaled to |x|^2 = 1/2 meets the lemma's condition, wherever its last bit fell
@@ -43,6 +44,33 @@ def has_pair(relevant: Mask | int, labels: int) -> bool:
     return labels > 1
 
 
+Ascended = tuple[bool, Floats | None, float, float]
+"""What `ascend` gives: (mistake, g, total, growth)."""
+
+
+def sums_after(
+    sums: Sums,
+    ascended: Ascended,
+    relevant: Mask | int,
+    labels: int,
+    h: float,
+    update: int,
+    C: float,
+    gamma: float,
+    weight: float,
+) -> Sums:
+    """The sums after a round on an x of curvature h, of an event that counts `weight` times, which C has in it."""
+    mistake, g, total, growth = ascended
+    if mistake:
+        sums = add_mistake(sums, update, h, C, gamma, weight)
+    if g is not None:
+        return (sums[0], sums[1] + total, sums[2] + growth, *sums[3:])
+    if h == 0.0 and has_pair(relevant, labels):
+        # x = 0 costs every competitor the loss gamma, and no weight can change: the dual rises by gamma C.
+        return (sums[0], sums[1] + C, *sums[2:])
+    return sums
+
+
 class Rounds:
     """See above. The weights have one column a label; `blocks`, if any, are those of the features of the table."""
 
@@ -59,16 +87,17 @@ class Rounds:
     ) -> None:
         self._table, self._weights, self._ranks, self._blocks = table, weights, ranks, blocks
         self._update, self._C, self._gamma, self._eta = update, C, gamma, eta
-        self._raw: list[str] | None = None
-        self._features: Features | None = None
-        self._x: LookedUp | None = None
+        self._asked = Asked(table)
+        self._scored: LookedUp | None = None  # what was asked about
+        self._x: LookedUp | None = None  # the same, scaled
         self._t: Floats = EMPTY
         self._matches: NameMatches | None = None  # of x with labels' names
         self._step: tuple[Floats | None, float] | None = None
 
     def clear(self) -> None:
         """Forget the last instance: names or weights have changed."""
-        self._raw = self._features = self._x = self._step = None
+        self._scored = self._x = self._step = None
+        self._asked.clear()
 
     def predict(
         self, instance: Any, top: int, names: list[str]
@@ -94,10 +123,17 @@ class Rounds:
         """`size` is that of Predtron's direction; the event counts `weight` times."""
         if not self._look(instance):
             return None
-        t = self._t
+        t, x = self._t, self._x
+        assert x is not None
         if self._update:
-            mistake, g, sums = self._ascend(t, truth, weight, sums)
+            h = x.squared_norm()
+            if self._matches is not None:
+                h += self._matches.squared_norm()
+            update, C, gamma = self._update, self._C * weight, self._gamma
+            ascended = ascend(t, truth, h, update, C, gamma)
+            mistake, g, _, _ = ascended
             self._step = g, self._eta
+            sums = sums_after(sums, ascended, truth, len(t), h, update, C, gamma, weight)
             return mistake, g is not None, sums
         first = int(t.argmax())
         if first == truth:
@@ -108,29 +144,13 @@ class Rounds:
         self._step = g, self._eta * weight
         return True, True, sums
 
-    def _ascend(
-        self, t: Floats, relevant: Mask | int, weight: float, sums: Sums
-    ) -> tuple[bool, Floats | None, Sums]:
-        assert self._x is not None
-        h, C = self._x.squared_norm(), self._C * weight
-        if self._matches is not None:
-            h += self._matches.squared_norm()
-        mistake, g, total, growth = ascend(t, relevant, h, self._update, C, self._gamma)
-        if mistake:
-            sums = add_mistake(sums, self._update, h, C, self._gamma, weight)
-        if g is None:
-            if h == 0.0 and has_pair(relevant, len(t)):
-                # x = 0 costs every competitor the loss gamma, and no weight can change: the dual rises by gamma C.
-                sums = (sums[0], sums[1] + C, *sums[2:])
-            return mistake, None, sums
-        return mistake, g, (sums[0], sums[1] + total, sums[2] + growth, *sums[3:])
-
     def commit(self) -> None:
         """Whatever fails, fails before the step, and what was done until then is taken back."""
         scored, table, weights, blocks = self._x, self._table, self._weights, self._blocks
         if scored is None or self._step is None:
             raise RuntimeError("no round was planned on this state")
         x, (g, eta) = scored, self._step
+        self._asked.clear()
         features, labels, events = len(table), weights.labels, table.events
         counts = None if blocks is None else _counts(blocks)
         try:
@@ -157,7 +177,7 @@ class Rounds:
                     array[:] = before
             self.clear()
             raise
-        self._raw = self._features = self._x = self._step = None
+        self._scored = self._x = self._step = None
 
     def _judge(self, blocks: FeatureBlocks, x: LookedUp, g: Floats) -> None:
         """Which blocks of what was scored pointed where the weights go now."""
@@ -176,35 +196,16 @@ class Rounds:
     def _look(self, instance: Any) -> bool:
         """x and the scores of an instance."""
         self._step = None
-        value = instance
-        if type(instance) is dict:
-            if len(instance) != 1:
-                return False
-            value = instance.get("features")
-        elif not isinstance(instance, Features):
-            return False
-        named = type(value) is list
-        if self._x is not None and (value == self._raw if named else value is self._features):
-            return True
-        if named and value:
-            features = Features(value[:])
-        elif isinstance(value, Features):
-            if self._x is not None and value == self._features:
-                return True
-            features = value
-        else:
-            return False
-        table, weights = self._table, self._weights
+        table, weights, blocks = self._table, self._weights, self._blocks
         count = len(table)
-        blocks = self._blocks
         if not weights.labels or weights.features != count or (blocks is not None and blocks.rows != count):
             return False
-        try:
-            x = table.look(features)
-        except TypeError:  # what cannot be looked up is no name
+        asked = self._asked.look(instance)
+        if asked is None:
             return False
-        if (named and not _all_names(x, table.bias)) or len(table) != count:
-            return False
+        if asked is self._scored:
+            return True
+        x = asked
         if blocks is not None:
             x = self._scaled(blocks, x)
         t, matches = weights.scores(x), None
@@ -216,8 +217,7 @@ class Rounds:
         # The two ends tell of all: an argmax and an argmin stop at NaN.
         if not (math.isfinite(t.item(t.argmax())) and math.isfinite(t.item(t.argmin()))):
             return False
-        self._raw, self._features = features.names if named else None, features  # type: ignore[assignment]
-        self._x, self._t, self._matches = x, t, matches
+        self._scored, self._x, self._t, self._matches = asked, x, t, matches
         return True
 
 
@@ -225,10 +225,3 @@ def _counts(blocks: FeatureBlocks, copy: bool = True) -> list[Floats]:
     """What a round changes in its blocks, beside their growth."""
     arrays = [blocks.right, blocks.wrong, *([blocks.shared] if blocks.named else [])]
     return [array.copy() for array in arrays] if copy else arrays
-
-
-def _all_names(x: LookedUp, bias: bool) -> bool:
-    """Whether names were looked up: those that have joined are, but for the bias, which has row 0 and an empty one."""
-    if bias and len(x.rows) > 1 and x.rows[1] == 0:
-        return False
-    return all(type(name) is str and name for name in x.unknown)

@@ -13,6 +13,7 @@ from .reference import Ints
 
 FORGET = 0.998
 DAMPING = 3.0
+_ZERO = np.array(0.0)
 
 
 def log_losses(T: Floats, Y: Floats, bits: bool) -> tuple[Floats, Floats]:
@@ -23,14 +24,32 @@ def log_losses(T: Floats, Y: Floats, bits: bool) -> tuple[Floats, Floats]:
         each = np.maximum(wrong, 0.0) + log(1.0 + small)
         p = np.where(T[0] >= 0.0, 1.0, small[0]) / (1.0 + small[0])
         return _sums(each) / T.shape[1], p
-    top = np.maximum.reduce(T, axis=1)
-    powers = exp(T - top[:, None])
-    sums = _sums(powers)
-    # A few numbers: one by one they take less than arrays do.
-    logs = np.array([log_of(each) for each in sums.tolist()])
-    logs += top
-    logs -= _of_truth(T, Y)
-    return logs, powers[0] / sums[0]
+    powers = Powers.of(T)
+    return np.array(powers.log_losses(_of_truth(T, Y))), powers.p(0)
+
+
+class Powers(NamedTuple):
+    """e^(T - top) of rows of log-odds, top the highest of each row, and the sums of the rows: all that softmax needs."""
+
+    tops: Floats
+    powers: Floats
+    sums: Floats
+
+    @classmethod
+    def of(cls, T: Floats) -> "Powers":
+        tops = np.maximum.reduce(T, axis=1)
+        powers = exp(T - tops[:, None])
+        return cls(tops, powers, _sums(powers))
+
+    def p(self, row: int) -> Floats:
+        """The softmax of a row."""
+        return np.asarray(self.powers[row] / self.sums[row])
+
+    def log_losses(self, right: Floats) -> list[float]:
+        """-log p of the truth, whose log-odds are `right`, one a row."""
+        # A few numbers: one by one they take less than arrays do.
+        rows = zip(self.sums.tolist(), self.tops.tolist(), right.tolist(), strict=True)
+        return [log_of(whole) + top - own for whole, top, own in rows]
 
 
 def _of_truth(T: Floats, Y: Floats) -> Floats:
@@ -66,13 +85,16 @@ def hedge(
     return trust, trust[0] * a + trust[1:]
 
 
+State = tuple[Floats, Floats, Floats, Floats, Floats]
+
+
 def pool_round(
     Z: Floats,
     Y: Floats,
     weight: float,
     bits: int,
     teaches: int,
-    state: tuple[Floats, Floats, Floats, Floats, Floats],
+    state: State,
     prior: Floats,
     present: Mask,
     doubt: float,
@@ -82,30 +104,69 @@ def pool_round(
 
     Who is not present has log-odds of 0.
     """
-    a, A, losses, w, weights = state
-    members = _members(present.tobytes())
-    here = members.here
+    here = members_of(present).here
     count, left = len(here), len(here) < len(Z)
-    live = Z.take(here, axis=0) if left else Z
-    # a' Z, the pool's own log-odds, and everyone's. Who has left is one row of zeros at the end, whatever their number;
-    # its softmax needs no powers.
+    # Who has left is one row of zeros at the end, whatever their number; its softmax needs no powers.
     T = np.zeros((2 + count + (left and bool(bits)), Z.shape[1]))
-    T[2 : 2 + count] = live
+    T[2 : 2 + count] = Z.take(here, axis=0) if left else Z
+    pooled(T[: 2 + count], here, state)
+    each, p = log_losses(T, Y, bool(bits))
+    gone = None if left and bits else log_of(float(Z.shape[1])) if left else 0.0
+    own, pools, *others = each.tolist()
+    if gone is None:
+        gone = others.pop()
+    gaps, after = trust_after(
+        [own, *others],
+        gone,
+        (T[2 : 2 + count], Y, p, weight, bool(bits)) if teaches else None,
+        state,
+        prior,
+        present,
+        doubt,
+        gaps,
+    )
+    for array, changed in zip(state, after, strict=True):
+        array[:] = changed
+    return pools, gaps
+
+
+def pooled(T: Floats, here: Ints, state: State) -> None:
+    """The first rows of T are made of the others, the log-odds of who is present: a' Z, and the pool's own."""
+    a, _, _, _, weights = state
+    live = T[2:]
     trusts = np.array((a, weights)).T.take(here, axis=0)
     np.add.reduce(trusts[:, :, None] * live[:, None], axis=0, out=T[:2])
-    T[:2] += 0.0  # a sum is never -0
-    each, p = log_losses(T, Y, bool(bits))
-    own, pools, *others = each.tolist()
-    every = [own, *[others[-1] if bits else log_of(float(Z.shape[1]))] * len(Z)] if left else [own, *others]
-    if left:
-        for i, loss in zip(members.places, others, strict=False):
-            every[1 + i] = loss
+    T[:2] += _ZERO  # a sum is never -0
+
+
+def trust_after(
+    each: list[float],
+    gone: float,
+    lesson: "Lesson | None",
+    state: State,
+    prior: Floats,
+    present: Mask,
+    doubt: float,
+    gaps: float,
+) -> tuple[float, State]:
+    """(D, the state) after a round with the log losses `each` of a' Z and of who is present, `gone` of who has left.
+
+    Without a lesson Newton takes no step.
+    """
+    a, A, losses, w, _ = state
+    members = members_of(present)
+    every = [each[0], *[gone] * len(a)]
+    for i, loss in zip(members.places, each[1:], strict=True):
+        every[1 + i] = loss
     gaps = _gap(every, losses, w, present, doubt, gaps)
-    losses += every
-    if teaches:
-        _newton(members, live, Y, p, weight, bool(bits), a, A, present)
-    w[:], weights[:] = hedge(prior, present, losses, doubt, gaps, a)
-    return pools, gaps
+    losses = losses + every
+    if lesson is not None:
+        a, A = _newton(members, *lesson, a, A, present)
+    return gaps, (a, A, losses, *hedge(prior, present, losses, doubt, gaps, a))
+
+
+Lesson = tuple[Floats, Floats, Floats, float, bool]
+"""Z of who is present, Y, p of Newton's weights, the weight of the event, and whether Y are bits."""
 
 
 def _gap(losses: list[float], before: Floats, w: Floats, present: Mask, doubt: float, gaps: float) -> float:
@@ -139,7 +200,8 @@ def _newton(
     a: Floats,
     A: Floats,
     present: Mask,
-) -> None:
+) -> tuple[Floats, Floats]:
+    """a and A after one step."""
     count, pairs = len(live), len(members.first)
     # Z_i Z_j curve of every pair, then g and the means: one row each, and one sum.
     every = np.empty((pairs + 2 * count, len(p)))
@@ -158,8 +220,7 @@ def _newton(
     grown += H
     grown += _damping(len(a))
     step = a - solve(grown.tolist(), g.tolist())
-    A[:] = grown
-    a[:] = np.where(present, np.maximum(step, 0.0), 0.0)
+    return np.where(present, np.maximum(step, _ZERO), _ZERO), grown
 
 
 class Members(NamedTuple):
@@ -173,6 +234,11 @@ class Members(NamedTuple):
     first: Ints
     second: Ints
     cells: Ints
+
+
+def members_of(present: Mask) -> Members:
+    """Of the experts that are present."""
+    return _members(present.tobytes())
 
 
 @cache

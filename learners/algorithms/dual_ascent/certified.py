@@ -21,7 +21,7 @@ import numpy as np
 
 from ...instances import Floats, Mask, Matrix, Vector
 from ...kernel import ascend
-from ...kernel.rounds import Sums, add_mistake, has_pair
+from ...kernel.rounds import Sums, add_mistake, has_pair, sums_after
 from ...model import Round, Surrogate
 from ...theory.dual_ascent_bounds import lemma
 from ...weights.entropic import Entropic
@@ -67,19 +67,14 @@ class DualAscent(Surrogate):
             raise TypeError("dual ascent ranks the labels of one vector, not a list of items")
         if isinstance(round.weights, Entropic):
             return self._entropic_direction(round, x, round.weights)
-        C, y = self.C * round.weight, round.y
+        C, t, weight = self.C * round.weight, round.t, round.weight
         h = x.squared_norm() if round.weights is None else round.weights.curvature(x)
-        relevant = y > 0 if isinstance(y, np.ndarray) else int(y)
-        mistake, g, total, growth = ascend(round.t, relevant, h, self.number, C, self.gamma)
-        if mistake:
-            self._mistake(h, C, round.weight)
-        if g is None:
-            if h == 0.0 and has_pair(relevant, len(round.t)):
-                # x = 0 costs every competitor the loss gamma, and no weight can change: the dual rises by gamma C.
-                self._add(C, 0.0)
-            return None
-        self._add(total, growth)
-        return g
+        relevant = round.y > 0 if isinstance(round.y, np.ndarray) else int(round.y)
+        ascended = ascend(t, relevant, h, self.number, C, self.gamma)
+        self.sums = sums_after(
+            self.sums, ascended, relevant, len(t), h, self.number, C, self.gamma, weight
+        )
+        return ascended[1]
 
     def _mistake(self, h: float, C: float, weight: float) -> None:
         self.sums = add_mistake(self.sums, self.number, h, C, self.gamma, weight)
