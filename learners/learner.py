@@ -244,7 +244,8 @@ class Learner:
         # Feedback often follows its prediction at once, so the last answer is kept. It is no state: a change drops it.
         last = self._last
         if last is not None and last.loss == loss and (last.parsed is parsed or last.parsed == parsed):
-            return last.look
+            if self._last is last:  # a name's __eq__ may have taught the learner
+                return last.look
         x, unknown = self._x(parsed)
         return Look(x, unknown, self.model.decide(x, loss))
 

@@ -6,7 +6,7 @@
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     Rounds     a whole round, in two calls              ascend   a direction of dual ascent
     FeatureBlocks   the block of every feature, and how often each block was right
-    Blend      one of the automatic learner; None where its pieces do it one by one
+    Blend      one of the automatic learner, of some modes and experts (`BLEND_MODES`, `BLEND_EXPERTS`)
     ranking_json   a ranking as JSON; None where who wants it has to write it
     best       the highest scores
     exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
@@ -48,6 +48,9 @@ NAME = _choice()
 if TYPE_CHECKING or NAME == "numpy":
     from .adaptive import adapt
     from .ascent import ascend, best
+    from .blend import EXPERTS as BLEND_EXPERTS
+    from .blend import MODES as BLEND_MODES
+    from .blend import Blend
     from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .feature_blocks import FeatureBlocks
@@ -94,11 +97,14 @@ else:
     )
     from ._native import Vector as LookedUp
 
+    BLEND_MODES, BLEND_EXPERTS = frozenset(range(6)), frozenset(range(5))
+
 if TYPE_CHECKING or NAME == "numpy":
-    Blend: Any = None
     ranking_json: Any = None
 
 __all__ = [
+    "BLEND_EXPERTS",
+    "BLEND_MODES",
     "NAME",
     "Blend",
     "FeatureBlocks",

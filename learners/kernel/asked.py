@@ -20,6 +20,11 @@ class Asked:
         self._features: Features | None = None
         self.x: LookedUp | None = None
 
+    @property
+    def named(self) -> bool:
+        """Whether it was names alone."""
+        return self._features is not None and self._features.values is None
+
     def look(self, instance: Any) -> LookedUp | None:
         """x of `{"features": ...}`, or of what was read of it; None where it is no list of names and was not read."""
         value = instance

@@ -141,9 +141,9 @@ def log_of(x: float) -> float:
         m, k = m + m, k - 1
     s = (m - 1.0) / (m + 1.0)
     q = s * s
-    a, b, c, d, e, f, g, h, i, j, l, n = ARTANH
+    a, b, c, d, e, f, g, h, i, j, n, o = ARTANH
     tail = ((((((a * q + b) * q + c) * q + d) * q + e) * q + f) * q + g) * q + h
-    tail = ((((tail * q + i) * q + j) * q + l) * q + n) * q
+    tail = ((((tail * q + i) * q + j) * q + n) * q + o) * q
     return k * LN2_HIGH + ((s + s) + ((s + s) * tail + k * LN2_LOW))
 
 

@@ -9,6 +9,8 @@ from ..growth import columns_for
 from .elementary import Floats, row_product
 from .reference import Ints, Vector
 
+Write = tuple[Any, Any, Any, Any]
+"""An array, where in it, what is there, and what will be."""
 HIGHEST = float(np.finfo(np.float32).max)  # where weights of float32 stop
 
 
@@ -25,6 +27,11 @@ class Weights:
     def theta(self) -> npt.NDArray[Any]:
         """The weights (features, labels), on the same memory until they grow."""
         return self._theta[: self.features, : self.labels]
+
+    @property
+    def room(self) -> npt.NDArray[Any]:
+        """The weights with the rows that can join without a move, zeros until then."""
+        return self._theta[:, : self.labels]
 
     def grow(self, features: int, labels: int) -> None:
         """Zero rows and columns for what is new."""
@@ -67,6 +74,16 @@ class Weights:
             flat[places] = np.minimum(np.maximum(moved, -HIGHEST), HIGHEST)
         else:
             np.subtract.at(flat, places, moved)
+
+    def stepped(self, x: Vector, g: Floats) -> Write:
+        """The step with eta = 1, for later: the features of x may have rows that are still to join."""
+        flat, places, columns = self._places(x, g)
+        old = flat.take(places)
+        return flat, places, old, old - np.multiply.outer(g.take(columns), x.values).ravel()
+
+    def column(self, rows: Ints, label: int) -> tuple[npt.NDArray[Any], Ints]:
+        """All weights in one row, and where the cells of a label are in it, in these rows."""
+        return self._theta.reshape(-1), rows * self._theta.shape[1] + label
 
     def _places(self, x: Vector, g: Floats) -> tuple[npt.NDArray[Any], Ints, Ints]:
         """All weights in one row, and where those are that a step along g touches, in these columns."""

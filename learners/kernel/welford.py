@@ -7,6 +7,7 @@ word_scores(...)   what naive Bayes makes of an instance       (formulas: algori
 """
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from .theta import Weights
 
 CLIP = 2.0
 FLAT = 1e-9
+_ALWAYS_ONE = np.array((1.0, 0.0))  # mean and squared deviations
+_ONE = np.array(1.0)
 ENOUGH = 2  # events before a value that all of them named counts as a constant
 
 
@@ -75,6 +78,12 @@ def tally(rows: Any, raw: Floats, statistics: Floats, bias: int) -> Floats:
     """One more event with these features; what the statistics were in rows[bias:]."""
     rows, raw = rows[bias:], raw[bias:]
     before: Floats = statistics.take(rows, axis=0)
+    statistics[rows] = tallied(before, raw)
+    return before
+
+
+def tallied(before: Floats, raw: Floats) -> Floats:
+    """Rows of the statistics after one more event with these values."""
     after = before.copy()
     counts, means, deviations, logarithms = after.T
     counts += 1.0
@@ -83,8 +92,33 @@ def tally(rows: Any, raw: Floats, statistics: Floats, bias: int) -> Floats:
     off *= raw - means
     deviations += off
     logarithms[:] = _log_of_counts(counts)
-    statistics[rows] = after
-    return before
+    return after
+
+
+def words_alone(before: Floats, known: int, events: int, bias: int) -> Floats | None:
+    """Words of u, not yet of length 1, of names alone with weighting idf: z = 1, or 0 of a constant beside a bias.
+
+    `before` are rows of the statistics, those of features that have not joined behind the `known` ones. None where a
+    feature once came with another value than 1.
+    """
+    if np.count_nonzero(before[:known, 1:3] != _ALWAYS_ONE):
+        return None
+    words: Floats = 1.0 + _log_of_count(events) - before[:, 3]
+    if bias and events >= ENOUGH:
+        counts = before[:, 0]
+        if known and counts.item(counts.argmax()) == events:
+            words[counts == events] = 0.0
+    return words
+
+
+def tallied_words(before: Floats, known: int) -> Floats:
+    """`tallied` of what `words_alone` takes."""
+    after = before.copy()
+    counts = after[:, 0]
+    counts += _ONE
+    after[known:, 1] = 1.0
+    after[:, 3] = _log_of_counts(counts)
+    return after
 
 
 def _log_of_count(count: int) -> float:
@@ -100,28 +134,26 @@ def _log_of_counts(counts: Floats) -> Floats:
 class Ladder:
     """0, log(exp(0) + more), ...: where an entry goes that was only ever raised by the same `more`."""
 
-    def __init__(self, more: float) -> None:
-        self.more = more
-        self.steps: Floats = np.zeros(1)
+    def __init__(self, more: float, count: int = 4096) -> None:
+        self.more, self.count = more, count
+
+    @cached_property
+    def steps(self) -> tuple[Floats, Floats]:
+        """What entries are, and what each becomes; NaN, which is none, at the end."""
+        steps = [0.0]
+        for _ in range(self.count):
+            steps.append(log_of(exp_of(steps[-1]) + self.more))
+        return np.array([*steps[:-1], math.nan]), np.array([*steps[1:], math.nan])
 
     def climb(self, old: Floats) -> Floats:
         """log(exp(old) + more)."""
-        at = self.steps.searchsorted(old)
-        highest = int(np.maximum.reduce(at)) if len(at) else 0
-        if highest + 1 >= len(self.steps) < 4096:
-            self._extend(min(highest + 64, 4096))
-        at = np.minimum(at, len(self.steps) - 2)
-        after: Floats = self.steps.take(at + 1)
-        other = self.steps.take(at) != old
+        before, after = self.steps
+        at = before.searchsorted(old)
+        new: Floats = after.take(at, mode="clip")
+        other = before.take(at, mode="clip") != old
         if np.count_nonzero(other):
-            after[other] = log(exp(old[other]) + self.more)
-        return after
-
-    def _extend(self, count: int) -> None:
-        steps = self.steps.tolist()
-        while len(steps) <= count:
-            steps.append(log_of(exp_of(steps[-1]) + self.more))
-        self.steps = np.array(steps)
+            new[other] = log(exp(old[other]) + self.more)
+        return new
 
 
 ONCE = Ladder(1.0 / 0.1)  # naive Bayes with its smoothing, and an event that counts once
@@ -130,8 +162,13 @@ ONCE = Ladder(1.0 / 0.1)  # naive Bayes with its smoothing, and an event that co
 def recount(L: Floats, rows: Any, column: int, more: float) -> Floats:
     """L_j <- log(exp(L_j) + more) for the rows j of one column; the old entries."""
     old: Floats = L[rows, column]
-    L[rows, column] = ONCE.climb(old) if more == ONCE.more else log(exp(old) + more)
+    L[rows, column] = raised(old, more)
     return old
+
+
+def raised(old: Floats, more: float) -> Floats:
+    """log(exp(old) + more)."""
+    return ONCE.climb(old) if more == ONCE.more else log(exp(old) + more)
 
 
 def word_scores(
@@ -146,6 +183,13 @@ def word_scores(
     if len(at) < len(rows):
         rows, u = rows.take(at), u.take(at)
     size = total(u) + (total(np.maximum(unseen, 0.0)) if len(unseen) else 0.0)
+    return rows, u, size, scores_of_words(weights, rows, u, size, words, events, room)
+
+
+def scores_of_words(
+    weights: Weights, rows: Ints, u: Floats, size: float, words: Floats, events: Floats, room: float
+) -> Floats:
+    """s of the words in these rows; `size` is the sum of u over them and those that have not joined."""
     labels = weights.labels
     every = np.empty(2 * labels)
     np.add(words[:labels], room, out=every[:labels])
@@ -153,4 +197,4 @@ def word_scores(
     logs = log(every)
     s = weights.scores(Vector(rows, u))
     s += logs[labels:] - size * logs[:labels]
-    return rows, u, size, s
+    return s

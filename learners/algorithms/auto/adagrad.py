@@ -24,6 +24,7 @@ class AdaGrad(Expert):
     """See above."""
 
     name = "adagrad"
+    kind = 2
     scale = 1.0
 
     def __init__(self, bits: bool) -> None:
@@ -62,7 +63,7 @@ class AdaGrad(Expert):
             self._squares.shrink(self.features, self.labels)
 
     def fused(self) -> tuple[Any, ...]:
-        return 2, self.present, self.scale, RATE, self._weights, self._squares
+        return self.present, self.scale, RATE, self._weights, self._squares
 
     def scores(self, inputs: Inputs) -> Floats:
         return self._weights.scores(inputs.vector) if self.present else np.zeros(self.labels)

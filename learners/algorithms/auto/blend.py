@@ -118,7 +118,7 @@ class Blend(Model):
     ) -> FusedBlend | None:
         mode = mode_of(self.decider)
         known = all(expert.fused() is not None for expert in self.experts)
-        if kernel.Blend is None or scaling is None or mode is None or self.lead is not None or not known:
+        if scaling is None or mode not in kernel.BLEND_MODES or self.lead is not None or not known:
             return None
         return FusedBlend(self, mode, features, scaling)
 

@@ -11,14 +11,11 @@ is at least 100,000 rounds: an e-detector (Shin, Ramdas and Rinaldo 2024). A swa
 """
 
 from ...json_types import Json
+from ...kernel import alarm
+from ...kernel.alarm import THRESHOLD, Evidence
 from ...weights.base import Counters
 
-THRESHOLD = 100_000.0
-TOLERANCE = 0.05
-WARM_UP = 50
-HIGHEST = 0.95
-ODDS = (2.0, 4.0, 16.0)
-DriftMark = tuple[int, int, int | None, int, float, tuple[float, float, float]]
+DriftMark = tuple[int, int, int | None, int, float, Evidence]
 
 
 class Drift:
@@ -33,19 +30,12 @@ class Drift:
     def _restart(self) -> None:
         self.count = 0
         self.sum = 0.0
-        self.evidence = (0.0, 0.0, 0.0)  # replaced, never changed
+        self.evidence: Evidence = (0.0, 0.0, 0.0)  # replaced, never changed
 
     def learn(self, loss: float) -> bool:
         """One more round with this loss in [0, 1]; True if it raises the alarm."""
         self.rounds += 1
-        if self.count >= WARM_UP:
-            b = min(self.sum / self.count + TOLERANCE, HIGHEST)
-            least, spread = 1.0 - b, b * (1.0 - b)
-            first, second, third = (
-                (M + 1.0) * (1.0 + (c * b / (c * b + least) - b) / spread * (loss - b))
-                for c, M in zip(ODDS, self.evidence, strict=True)
-            )
-            self.evidence = first, second, third
+        self.evidence = alarm.evidence_after(self.evidence, self.count, self.sum, loss)
         self.count += 1
         self.sum += loss
         if self.value() < THRESHOLD:
@@ -57,7 +47,7 @@ class Drift:
 
     def value(self) -> float:
         """M, the evidence for a change; the alarm is raised at 100,000."""
-        return (self.evidence[0] + self.evidence[1] + self.evidence[2]) / 3.0
+        return alarm.value(self.evidence)
 
     def mark(self) -> DriftMark:
         """What `rewind` takes back to."""

@@ -58,6 +58,7 @@ class Expert(Savable):
 
     name: str
     scale: float
+    kind: int  # what the kernel calls it
     # False once it has left for good: too many features.
     present = True
 
@@ -86,7 +87,7 @@ class Expert(Savable):
         """All as it was at the mark."""
 
     def fused(self) -> tuple[Any, ...] | None:
-        """What the kernel's round needs of it: kind, present, scale, a setting, and its parts."""
+        """What the kernel's round needs of it: present, scale, a setting, and its parts."""
         return None
 
     def reset(self) -> None:
@@ -105,6 +106,7 @@ class DualAscentExpert(Expert):
     """
 
     name = "dual-ascent"
+    kind = 0
     scale = 4.0
 
     def __init__(self, bits: bool) -> None:
@@ -133,7 +135,7 @@ class DualAscentExpert(Expert):
         self.weights.step(x, g, 1.0)
 
     def fused(self) -> tuple[Any, ...]:
-        return 0, True, self.scale, 0.0, self.weights.kernel
+        return True, self.scale, 0.0, self.weights.kernel
 
     def scores(self, inputs: Inputs) -> Floats:
         return self.weights.scores(inputs.vector)

@@ -35,6 +35,7 @@ class LeastSquares(Expert):
     """See above. Column 0 is the constant, then the waves; `columns[j]` is the place of z_j, its hats behind it."""
 
     name = "least-squares"
+    kind = 3
     scale = 4.0
 
     def __init__(self, bits: bool, bias: int) -> None:
@@ -115,7 +116,7 @@ class LeastSquares(Expert):
 
     def fused(self) -> tuple[Any, ...]:
         places = np.array(self.places, dtype=np.int64)
-        return 3, self.present, self.scale, float(self.curved), self.P, self.R, self.omega, self.theta, places
+        return self.present, self.scale, float(self.curved), self.P, self.R, self.omega, self.theta, places
 
     def scores(self, inputs: Inputs) -> Floats:
         if not self.present:

@@ -25,6 +25,7 @@ class NaiveBayes(Expert):
     """See above."""
 
     name = "naive-bayes"
+    kind = 1
     scale = 1.0
 
     def __init__(self, bits: bool) -> None:
@@ -88,7 +89,7 @@ class NaiveBayes(Expert):
         return np.asarray(s + self._constant(size))
 
     def fused(self) -> tuple[Any, ...]:
-        return 1, True, self.scale, SMOOTHING, self._kept, self.words, self.events, self.background
+        return True, self.scale, SMOOTHING, self._kept, self.words, self.events, self.background
 
     def _constant(self, size: float) -> Floats:
         """What does not depend on the words: log P(k), and the size of the vocabulary times the length."""

@@ -23,6 +23,7 @@ class RecentErrors(Expert):
     """See above."""
 
     name = "recent-errors"
+    kind = 4
     scale = 2.0
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class RecentErrors(Expert):
         self.errors, self.present = mark
 
     def fused(self) -> tuple[Any, ...]:
-        return 4, self.present, self.scale, MEMORY, self.errors
+        return self.present, self.scale, MEMORY, self.errors
 
     def scores(self, inputs: Inputs) -> Floats:
         return self.errors

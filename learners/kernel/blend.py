@@ -1,0 +1,313 @@
+"""The round of the automatic learner as a whole, where one label is right: what its pieces do, with fewer calls of NumPy.
+
+    predict   look up, scale, score with every expert, pool, calibrate, decide
+    plan      judge, and work out all that changes; nothing is changed yet
+    commit    write it: all of it, or, whatever is raised, nothing
+
+The formulas are those of the pieces, in algorithms/auto and here: all that this file adds is that nothing is worked out
+twice. So the powers of all log-odds are one call, and serve the prediction, the pool and AdaGrad. `bind` shows it the
+arrays of the pieces, which stay theirs; `clear` must be called before they are replaced. Whatever is unusual (a table that
+has to grow, an alarm of drift, scores that are not finite) gives None: the pieces do it.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import alarm
+from .adaptive import adapted
+from .ascent import ascend, best
+from .asked import Asked
+from .calibrate import calibrated, recalibrate
+from .elementary import Floats, log_of, total
+from .products import times
+from .reference import Ints, LookedUp, Table, Vector
+from .rounds import sums_after
+from .theta import Weights, Write
+from .trust import Powers, members_of, pooled, trust_after
+from .welford import raised, scale, scores_of_words, tallied, tallied_words, words_alone
+
+# What the experts and the modes are called in algorithms/auto/fused.py; least squares and bits are left to the pieces.
+DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, RECENT_ERRORS = 0, 1, 2, 4
+EXPERTS = frozenset({DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, RECENT_ERRORS})
+PLAIN, WEIGHTED, REJECTING = 0, 4, 5
+MODES = frozenset({PLAIN, WEIGHTED, REJECTING})
+_ZERO = np.array(0.0)
+_ALL = slice(None)
+
+
+class Scored:
+    """What scoring an instance came upon, for learning: see the comments; p, and p as it is shown."""
+
+    __slots__ = ("T", "before", "counted", "p", "powers", "rows", "shown", "u", "words", "x")
+    rows: Ints  # of features that have not joined those that they will get, behind the others
+    u: Floats
+    words: Ints  # the rows of those that are
+    before: Floats  # rows of the statistics
+    counted: Floats | None  # the values to count there; None where each is 1 and always was
+    T: Floats  # a' Z, t, and Z: see trust.py
+    powers: Powers
+    p: Floats
+    shown: Floats
+
+    def __init__(self, x: LookedUp) -> None:
+        self.x = x
+
+
+class Blend:
+    """See above."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._asked = Asked(table)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the last instance and the arrays: they are about to change."""
+        self._features = -1  # that are bound
+        self._scored: Scored | None = None
+        self._planned: list[Write] | None = None
+        self._asked.clear()
+
+    def bind(self, state: tuple[Any, ...]) -> None:
+        """Show it the arrays of the pieces: see algorithms/auto/fused.py."""
+        self.clear()
+        self._mode, self._statistics, self._bias, self._bias_size, self._idf, trust, *own, experts = state
+        self._sums, self._losses, self._seen, self._view, self._costs = own
+        *pool, self._prior, self._present, self._doubt = trust
+        self._pool: Any = tuple(pool)
+        self._members = [(place, *expert) for place, expert in enumerate(experts) if expert[1]]
+        self._weights = [part for member in self._members for part in member[5:] if isinstance(part, Weights)]
+        self._here = members_of(self._present).here
+        # Rows that can join without a table that moves; naive Bayes has one more table, for bits.
+        tables = [self._statistics, *(one.room for one in self._weights)]
+        tables += [member[-1] for member in self._members if member[1] == NAIVE_BAYES]
+        self._room = min(map(len, tables))
+        labels, count = len(self._seen), len(self._table)
+        fits = labels > 0 and all(one.features == count and one.labels == labels for one in self._weights)
+        views = [one for one in (self._view, self._costs) if one is not None]
+        if fits and all(len(one) == labels for one in views):
+            self._features = count
+
+    # ---- predicting
+
+    def predict(
+        self, instance: Any, top: int, names: list[str], words: tuple[float, float], size: float
+    ) -> tuple[list[tuple[str, float]], float | None, str | None, list[float]] | None:
+        """(ranking, margin, label, probabilities), or None. All labels where `top` is below 0."""
+        scored = self._look(instance)
+        if scored is None:
+            return None
+        t = scored.T[1]
+        order, scores = best(t, top if top < 0 or top > 1 else 2)
+        gap = scores[0] - scores[1] + 0.0 if len(t) > 1 else None
+        first = order[0]
+        if self._costs is not None:
+            first, gap = self._cheapest(scored.shown)
+        if self._view is not None:
+            order, scores = best(times(self._view, t), top)
+        if top == 1:
+            del order[1:], scores[1:]
+        ranking = [(names[i], score) for i, score in zip(order, scores, strict=True)]
+        label = names[first] if first < len(t) else None
+        return ranking, gap, label, scored.shown.take(order).tolist()
+
+    def _look(self, instance: Any) -> Scored | None:
+        """All that `predict` and `plan` need of an instance; what was asked about last is not scored again."""
+        self._planned = None
+        features = len(self._table)
+        if features != self._features:
+            return None
+        x = self._asked.look(instance)
+        # A name's __eq__ may have taught the learner.
+        if x is None or features != self._features or features + len(x.unknown) > self._room:
+            return None
+        if self._scored is None or self._scored.x is not x:
+            self._scored = self._score(x)
+        return self._scored
+
+    def _score(self, x: LookedUp) -> Scored | None:
+        scored, members = Scored(x), self._members
+        u, words, length = self._scale(x, scored)
+        T = np.empty((2 + len(members), len(self._seen)))
+        for row, (_, kind, _, factor, setting, *parts) in enumerate(members, 2):
+            if kind == NAIVE_BAYES:
+                kept, counts, events, _ = parts
+                room = setting * float(self._features) + setting
+                s = scores_of_words(kept, *words, length, counts, events, room)
+            else:
+                s = parts[0] if kind == RECENT_ERRORS else parts[0].scores(u)
+            np.multiply(s, factor, T[row])
+        pooled(T, self._here, self._pool)
+        # The two ends tell of all: an argmax and an argmin stop at NaN.
+        if not (math.isfinite(T.item(T.argmax())) and math.isfinite(T.item(T.argmin()))):
+            return None
+        scored.T, scored.powers = T, Powers.of(T)
+        scored.p = scored.powers.p(1)
+        scored.shown = calibrated(scored.p, self._sums)
+        return scored
+
+    def _scale(self, x: LookedUp, scored: Scored) -> tuple[Vector, tuple[Ints, Floats], float]:
+        """u of the known features, the words among them with their u, and the sum of u over these and the unknown ones."""
+        assert x.every is not None  # it was looked up
+        (rows, raw), known, bias = x.every, len(x.rows), self._bias
+        before = self._statistics.take(rows[bias:], axis=0)
+        scored.rows, scored.before = rows, before
+        u, events = np.empty(len(rows)), self._table.events
+        scored.u, scored.counted = u, None
+        words = words_alone(before, known - bias, events, bias) if self._idf and self._asked.named else None
+        if words is not None:
+            np.divide(words, _length(words, known - bias), out=u[bias:])
+            u[:bias] = self._bias_size
+            scored.words = rows[bias:]
+            if not words.item(words.argmin()) > 0.0:  # a constant is no word; its 0 counts for nothing below
+                scored.words = scored.words[words > _ZERO]
+            only = u[bias:known]
+            size = total(only) + (total(u[known:]) if known < len(u) else 0.0)
+            return Vector(x.rows, u[:known]), (x.rows[bias:], only), size
+        scored.counted = raw[bias:]
+        u[:known], u[known:], _, dense, _ = scale(
+            x.rows, x.values, x.unseen, self._statistics, bias, self._idf, events
+        )
+        at = ((u[:known] > _ZERO) > dense).nonzero()[0]
+        positive = np.maximum(u[known:], _ZERO)
+        only = u.take(at)
+        scored.words = np.concatenate((rows.take(at), rows[known:][positive > _ZERO]))
+        u[:bias] = self._bias_size
+        return Vector(x.rows, u[:known]), (rows.take(at), only), total(only) + total(positive)
+
+    def _cheapest(self, p: Floats) -> tuple[int, float | None]:
+        """The label of least expected cost under p, one behind the last for REJECT; and the gap to the next."""
+        expected = -(p * self._costs)
+        if self._mode == REJECTING:
+            expected = np.append(1.0 - p, np.add.accumulate(p * self._costs)[-1])
+        first = int(expected.argmin())
+        if len(expected) < 2:
+            return first, None
+        return first, float(np.partition(expected, 1)[1] - expected[first]) + 0.0
+
+    # ---- learning
+
+    def _lost(self, t: Floats, p: Floats | None, y: int) -> float:
+        """What deciding by the log-odds t, whose probabilities are p, costs."""
+        if self._costs is None or p is None:
+            return 0.0 if int(t.argmax()) == y else 1.0
+        first = self._cheapest(p)[0]
+        if first == y:
+            return 0.0
+        return 1.0 if self._mode == REJECTING and first < len(p) else float(self._costs[y])
+
+    def plan(
+        self,
+        instance: Any,
+        y: int,
+        weight: float,
+        trust: tuple[float, float],
+        drift: tuple[Any, ...],
+        sums: Any,
+        words: tuple[float, float],
+        curves: tuple[float, int],
+    ) -> tuple[Any, ...] | None:
+        """(the loss, the five after it, the features then), or None."""
+        scored = self._look(instance)
+        if scored is None:
+            return None
+        T, powers = scored.T, scored.powers
+        loss = self._lost(T[1], scored.shown, y)
+        most = 1.0 if self._costs is None else max(1.0, float(self._costs.max()))
+        count, before, *odds = drift
+        share = min(loss / most, 1.0)
+        evidence = alarm.evidence_after((odds[0], odds[1], odds[2]), count, before, share)
+        if not alarm.value(evidence) < alarm.THRESHOLD:
+            return None
+        labels, teaches = len(self._seen), self._seen.item(y) > 0.0
+        Y = np.zeros(labels)
+        Y[y] = 1.0
+        own, pools, *others = powers.log_losses(T[:, y] + 0.0)
+        lesson = (T[2:], Y, powers.p(0), weight, False) if teaches else None
+        gone = 0.0 if len(self._here) == len(self._present) else log_of(float(labels))
+        gaps, pool = trust_after(
+            [own, *others], gone, lesson, self._pool, self._prior, self._present, self._doubt, trust[0]
+        )
+        writes: list[Write] = [
+            (array, _ALL, array.copy(), new) for array, new in zip(self._pool, pool, strict=True)
+        ]
+        alone = self._losses.copy()
+        for row, member in enumerate(self._members, 2):
+            p = None if self._costs is None else powers.p(row)
+            alone[member[0]] += self._lost(T[row], p, y)
+        first = int(scored.p.argmax())
+        knots = self._sums.copy()
+        recalibrate(scored.p.item(first), teaches and first == y, knots)
+        writes.append((self._losses, _ALL, self._losses.copy(), alone))
+        writes.append((self._sums, _ALL, self._sums.copy(), knots))
+        writes.append((self._seen, y, self._seen.item(y), self._seen.item(y) + 1.0))
+        rows = scored.rows
+        old = scored.before
+        known = len(scored.x.rows) - self._bias
+        new = tallied_words(old, known) if scored.counted is None else tallied(old, scored.counted)
+        writes.append((self._statistics, rows[self._bias :], old, new))
+        all_words, all_events = words
+        for row, (_, kind, _, factor, setting, *parts) in enumerate(self._members, 2):
+            if kind == DUAL_ASCENT:
+                s = T[row] / factor
+                h = total(scored.u * scored.u)
+                ascended = ascend(s, y, h, 3, weight, 1.0)
+                sums = sums_after(sums, ascended, y, labels, h, 3, weight, 1.0, weight)
+                if ascended[1] is not None:
+                    writes.append(parts[0].stepped(Vector(rows, scored.u), ascended[1]))
+            elif kind == NAIVE_BAYES:
+                flat, places = parts[0].column(scored.words, y)
+                old = flat.take(places)
+                writes.append((flat, places, old, raised(old, weight / setting)))
+                counted = weight * len(places)
+                for array, more in ((parts[1], counted), (parts[2], weight)):
+                    writes.append((array, y, array.item(y), array.item(y) + more))
+                all_words, all_events = all_words + counted, all_events + weight
+            elif kind == ADAGRAD:
+                miss = powers.p(row) - Y  # its log-odds are its scores
+                W, G = parts[0].room, parts[1].room
+                kept = W[rows], G[rows]
+                after = adapted(*kept, scored.u, miss if weight == 1.0 else miss * weight, setting)
+                writes += [(W, rows, kept[0], after[0]), (G, rows, kept[1], after[1])]
+            else:
+                step = weight / (weight + setting)
+                errors = parts[0] + step * ((Y - scored.p) - parts[0])
+                writes.append((parts[0], _ALL, parts[0].copy(), errors))
+        self._planned = writes
+        alarmed = count + 1, before + share, *evidence
+        features = self._features + len(scored.x.unknown)
+        return loss, (gaps, trust[1] + pools), alarmed, sums, (all_words, all_events), curves, features
+
+    def commit(self) -> None:
+        """Whatever fails, what was done until then is taken back."""
+        table, features, scored, writes = self._table, self._features, self._scored, self._planned
+        if scored is None or writes is None or features != len(table):
+            raise RuntimeError("no round was planned on this state")
+        self._asked.clear()
+        events, after, labels = table.events + 1, features + len(scored.x.unknown), len(self._seen)
+        try:
+            if after > features:
+                table.join(scored.x)
+                for weights in self._weights:
+                    weights.grow(after, labels)
+            for array, where, _, new in writes:
+                array[where] = new
+        except BaseException:
+            for array, where, old, _ in writes:
+                array[where] = old
+            for weights in self._weights:
+                weights.shrink(features, labels)
+            table.forget(features)
+            self.clear()
+            raise
+        table.events, self._features = events, after
+        self._scored = self._planned = None
+
+
+def _length(words: Floats, known: int) -> float:
+    """|words|, the sum over the known ones by itself."""
+    squares = words * words
+    rest = total(squares[known:]) if known < len(squares) else 0.0
+    return math.sqrt(total(squares[:known]) + rest) or 1.0
