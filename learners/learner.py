@@ -243,9 +243,10 @@ class Learner:
         """x on what is known, what is not, and the decision."""
         # Feedback often follows its prediction at once, so the last answer is kept. It is no state: a change drops it.
         last = self._last
-        if last is not None and last.loss == loss and (last.parsed is parsed or last.parsed == parsed):
-            if self._last is last:  # a name's __eq__ may have taught the learner
-                return last.look
+        same = last is not None and last.loss == loss and (last.parsed is parsed or last.parsed == parsed)
+        # A name's __eq__ may have taught the learner.
+        if last is not None and same and self._last is last:
+            return last.look
         x, unknown = self._x(parsed)
         return Look(x, unknown, self.model.decide(x, loss))
 

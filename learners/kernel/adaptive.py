@@ -9,9 +9,9 @@ from .elementary import Floats
 
 def adapt(W: Floats, G: Floats, rows: Any, values: Floats, miss: Floats, rate: float) -> Floats:
     """e = values miss';  G <- G + e^2;  W <- W - rate e / sqrt(G), in these rows; the old W and, below, the old G."""
-    old = W[rows], G[rows]
-    W[rows], G[rows] = adapted(*old, values, miss, rate)
-    return np.concatenate(old)
+    count, old = len(rows), np.concatenate((W[rows], G[rows]))
+    W[rows], G[rows] = adapted(old[:count], old[count:], values, miss, rate)
+    return old
 
 
 def adapted(W: Floats, G: Floats, values: Floats, miss: Floats, rate: float) -> tuple[Floats, Floats]:

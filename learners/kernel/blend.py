@@ -11,6 +11,7 @@ has to grow, an alarm of drift, scores that are not finite) gives None: the piec
 """
 
 import math
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ from .adaptive import adapted
 from .ascent import ascend, best
 from .asked import Asked
 from .calibrate import calibrated, recalibrate
-from .elementary import Floats, log_of, total
+from .elementary import Floats, all_finite, log_of, total
 from .products import times
-from .reference import Ints, LookedUp, Table, Vector
+from .reference import EMPTY, Ints, LookedUp, Table, Vector
 from .rounds import sums_after
 from .theta import Weights, Write
 from .trust import Powers, members_of, pooled, trust_after
@@ -34,7 +35,7 @@ EXPERTS = frozenset({DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, RECENT_ERRORS})
 PLAIN, WEIGHTED, REJECTING = 0, 4, 5
 MODES = frozenset({PLAIN, WEIGHTED, REJECTING})
 _ZERO = np.array(0.0)
-_ALL = slice(None)
+ALL = slice(None)
 
 
 class Scored:
@@ -67,7 +68,7 @@ class Blend:
         """Forget the last instance and the arrays: they are about to change."""
         self._features = -1  # that are bound
         self._scored: Scored | None = None
-        self._planned: list[Write] | None = None
+        self._plan: Plan | None = None
         self._asked.clear()
 
     def bind(self, state: tuple[Any, ...]) -> None:
@@ -115,7 +116,7 @@ class Blend:
 
     def _look(self, instance: Any) -> Scored | None:
         """All that `predict` and `plan` need of an instance; what was asked about last is not scored again."""
-        self._planned = None
+        self._plan = None
         features = len(self._table)
         if features != self._features:
             return None
@@ -140,8 +141,7 @@ class Blend:
                 s = parts[0] if kind == RECENT_ERRORS else parts[0].scores(u)
             np.multiply(s, factor, T[row])
         pooled(T, self._here, self._pool)
-        # The two ends tell of all: an argmax and an argmin stop at NaN.
-        if not (math.isfinite(T.item(T.argmax())) and math.isfinite(T.item(T.argmin()))):
+        if not all_finite(T):
             return None
         scored.T, scored.powers = T, Powers.of(T)
         scored.p = scored.powers.p(1)
@@ -165,7 +165,7 @@ class Blend:
                 scored.words = scored.words[words > _ZERO]
             only = u[bias:known]
             size = total(only) + (total(u[known:]) if known < len(u) else 0.0)
-            return Vector(x.rows, u[:known]), (x.rows[bias:], only), size
+            return Vector(x.rows, u[:known], EMPTY), (x.rows[bias:], only), size
         scored.counted = raw[bias:]
         u[:known], u[known:], _, dense, _ = scale(
             x.rows, x.values, x.unseen, self._statistics, bias, self._idf, events
@@ -175,7 +175,7 @@ class Blend:
         only = u.take(at)
         scored.words = np.concatenate((rows.take(at), rows[known:][positive > _ZERO]))
         u[:bias] = self._bias_size
-        return Vector(x.rows, u[:known]), (rows.take(at), only), total(only) + total(positive)
+        return Vector(x.rows, u[:known], EMPTY), (rows.take(at), only), total(only) + total(positive)
 
     def _cheapest(self, p: Floats) -> tuple[int, float | None]:
         """The label of least expected cost under p, one behind the last for REJECT; and the gap to the next."""
@@ -213,77 +213,64 @@ class Blend:
         scored = self._look(instance)
         if scored is None:
             return None
-        T, powers = scored.T, scored.powers
-        loss = self._lost(T[1], scored.shown, y)
+        loss = self._lost(scored.T[1], scored.shown, y)
         most = 1.0 if self._costs is None else max(1.0, float(self._costs.max()))
-        count, before, *odds = drift
+        count, before, first, second, third = drift
         share = min(loss / most, 1.0)
-        evidence = alarm.evidence_after((odds[0], odds[1], odds[2]), count, before, share)
+        evidence = alarm.evidence_after((first, second, third), count, before, share)
         if not alarm.value(evidence) < alarm.THRESHOLD:
             return None
-        labels, teaches = len(self._seen), self._seen.item(y) > 0.0
-        Y = np.zeros(labels)
-        Y[y] = 1.0
-        own, pools, *others = powers.log_losses(T[:, y] + 0.0)
-        lesson = (T[2:], Y, powers.p(0), weight, False) if teaches else None
-        gone = 0.0 if len(self._here) == len(self._present) else log_of(float(labels))
-        gaps, pool = trust_after(
-            [own, *others], gone, lesson, self._pool, self._prior, self._present, self._doubt, trust[0]
-        )
-        writes: list[Write] = [
-            (array, _ALL, array.copy(), new) for array, new in zip(self._pool, pool, strict=True)
-        ]
-        alone = self._losses.copy()
-        for row, member in enumerate(self._members, 2):
-            p = None if self._costs is None else powers.p(row)
-            alone[member[0]] += self._lost(T[row], p, y)
-        first = int(scored.p.argmax())
-        knots = self._sums.copy()
-        recalibrate(scored.p.item(first), teaches and first == y, knots)
-        writes.append((self._losses, _ALL, self._losses.copy(), alone))
-        writes.append((self._sums, _ALL, self._sums.copy(), knots))
-        writes.append((self._seen, y, self._seen.item(y), self._seen.item(y) + 1.0))
-        rows = scored.rows
-        old = scored.before
+        plan = Plan(self._seen, y, weight)
+        gaps, pools = self._judge(scored, plan, trust[0])
         known = len(scored.x.rows) - self._bias
-        new = tallied_words(old, known) if scored.counted is None else tallied(old, scored.counted)
-        writes.append((self._statistics, rows[self._bias :], old, new))
-        all_words, all_events = words
-        for row, (_, kind, _, factor, setting, *parts) in enumerate(self._members, 2):
-            if kind == DUAL_ASCENT:
-                s = T[row] / factor
-                h = total(scored.u * scored.u)
-                ascended = ascend(s, y, h, 3, weight, 1.0)
-                sums = sums_after(sums, ascended, y, labels, h, 3, weight, 1.0, weight)
-                if ascended[1] is not None:
-                    writes.append(parts[0].stepped(Vector(rows, scored.u), ascended[1]))
-            elif kind == NAIVE_BAYES:
-                flat, places = parts[0].column(scored.words, y)
-                old = flat.take(places)
-                writes.append((flat, places, old, raised(old, weight / setting)))
-                counted = weight * len(places)
-                for array, more in ((parts[1], counted), (parts[2], weight)):
-                    writes.append((array, y, array.item(y), array.item(y) + more))
-                all_words, all_events = all_words + counted, all_events + weight
-            elif kind == ADAGRAD:
-                miss = powers.p(row) - Y  # its log-odds are its scores
-                W, G = parts[0].room, parts[1].room
-                kept = W[rows], G[rows]
-                after = adapted(*kept, scored.u, miss if weight == 1.0 else miss * weight, setting)
-                writes += [(W, rows, kept[0], after[0]), (G, rows, kept[1], after[1])]
+        old, counted = scored.before, scored.counted
+        new = tallied_words(old, known) if counted is None else tallied(old, counted)
+        plan.cells.append((self._statistics, scored.rows[self._bias :], old, new))
+        for row, member in enumerate(self._members, 2):
+            if member[1] == DUAL_ASCENT:
+                sums = self._ascend(scored, plan, row, member, sums)
+            elif member[1] == NAIVE_BAYES:
+                plan.count_words(scored, *member[4:])
+                words = words[0] + weight * len(scored.words), words[1] + weight
+            elif member[1] == ADAGRAD:
+                plan.adapt(scored, row, *member[4:])
             else:
-                step = weight / (weight + setting)
-                errors = parts[0] + step * ((Y - scored.p) - parts[0])
-                writes.append((parts[0], _ALL, parts[0].copy(), errors))
-        self._planned = writes
+                plan.average_errors(scored, *member[4:])
+        self._plan = plan
         alarmed = count + 1, before + share, *evidence
         features = self._features + len(scored.x.unknown)
-        return loss, (gaps, trust[1] + pools), alarmed, sums, (all_words, all_events), curves, features
+        return loss, (gaps, trust[1] + pools), alarmed, sums, words, curves, features
+
+    def _judge(self, scored: Scored, plan: "Plan", gaps: float) -> tuple[float, float]:
+        """D and the pool's loss; the pool, the experts alone, and calibration after this round are planned."""
+        T, powers, y = scored.T, scored.powers, plan.y
+        teaches = self._seen.item(y) > 0.0
+        own, pools, *others = powers.log_losses(T[:, y] + 0.0)
+        lesson = (T[2:], plan.Y, powers.p(0), plan.weight, False) if teaches else None
+        gone = 0.0 if len(self._here) == len(self._present) else log_of(float(T.shape[1]))
+        gaps, pool = trust_after(
+            [own, *others], gone, lesson, self._pool, self._prior, self._present, self._doubt, gaps
+        )
+        alone, knots, first = self._losses.copy(), self._sums.copy(), int(scored.p.argmax())
+        for row, member in enumerate(self._members, 2):
+            alone[member[0]] += self._lost(T[row], None if self._costs is None else powers.p(row), y)
+        recalibrate(scored.p.item(first), teaches and first == y, knots)
+        arrays, after = (*self._pool, self._losses, self._sums), (*pool, alone, knots)
+        plan.numbers += zip(arrays, repeat(ALL), after, strict=False)
+        return gaps, pools
+
+    def _ascend(self, scored: Scored, plan: "Plan", row: int, member: tuple[Any, ...], sums: Any) -> Any:
+        """The certificate's sums after the step that is planned."""
+        s, h, weight = scored.T[row] / member[3], total(scored.u * scored.u), plan.weight
+        ascended = ascend(s, plan.y, h, 3, weight, 1.0)
+        if ascended[1] is not None:
+            plan.step = member[5], Vector(scored.rows, scored.u, EMPTY), ascended[1]
+        return sums_after(sums, ascended, plan.y, len(s), h, 3, weight, 1.0, weight)
 
     def commit(self) -> None:
         """Whatever fails, what was done until then is taken back."""
-        table, features, scored, writes = self._table, self._features, self._scored, self._planned
-        if scored is None or writes is None or features != len(table):
+        table, features, scored, plan = self._table, self._features, self._scored, self._plan
+        if scored is None or plan is None or features != len(table):
             raise RuntimeError("no round was planned on this state")
         self._asked.clear()
         events, after, labels = table.events + 1, features + len(scored.x.unknown), len(self._seen)
@@ -292,18 +279,63 @@ class Blend:
                 table.join(scored.x)
                 for weights in self._weights:
                     weights.grow(after, labels)
-            for array, where, _, new in writes:
+            for array, where, _, new in plan.cells:
                 array[where] = new
+            if plan.step is not None:
+                weights, x, g = plan.step
+                weights.step(x, g, 1.0)
         except BaseException:
-            for array, where, old, _ in writes:
+            for array, where, old, _ in plan.cells:
                 array[where] = old
             for weights in self._weights:
                 weights.shrink(features, labels)
             table.forget(features)
             self.clear()
             raise
+        # From here on nothing is called or made any more, so that nothing can fail.
+        for array, where, new in plan.numbers:
+            array[where] = new
         table.events, self._features = events, after
-        self._scored = self._planned = None
+        self._scored = self._plan = None
+
+
+class Plan:
+    """What a round with truth y changes: `cells` that are far apart, with what was there, the step, and `numbers`."""
+
+    __slots__ = ("Y", "cells", "numbers", "step", "weight", "y")
+
+    def __init__(self, seen: Floats, y: int, weight: float) -> None:
+        self.y, self.weight = y, weight
+        self.Y = np.zeros(len(seen))
+        self.Y[y] = 1.0
+        self.cells: list[Write] = []
+        self.step: tuple[Weights, Vector, Floats] | None = None
+        self.numbers: list[tuple[Floats, Any, Any]] = [(seen, y, seen.item(y) + 1.0)]
+
+    def count_words(
+        self, scored: Scored, smoothing: float, kept: Weights, words: Floats, events: Floats, _: Floats
+    ) -> None:
+        """Naive Bayes: see its `learn`."""
+        flat, places = kept.column(scored.words, self.y)
+        old = flat.take(places)
+        self.cells.append((flat, places, old, raised(old, self.weight / smoothing)))
+        self.numbers.append((words, self.y, words.item(self.y) + self.weight * len(places)))
+        self.numbers.append((events, self.y, events.item(self.y) + self.weight))
+
+    def adapt(self, scored: Scored, row: int, rate: float, weights: Weights, squares: Weights) -> None:
+        """AdaGrad, whose log-odds are its scores."""
+        miss = scored.powers.p(row) - self.Y
+        if self.weight != 1.0:
+            miss *= self.weight
+        W, G, rows = weights.room, squares.room, scored.rows
+        old = W[rows], G[rows]
+        new = adapted(*old, scored.u, miss, rate)
+        self.cells += [(W, rows, old[0], new[0]), (G, rows, old[1], new[1])]
+
+    def average_errors(self, scored: Scored, memory: float, errors: Floats) -> None:
+        """The recent errors."""
+        step = self.weight / (self.weight + memory)
+        self.numbers.append((errors, ALL, errors + step * ((self.Y - scored.p) - errors)))
 
 
 def _length(words: Floats, known: int) -> float:

@@ -169,7 +169,13 @@ def softmax(x: Floats) -> Floats:
 
 def total(values: Floats) -> float:
     """x_0 + x_1 + ..., from the first to the last: `np.sum` would go in blocks of eight."""
-    return float(np.add.accumulate(values)[-1]) if len(values) else 0.0
+    return np.add.accumulate(values).item(-1) if len(values) else 0.0
+
+
+def all_finite(values: Floats) -> bool:
+    """Whether all are finite, and far from where numbers end; of any order of operations, since no bit of it is kept."""
+    flat = values.reshape(-1)
+    return math.isfinite(flat.dot(flat))
 
 
 def row_total(rows: Floats) -> Floats:

@@ -11,7 +11,6 @@ piece by piece, with the same bits. What was predicted last is kept for the feed
 called when names or weights were changed by others.
 """
 
-import math
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from .ascent import ascend, best
 from .asked import Asked
-from .elementary import Floats, Mask
+from .elementary import Floats, Mask, all_finite
 from .feature_blocks import FeatureBlocks, judge, match_matrix_of, scaled
 from .label_words import NameMatches
 from .reference import EMPTY, LookedUp, Table
@@ -214,8 +213,7 @@ class Rounds:
                 return False
             matches = match_matrix_of(blocks, x, int(table.bias), len(t))
             t = matches.add_to(t, blocks.shared)
-        # The two ends tell of all: an argmax and an argmin stop at NaN.
-        if not (math.isfinite(t.item(t.argmax())) and math.isfinite(t.item(t.argmin()))):
+        if not all_finite(t):
             return False
         self._scored, self._x, self._t, self._matches = asked, x, t, matches
         return True

@@ -75,12 +75,6 @@ class Weights:
         else:
             np.subtract.at(flat, places, moved)
 
-    def stepped(self, x: Vector, g: Floats) -> Write:
-        """The step with eta = 1, for later: the features of x may have rows that are still to join."""
-        flat, places, columns = self._places(x, g)
-        old = flat.take(places)
-        return flat, places, old, old - np.multiply.outer(g.take(columns), x.values).ravel()
-
     def column(self, rows: Ints, label: int) -> tuple[npt.NDArray[Any], Ints]:
         """All weights in one row, and where the cells of a label are in it, in these rows."""
         return self._theta.reshape(-1), rows * self._theta.shape[1] + label

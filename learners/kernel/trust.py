@@ -81,8 +81,9 @@ def hedge(
             share = own * exp_of(-(eta * behind)) if gaps > 0.0 else 0.0
         w.append(share)
         whole += share
-    trust = np.array(w) / whole
-    return trust, trust[0] * a + trust[1:]
+    w = [share / whole for share in w]
+    first = w[0]
+    return np.array(w), np.array([first * own + one for own, one in zip(a.tolist(), w[1:], strict=True)])
 
 
 State = tuple[Floats, Floats, Floats, Floats, Floats]
@@ -204,17 +205,15 @@ def _newton(
     """a and A after one step."""
     count, pairs = len(live), len(members.first)
     # Z_i Z_j curve of every pair, then g and the means: one row each, and one sum.
-    every = np.empty((pairs + 2 * count, len(p)))
+    every = np.empty((pairs + 2 * count + 1, len(p)))
     np.multiply(live.take(members.first, axis=0), live.take(members.second, axis=0), out=every[:pairs])
     every[:pairs] *= p * (1.0 - p) if bits else p
     np.multiply(live, p - Y, out=every[pairs : pairs + count])
-    np.multiply(live, p, out=every[pairs + count :])
-    sums = np.zeros(len(every) + 1)
-    np.multiply(_sums(every), weight, out=sums[:-1])
-    placed = sums.take(members.cells)
-    H, g = placed[:-2], placed[-2]
+    np.multiply(live, p, out=every[pairs + count : -1])
+    every[-1] = 0.0  # of who has left
+    placed = (_sums(every) * weight).take(members.cells)
+    H, g, means = placed[:-2], placed[-2], placed[-1]
     if not bits:
-        means = placed[-1]
         H -= np.multiply.outer(means, means) / weight
     grown = FORGET * A
     grown += H

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .elementary import LOGS, Floats, Mask, exp, exp_of, log, log_of, total
-from .reference import Ints, Vector
+from .reference import EMPTY, Ints, Vector
 from .theta import Weights
 
 CLIP = 2.0
@@ -195,6 +195,6 @@ def scores_of_words(
     np.add(words[:labels], room, out=every[:labels])
     np.add(events[:labels], 0.5, out=every[labels:])
     logs = log(every)
-    s = weights.scores(Vector(rows, u))
+    s = weights.scores(Vector(rows, u, EMPTY))
     s += logs[labels:] - size * logs[:labels]
     return s

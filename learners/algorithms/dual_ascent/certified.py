@@ -71,9 +71,7 @@ class DualAscent(Surrogate):
         h = x.squared_norm() if round.weights is None else round.weights.curvature(x)
         relevant = round.y > 0 if isinstance(round.y, np.ndarray) else int(round.y)
         ascended = ascend(t, relevant, h, self.number, C, self.gamma)
-        self.sums = sums_after(
-            self.sums, ascended, relevant, len(t), h, self.number, C, self.gamma, weight
-        )
+        self.sums = sums_after(self.sums, ascended, relevant, len(t), h, self.number, C, self.gamma, weight)
         return ascended[1]
 
     def _mistake(self, h: float, C: float, weight: float) -> None:
