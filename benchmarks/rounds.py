@@ -126,30 +126,22 @@ def dense(features: int, labels: int, count: int = 600, size: int = 100) -> floa
 
 # What a round is made of: a name, and the functions whose time it is. Inclusive, and none within another.
 PARTS = {
-    "instance and truth read": ["reading:instance", "reading:truth"],
     "names to rows, weighting, length": ["kernel.reference:Table.look"],
-    "scaling": ["scaling:scale"],
+    "scaling": ["kernel.blend:Blend._scale"],
     "scores": ["kernel.theta:Weights.scores"],
     "of naive Bayes, beside them": ["kernel.welford:log"],
-    "least squares, scores and step": [
-        "algorithms.auto.least_squares:LeastSquares.scores",
-        "algorithms.auto.least_squares:LeastSquares.learn",
+    "pool, softmax, calibration": [
+        "kernel.blend:pooled",
+        "kernel.trust:Powers.of",
+        "kernel.blend:calibrated",
     ],
-    "the best labels": ["kernel.rounds:best", "kernel:best"],
-    "softmax, calibration": [
-        "algorithms.auto.blend:Blend._link",
-        "algorithms.auto.calibration:Calibration.apply",
-    ],
-    "the way back": ["algorithms.auto.blend:Blend.mark"],
-    "features join": ["learner:Learner._with_every_feature"],
-    "features counted": ["transforms:Transform.count"],
-    "trust of the pool": ["algorithms.auto.pool:Pool.learn"],
-    "direction": ["kernel.rounds:ascend", "algorithms.dual_ascent.certified:ascend"],
-    "step": ["kernel.theta:Weights.step", "kernel.theta:Weights.cells"],
-    "naive Bayes and AdaGrad learn": [
-        "algorithms.auto.naive_bayes:NaiveBayes.learn",
-        "algorithms.auto.adagrad:AdaGrad.learn",
-    ],
+    "the best labels": ["kernel.rounds:best", "kernel.blend:best"],
+    "trust of the pool": ["kernel.blend:trust_after"],
+    "direction": ["kernel.rounds:ascend", "kernel.blend:ascend"],
+    "features join": ["kernel.reference:Table.join"],
+    "features counted": ["kernel.reference:Table.count", "kernel.blend:tallied_words"],
+    "step": ["kernel.theta:Weights.step"],
+    "naive Bayes learns": ["kernel.blend:Plan.count_words"],
 }
 
 

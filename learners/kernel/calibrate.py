@@ -12,11 +12,16 @@ EDGE = 1e-6
 
 def place(q: float) -> tuple[int, float]:
     """The knot below q, and how far q is on the way to the next."""
-    q = min(max(q, EDGE), 1.0 - EDGE)
-    odds = log_of(q / (1.0 - q))
-    at = (min(max(odds, LOW), HIGH) - LOW) * ((KNOTS - 1) / (HIGH - LOW))
+    q = clip(q, EDGE, 1.0 - EDGE)
+    odds = clip(log_of(q / (1.0 - q)), LOW, HIGH)
+    at = (odds - LOW) * ((KNOTS - 1) / (HIGH - LOW))
     i = min(int(at), KNOTS - 2)
     return i, at - i
+
+
+def clip(x: float, low: float, high: float) -> float:
+    """x taken to [low, high]."""
+    return low if x < low else high if x > high else x
 
 
 def calibrated(p: Floats, sums: Floats) -> Floats:
@@ -37,7 +42,7 @@ def calibrated(p: Floats, sums: Floats) -> Floats:
         return p
     second = others.item(others.argmax()) / rest
     # At least as much as the second gets of what is left.
-    new = max(min(max(q + miss / (count + 1.0), EDGE), 1.0 - EDGE), second / (1.0 + second))
+    new = max(clip(q + miss / (count + 1.0), EDGE, 1.0 - EDGE), second / (1.0 + second))
     others *= (1.0 - new) / rest
     others[k] = new
     return others
