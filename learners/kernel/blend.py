@@ -161,7 +161,9 @@ class Blend:
             np.divide(words, _length(words, known - bias), out=u[bias:])
             u[:bias] = self._bias_size
             scored.words = rows[bias:]
-            if not words.item(words.argmin()) > 0.0:  # a constant is no word; its 0 counts for nothing below
+            if (
+                len(words) and not words.item(words.argmin()) > 0.0
+            ):  # a constant is no word; its 0 counts for nothing below
                 scored.words = scored.words[words > _ZERO]
             only = u[bias:known]
             size = total(only) + (total(u[known:]) if known < len(u) else 0.0)

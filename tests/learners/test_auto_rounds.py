@@ -8,7 +8,7 @@ from scarce_memory import learn_without_memory
 from test_accidents import Accident, attempt
 from test_kernel_bits import FEATURES
 
-from feedrank.learners import InstanceError, build, dump, kernel, load
+from feedrank.learners import InstanceError, build, dump, kernel, load, reading
 
 native_only = pytest.mark.skipif(kernel.NAME != "native", reason="NumPy checks, and allocates, by itself")
 
@@ -62,14 +62,16 @@ def both_learn(whole, pieces, instance, truth, weight=1.0):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(WHOLE), EVENTS)
-def test_a_whole_round_has_the_bits_of_its_pieces(spec, events):
+@given(st.sampled_from(WHOLE), EVENTS, st.booleans())
+def test_a_whole_round_has_the_bits_of_its_pieces(spec, events, read):
     whole, pieces = pair(spec)
     for features, drawn, weight, ask in events:
         instance, truth = (
             {"features": features},
             TRUTHS.get(spec["task"], lambda label: {"label": label})(drawn),
         )
+        if read:  # a text may have no words
+            instance = reading.instance(whole.spec, instance if features else {"text": ""})
         if ask:
             for options in ({"top": 3}, {"min_margin": 0.5}, {}):
                 assert whole.predict(instance, **options) == pieces.predict(instance, **options)
