@@ -86,7 +86,8 @@ class Blend:
         tables += [member[-1] for member in self._members if member[1] == NAIVE_BAYES]
         self._room = min(map(len, tables))
         labels, count = len(self._seen), len(self._table)
-        fits = labels > 0 and all(one.features == count and one.labels == labels for one in self._weights)
+        fits = labels > 0 and len(self._here) == len(self._members) > 0
+        fits = fits and all(one.features == count and one.labels == labels for one in self._weights)
         views = [one for one in (self._view, self._costs) if one is not None]
         if fits and all(len(one) == labels for one in views):
             self._features = count
@@ -161,9 +162,8 @@ class Blend:
             np.divide(words, _length(words, known - bias), out=u[bias:])
             u[:bias] = self._bias_size
             scored.words = rows[bias:]
-            if (
-                len(words) and not words.item(words.argmin()) > 0.0
-            ):  # a constant is no word; its 0 counts for nothing below
+            # A constant is no word; its 0 counts for nothing below.
+            if len(words) and not words.item(words.argmin()) > 0.0:
                 scored.words = scored.words[words > _ZERO]
             only = u[bias:known]
             size = total(only) + (total(u[known:]) if known < len(u) else 0.0)

@@ -117,6 +117,28 @@ def test_a_long_stream_goes_through_the_kernel_and_leaves_the_bits_of_the_pieces
     assert dump(whole) == dump(pieces)
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"task": "multiclass"},
+        {"task": "multiclass", "weighting": "none"},
+        {"task": "multiclass", "bias": False},
+        {"task": "multiclass", "loss": "weighted", "weights": {"a": 3.0}},
+        {"task": "binary", "labels": ["a", "b"]},
+    ],
+)
+def test_names_alone_with_a_constant_among_them_leave_the_bits_of_the_pieces(spec):
+    whole, pieces = pair(spec)
+    rng, commits = np.random.default_rng(1), 0
+    for i in range(120):
+        names = [f"w{j}" for j in rng.integers(0, 600, 16)] + ["always"] + ["odd"] * (i % 2)
+        assert whole.predict({"features": names}) == pieces.predict({"features": names})
+        both_learn(whole, pieces, {"features": names}, {"label": "ab"[i % 2]})
+        commits += whole._fused._bound
+    assert commits > 80  # least squares leaves at 300 features
+    assert dump(whole) == dump(pieces)
+
+
 @pytest.mark.parametrize("spec", [{"task": "multiclass", "labels": ["a", "b"]}, PLAIN])
 def test_an_alarm_of_drift_is_left_to_the_pieces(spec):
     whole, pieces = pair(spec)
