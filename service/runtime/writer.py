@@ -224,24 +224,20 @@ class Writer:
     async def _commit(self, _: str, chunks: Sequence[Chunk]) -> list[Done]:
         """What waits for one learner."""
         learner, records = chunks[0].learner, Records()
+        steps = [step for chunk in chunks for step in chunk.steps]
         try:
             async with learner.order:
-                await self._append(learner, [step for chunk in chunks for step in chunk.steps], ordered=True)
-                replies = [await self._walk_all(learner, chunk.steps, records) for chunk in chunks]
+                await self._append(learner, steps, ordered=True)
+                done = await self._walk_all(learner, steps, records)
         finally:
             self._leave(learner, len(chunks))
         try:
             if records:
                 await self._predictor.keep(learner, records)
         except ServiceError as error:
-            replies = [
-                [
-                    error if step.predict is not None else one
-                    for step, one in zip(chunk.steps, each, strict=True)
-                ]
-                for chunk, each in zip(chunks, replies, strict=True)
-            ]
-        return replies
+            done = [error if step.predict is not None else one for step, one in zip(steps, done, strict=True)]
+        replies = iter(done)
+        return [list(islice(replies, len(chunk.steps))) for chunk in chunks]
 
     def _leave(self, learner: LoadedLearner, chunks: int) -> None:
         learner.appending -= chunks
