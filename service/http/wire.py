@@ -122,6 +122,8 @@ class Protocol(HttpToolsProtocol):
     crowded = False
     in_head = True
     length = 0  # of the head so far, with all that came in the same piece
+    part: str | None = "head"  # that is to come
+    begun = False  # a message, with the piece of data that came last
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
@@ -136,7 +138,13 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.in_head:
             self.length += len(data)
+        waiting, self.begun = self.part, False
         super().data_received(data)
+        # Once for all that came: most requests come whole, and are never waited for.
+        if self.part == "body" or (self.part and self.begun):
+            self.patrol.wait(self.part, self)
+        elif waiting and not self.part:
+            self.patrol.forget(self)
         if self.in_head and self.length > LONGEST:
             self._refuse(LargeHead(f"the server takes at most {LONGEST} bytes of it"))
 
@@ -144,17 +152,14 @@ class Protocol(HttpToolsProtocol):
         self._refuse(MalformedRequest(msg))
 
     def on_message_begin(self) -> None:
-        self.in_head = True
+        self.in_head = self.begun = True
+        self.part = "head"
         super().on_message_begin()
-        self.patrol.wait("head", self)
 
     def on_headers_complete(self) -> None:
         self.in_head, self.length = False, 0
         path = self.url.partition(b"?")[0].decode("latin-1")
-        if path.endswith(PATIENT):
-            self.patrol.forget(self)
-        else:
-            self.patrol.wait("body", self)
+        self.part = None if path.endswith(PATIENT) else "body"
         strange = self.url[:1] != b"/" and self._names_another_host()
         if not strange and (not self.crowded or path in HEALTH):
             super().on_headers_complete()
@@ -172,13 +177,8 @@ class Protocol(HttpToolsProtocol):
         authority = self.url.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0]
         return self.url != b"*" and [authority.lower()] != [host.lower() for host in hosts]
 
-    def on_body(self, body: bytes) -> None:
-        if not self.scope["path"].endswith(PATIENT):
-            self.patrol.wait("body", self)
-        super().on_body(body)
-
     def on_message_complete(self) -> None:
-        self.patrol.forget(self)
+        self.part = None
         super().on_message_complete()
 
     def late(self) -> None:
@@ -189,6 +189,7 @@ class Protocol(HttpToolsProtocol):
 
     def _refuse(self, error: ServiceError | None) -> None:
         """Hang up, and say why, unless that would stand in the middle of a reply."""
+        self.part = None
         self.patrol.forget(self)
         begun = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
         if error is not None and not begun:
