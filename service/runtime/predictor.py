@@ -179,8 +179,9 @@ class Predictor:
         if question is None:
             return None
         size = len(question.features)
-        cost = reading.cost_of_size(learner.state.learner, 0, size, grades=1)
-        affordable(cost, self._settings)
+        cost = learner.state.vector_cost(size)
+        if not self.affords(cost):
+            return None
         reply = learner.worker.attempt(
             "predict", size, cost.seconds, lambda: self.answer(learner, question, records)
         )

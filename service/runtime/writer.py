@@ -167,8 +167,9 @@ class Writer:
         size, raw = len(features), features.json
         if size > self._settings.max_features or raw is None:
             return None
-        cost = reading.cost_of_size(learner.state.learner, 0, size, (label,), 0, 2)
-        affordable(cost, self._settings)
+        cost = learner.state.vector_cost(size)
+        if not self._predictor.affords(cost):
+            return None
         event = Event({"label": label}, parsed=features, expected=cost.seconds)
         # `Event.body` of it, the features as they came.
         body = b'{"truth":{"label":%b},"instance":{"features":%b}}' % (encode(label), raw)
