@@ -1,11 +1,12 @@
 """The service beside a bare FastAPI endpoint, and what durability costs, as ratios, in one run.
 
-    python benchmarks/service.py [--only predict|stream|feedback|start] [--quick]
+    python benchmarks/service.py [--only predict|stream|feedback|start|pieces] [--quick]
 
 predict     120 words, 101 folders, top 10; 64 connections; against the bare endpoint, alternating
 stream      rounds of predict and feedback on one connection, against the same rounds as single calls
 feedback    durable feedback beside predictions that write nothing, 32 connections, on SQLite and on Redis
 start       seconds until the service is ready, with 10 and with 100,000 learners in the store
+pieces      the work that no call can do without, each piece alone: what the rates above could be at best
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 import durability
 import httpx
+import pieces
 from report import Report, arguments, track
 from served import HERE, SPEC, Served, asked, load, message, running, serving, spent, taught, write
 from served import folder as a_folder
@@ -192,7 +194,7 @@ async def streamed(
 
 def main() -> None:
     parser = arguments(__doc__, "service")
-    parser.add_argument("--only", choices=("predict", "stream", "feedback", "start"))
+    parser.add_argument("--only", choices=("predict", "stream", "feedback", "start", "pieces"))
     parser.add_argument("--quick", action="store_true", help="short runs, to see that it works")
     options = parser.parse_args()
     seconds, turns, rounds = (1.5, 3, 10_000) if options.quick else (3.0, 5, 100_000)
@@ -249,6 +251,8 @@ def main() -> None:
                         )
         if options.only in (None, "feedback", "start"):
             durability.measure(report, folder, options.only, options.quick)
+        if options.only in (None, "pieces"):
+            pieces.measure(report, folder, chance)
 
 
 if __name__ == "__main__":
