@@ -49,6 +49,16 @@ class Lines:
     def feed(self, data: bytes, *, last: bool = False) -> Iterator[bytes | ServiceError]:
         """The lines that `data` completes; with `last`, also the line that no newline ends."""
         pieces = data.split(b"\n")
+        if last or self._skipping or len(self._rest) + len(data) > self._limit:
+            return self._bounded(pieces, last)
+        if self._rest and len(pieces) > 1:
+            pieces[0] = bytes(self._rest) + pieces[0]
+            self._rest.clear()
+        self._rest += pieces.pop()
+        return filter(bytes.strip, pieces)
+
+    def _bounded(self, pieces: list[bytes], last: bool) -> Iterator[bytes | ServiceError]:
+        """The same where a line may be too long."""
         for number, piece in enumerate(pieces):
             ended = number < len(pieces) - 1 or last
             if self._skipping:
