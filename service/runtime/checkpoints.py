@@ -21,6 +21,7 @@ from feedrank.service.store.shared import spool
 from .folding import Counts, E, FoldState, Recipe, Runner, S
 
 log = logging.getLogger(__name__)
+LOADED = 32 * 2**20  # bytes of a snapshot that is loaded from memory: the learner itself will take as much
 
 
 class Clock:
@@ -67,7 +68,7 @@ async def load_state(
     store: Store, key: str, version: int, load: Callable[[BinaryIO, str], S]
 ) -> tuple[S, Snapshot] | None:
     """The state of the snapshot at a version, and the snapshot itself without its data; None if there is none."""
-    with no_room(), spool() as data:
+    with no_room(), spool(LOADED) as data:
         stored = await store.snapshot(key, version, data)
         if stored is None:
             return None

@@ -184,9 +184,9 @@ class WorkThread:
             work()
 
 
-def spool() -> BinaryIO:
-    """Room for a snapshot on its way: memory for a small one, a file without a name for others (in TMPDIR)."""
-    return cast(BinaryIO, tempfile.SpooledTemporaryFile(SPOOLED, prefix="feedrank-"))
+def spool(most: int = SPOOLED) -> BinaryIO:
+    """Room for a snapshot on its way: memory for one of `most` bytes, a file without a name for others (in TMPDIR)."""
+    return cast(BinaryIO, tempfile.SpooledTemporaryFile(most, prefix="feedrank-"))
 
 
 async def portions(data: bytes | BinaryIO, size: int) -> AsyncIterator[bytes | memoryview]:
@@ -200,9 +200,11 @@ async def portions(data: bytes | BinaryIO, size: int) -> AsyncIterator[bytes | m
         yield part
 
 
-async def collect(parts: AsyncIterator[bytes], count: int, out: BinaryIO | None) -> bytes | BinaryIO | None:
+async def collect(
+    parts: AsyncIterator[bytes | memoryview], count: int, out: BinaryIO | None
+) -> bytes | BinaryIO | None:
     """The data of a snapshot, joined or written to `out`; None if it is not so many parts."""
-    joined: list[bytes] = []
+    joined: list[bytes | memoryview] = []
     async for part in parts:
         count -= 1
         if out is None:
@@ -224,7 +226,12 @@ def seal(value: bytes | memoryview) -> bytes:
 
 def unseal(sealed: bytes, what: str, version: int = 0) -> bytes:
     """The value, or Damaged if it is not what was sealed; `what` says what it is."""
-    value = sealed[LENGTH:]
+    return bytes(unseal_large(sealed, what, version))
+
+
+def unseal_large(sealed: bytes, what: str, version: int = 0) -> memoryview:
+    """The same without a copy: the value keeps what was sealed."""
+    value = memoryview(sealed)[LENGTH:]
     if checksum(value).encode() != sealed[:LENGTH]:
         raise Damaged(version, f"{what} has changed since it was written")
     return value

@@ -157,7 +157,7 @@ class SqliteStore:
 
     async def parts(self, log: str, version: int) -> AsyncIterator[bytes]:
         async for part in snapshots.parts(self._ranged, log, version):
-            yield part
+            yield bytes(part)
 
     async def drop(self, log: str) -> None:
         await self._write(lambda db: snapshots.drop(db, log), heavy=True)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
 from .interface import Position, Snapshot
-from .shared import collect, genesis, portions, seal, unseal
+from .shared import collect, genesis, portions, seal, unseal_large
 from .signals import Closed
 from .sqlite_rows import Log, chain_at, compare, count, create_log, drop_snapshots, key, load_log, remove
 
@@ -203,10 +203,10 @@ def find_snapshot(db: sqlite3.Connection, name: str, version: int) -> tuple[str,
     return row
 
 
-def read_part(db: sqlite3.Connection, upload: int, number: int, version: int) -> bytes | None:
+def read_part(db: sqlite3.Connection, upload: int, number: int, version: int) -> memoryview | None:
     """One part; None if the snapshot was dropped meanwhile."""
     row = db.execute("SELECT data FROM parts WHERE key = ?", ((upload << 20) + number,)).fetchone()
-    return None if row is None else unseal(row[0], f"the snapshot at version {version}")
+    return None if row is None else unseal_large(row[0], f"the snapshot at version {version}")
 
 
 async def upload(
@@ -245,7 +245,7 @@ async def whole(query: RunQuery, name: str, version: int, out: BinaryIO | None) 
     return None if data is None else Snapshot(version, digest, data, chain)
 
 
-async def parts(query: RunQuery, name: str, version: int) -> AsyncIterator[bytes]:
+async def parts(query: RunQuery, name: str, version: int) -> AsyncIterator[memoryview]:
     """The data of a snapshot, part by part, as far as it is there."""
     row = await query(lambda db: find_snapshot(db, name, version))
     _, _, upload, total = row or ("", "", 0, 0)
