@@ -7,6 +7,7 @@ a few units of 1e-16, relative. A native version repeats the same operations, on
 """
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,6 +192,7 @@ def row_total(rows: Floats) -> Floats:
 _einsum = getattr(np.einsum, "__wrapped__", np.einsum)
 
 
+@cache
 def _rounds_twice() -> bool:
     """Whether `np.einsum` rounds a product before it adds it, as + and * do, and adds the rows in their order.
 
@@ -204,12 +206,9 @@ def _rounds_twice() -> bool:
     return True
 
 
-_ONE_PASS = _rounds_twice()
-
-
 def row_product(values: Floats, block: Floats) -> Floats:
     """v' B, every column from the first row to the last. A sum is never -0."""
-    if _ONE_PASS and block.shape[1] > 1:
+    if block.shape[1] > 1 and _rounds_twice():
         # Columns that lie one behind the other would be summed in blocks.
         return np.asarray(_einsum("i,ij->j", values, np.ascontiguousarray(block)))
     return row_total(block * values[:, None]) + 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import sys
@@ -110,6 +111,9 @@ def _verify(
 
 def run(url: str | None, body: Callable[[Store], Awaitable[T]]) -> T:
     """Open the store, run, close; what cannot be done is one line."""
+    # Events are plain data in large numbers and leave no cycles: they are looked through for garbage seldom.
+    gc.freeze()
+    gc.set_threshold(50_000)
 
     async def main() -> T:
         source = await open_store(Settings.from_env(store=url).store, read_only=True)

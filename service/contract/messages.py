@@ -246,7 +246,7 @@ class Event:
         """The event of an entry, its features as the kernel reads them: to be applied, not to be shown."""
         body, taken = loads(entry.body), entry.taken
         plain = taken is None and len(body) == 2 and "truth" in body and "instance" in body  # as most are
-        event = cls(**body) if plain else cls._of(body, loads(taken or b"{}"))
+        event = cls(body["truth"], body["instance"]) if plain else cls._of(body, loads(taken or b"{}"))
         event.at = entry.at
         return event
 

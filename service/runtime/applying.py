@@ -88,7 +88,7 @@ class Applier(Generic[S, E]):
         run: list[E] = []
         seconds_of, room = self.state.seconds, self.worker.room("learn")
         total, longest = 0, 0.0
-        for entry in islice(self.plain_entries(), to - self.version):
+        for entry in islice(self.plain_entries(), to - self.version if room else 0):
             event = entry.event
             size, seconds = event.size, seconds_of(event)
             if run and (total + size > room or seconds > LONG):

@@ -17,7 +17,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 AGAIN = 0.5  # seconds after which a task that goes on is cancelled once more
 SMALL = 64  # events that are cheaper to apply again than to save
-FIRST, PAGE, PAGE_BYTES = 16, 512, 2**22  # entries read at once: at first, at most, and by weight
+FIRST, PAGE, PAGE_BYTES = 16, 256, 2**22  # entries read at once: at first, at most, and by weight
 LARGE = 2**18  # bytes of entries from which they are parsed in a thread
 NOTHING: JSON = {"loss": 0.0, "mistake": False, "updated": False, "served_loss": None}
 
@@ -80,7 +80,7 @@ class Runner(Protocol):
         ...
 
     def room(self, kind: str) -> int:
-        """The size of what is done in one attempt at most."""
+        """The size of what is done in one attempt at most; 0 if nothing is."""
         ...
 
     async def pause(self) -> None:

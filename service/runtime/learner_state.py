@@ -40,7 +40,6 @@ from .new_names import new_names
 log = logging.getLogger(__name__)
 Value = TypeVar("Value")
 SeriesPoint = tuple[int, Value]
-VECTOR = frozenset({"features"})
 NEW = ("",)  # no label has this name
 ESTIMATED = 32  # events after which costs are estimated anew, by what the learner has become
 MAGIC, FORMAT = b"FEEDFOLD", 2
@@ -137,12 +136,9 @@ class LearnerState:
         """See `FoldState`."""
         if event.expected:
             return event.expected
-        if (
-            type(event.parsed) is FeatureVector
-            and event.truth is not None
-            and event.truth.keys() == truths.LABEL
-        ):
-            return self.vector_cost(len(event.parsed)).seconds
+        parsed, truth = event.parsed, event.truth
+        if type(parsed) is FeatureVector and truth is not None and truth.keys() == truths.LABEL:
+            return self.vector_cost(len(parsed)).seconds
         return self.cost(event).seconds
 
     @property
@@ -298,8 +294,9 @@ def recipe(spec: JSON) -> Recipe[LearnerState, Event]:
 def read_event(entry: Entry) -> Event:
     """The event of an entry; features that the kernel has read need not be read again."""
     event = Event.fold(entry)
-    if event.instance is not None and event.instance.keys() == VECTOR:
-        features = event.instance["features"]
+    instance = event.instance
+    if instance is not None and len(instance) == 1:
+        features = instance.get("features")
         event.parsed = features if type(features) is FeatureVector else None
     return event
 

@@ -300,7 +300,8 @@ class Worker:
 
     def room(self, kind: str) -> int:
         """See `Runner`."""
-        return int(SHORT / self._rates.get(kind, FIRST))
+        taken = self._busy > TURN or self._lock.locked()
+        return 0 if taken else int(SHORT / self._rates.get(kind, FIRST))
 
     def attempt(
         self, kind: str, size: int, expected: float, work: Callable[..., T], *arguments: object
