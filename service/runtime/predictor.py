@@ -196,7 +196,7 @@ class Predictor:
             type(features) is not FeatureVector
             or not learner.any_vector
             or not learner.loaded
-            or features.json is None
+            or (remember is not False and features.json is None)  # which copies it
             or len(features) > self._settings.max_features
             or not (top is None or (type(top) is int and top > 0))
             or type(remember) is not bool
