@@ -17,8 +17,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 AGAIN = 0.5  # seconds after which a task that goes on is cancelled once more
 SMALL = 64  # events that are cheaper to apply again than to save
-FIRST, PAGE, PAGE_BYTES = 16, 256, 2**22  # entries read at once: at first, at most, and by weight
-LARGE = 2**18  # bytes of entries from which they are parsed in a thread
+FIRST, PAGE, PAGE_BYTES = 16, 128, 2**22  # entries read at once: at first, at most, and by weight
+LARGE = 2**19  # bytes of entries from which they are parsed in a thread
 NOTHING: JSON = {"loss": 0.0, "mistake": False, "updated": False, "served_loss": None}
 
 
