@@ -6,13 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import redis
 import yaml
 from ports import free_port
+from waiting import until
 
 from feedrank.service.http.keyring import Keyring, read_keys
 
@@ -170,12 +170,13 @@ def test_compose_itself_takes_the_file(compose, program, profile):
     }
 
 
-def test_the_steps_of_the_image_build_and_serve(tmp_path):
+def test_the_steps_of_the_image_build_and_serve(tmp_path, quick_cc):
     target, data = tmp_path / "env", tmp_path / "data"
     data.mkdir()
     here = Path(sys.executable).parent
     # The dependencies are those of this environment, so that the test needs no network for them.
     environ = {**os.environ, "INSTALL_OPTIONS": "--no-deps", "PATH": f"{here}:{os.environ['PATH']}"}
+    environ["CC"] = quick_cc
     environ.pop("PYTHONPATH", None)  # a checkout on the path would count as installed
     done = subprocess.run(
         ["sh", DOCKER / "build.sh", ROOT, target], capture_output=True, text=True, env=environ, check=False
@@ -198,12 +199,11 @@ def test_the_steps_of_the_image_build_and_serve(tmp_path):
         ["sh", DOCKER / "start.sh"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
-        for _ in range(3000):
-            if subprocess.run(health, env=environ, capture_output=True, check=False).returncode == 0:
-                break
-            time.sleep(0.1)
-        else:
-            pytest.fail("never healthy")
+        until(
+            lambda: subprocess.run(health, env=environ, capture_output=True, check=False).returncode == 0,
+            "never healthy",
+            pause=0.2,
+        )
         assert (data / "first-key").read_text().startswith("fr_")
         assert (data / "first-key").stat().st_mode & 0o077 == 0
     finally:

@@ -7,13 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 import redis
 from ports import free_port
 from redis_server import RedisServer
 from typer.testing import CliRunner
+from waiting import until
 
 from feedrank.clients import Client
 from feedrank.clients.connection import service
@@ -235,15 +235,13 @@ def nats_address(tmp_path):
     port = free_port()
     command = [program, "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(tmp_path / "nats")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 300
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
-            break
-        except OSError:
-            assert process.poll() is None, "nats-server did not start"
-            assert time.monotonic() < deadline, "nats-server does not answer"
-            time.sleep(0.02)
+
+    def answers():
+        assert process.poll() is None, "nats-server did not start"
+        socket.create_connection(("127.0.0.1", port)).close()
+        return True
+
+    until(answers, "nats-server does not answer", not_yet=OSError)
     yield f"127.0.0.1:{port}"
     process.send_signal(signal.SIGTERM)
     process.wait()

@@ -1,6 +1,5 @@
 """Mail against a real Dovecot, started here without root rights: namespaces, TLS, rename, crashes, delivery by Sieve."""
 
-import contextlib
 import getpass
 import grp
 import os
@@ -12,13 +11,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import trustme
+from imap_server import move
 from ports import free_port
+from waiting import until
 
 from feedrank.clients import Client
 from feedrank.clients.mail.account import Account, AccountError, Secret, SecretError, Trust, connect
@@ -161,12 +161,12 @@ class Dovecot:
             extra_groups=[] if self.as_user else None,
             **self.as_user,
         )
-        for _ in range(600):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
-                return
-            assert self.process.poll() is None, self.process.stderr.read()
-            time.sleep(0.05)
-        raise AssertionError((root / "log").read_text())
+        until(self.answers, f"dovecot does not answer; see {root / 'log'}", not_yet=OSError)
+
+    def answers(self):
+        assert self.process.poll() is None, self.process.stderr.read()
+        socket.create_connection(("127.0.0.1", self.port)).close()
+        return True
 
     def stop(self):
         self.process.terminate()
@@ -240,13 +240,6 @@ def trusted(state):
     """A record in which whatever was certain was right, and nothing else."""
     for right in (True, False):
         state.add_judgements([Judgement(folder, 0.2 * right, right) for folder in WORDS for _ in range(200)])
-
-
-def move(imap, origin, folder, number):
-    imap.select_folder(origin)
-    uids = imap.search(["HEADER", "Message-ID", f"m{number}@example.org"])
-    assert len(uids) == 1
-    imap.move(uids, folder)
 
 
 def version(mail):
@@ -477,13 +470,6 @@ def test_a_failing_password_command_is_fatal_at_first_and_tried_again_later(mail
     finally:
         stop.set()
         thread.join(600)
-
-
-def until(condition, lines):
-    end = time.monotonic() + 600
-    while not condition():
-        assert time.monotonic() < end, lines
-        time.sleep(0.05)
 
 
 @one_layout

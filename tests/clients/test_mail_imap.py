@@ -10,8 +10,9 @@ import threading
 import time
 
 import pytest
+from imap_server import ImapServer, clear, move, numbers
 from imapclient import IMAPClient
-from ports import free_port
+from waiting import until
 
 from feedrank.clients import Client
 from feedrank.clients.mail.account import Account, AccountError, Secret, SecretError, connect
@@ -40,32 +41,9 @@ def raw(number, topic, message_id=True):
     ).encode()
 
 
-class Server:
-    """A pymap process; its mail is in memory, so a restart is a loss of all, with new UIDVALIDITYs."""
-
-    def __init__(self):
-        self.port = free_port()
-        self.start()
-
-    def start(self):
-        command = [sys.executable, "-c", "from pymap.main import main; main()", "--host", "127.0.0.1"]
-        command += ["--port", str(self.port), "--no-tls", "--no-service", "admin"]
-        command += ["dict", "--demo-user", "me", "--demo-password", "secret"]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(3000):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
-                return
-            time.sleep(0.1)
-        raise AssertionError("pymap did not start")
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-
-
 @pytest.fixture(scope="module")
 def server():
-    running = Server()
+    running = ImapServer()
     yield running
     running.stop()
 
@@ -75,23 +53,14 @@ def account(server, monkeypatch):
     if server.process.poll() is not None:
         server.start()
     monkeypatch.setenv("FEEDRANK_MAIL_PASSWORD", "secret")
-    return Account.of(f"imap://me@127.0.0.1:{server.port}", Secret())
+    return Account.of(server.url, Secret())
 
 
 @pytest.fixture
 def person(account):
     """The person's own mail program, on an empty account with two folders."""
     with connect(account) as imap:
-        for _, _, name in reversed(imap.list_folders()):
-            if name == "INBOX":
-                imap.select_folder(name)
-                imap.delete_messages(imap.search())
-                imap.expunge()
-            else:
-                with contextlib.suppress(IMAPClient.Error):
-                    imap.delete_folder(name)
-        for name in FOLDERS:
-            imap.create_folder(name)
+        clear(imap, FOLDERS)
         imap.noop()
         yield imap
 
@@ -120,19 +89,6 @@ def look(account, client, state):
         return lines
 
     return once
-
-
-def move(imap, origin, folder, number):
-    imap.select_folder(origin)
-    uids = imap.search(["HEADER", "Message-ID", f"m{number}@example.org"])
-    assert len(uids) == 1, f"message {number} is not in {origin}"
-    imap.move(uids, folder)
-
-
-def numbers(imap, folder):
-    imap.select_folder(folder, readonly=True)
-    result = imap.fetch(imap.search() or [1 << 30], ["ENVELOPE"])
-    return sorted(int(one[b"ENVELOPE"].message_id[2:].split(b"@")[0]) for one in result.values())
 
 
 def taught(client, state, person, look, count=6):
@@ -498,9 +454,9 @@ def test_a_crash_between_record_and_move_is_told_from_the_persons_moves(
 
 def test_new_uidvalidity_teaches_nothing_twice(client, state, monkeypatch, tmp_path):
     monkeypatch.setenv("FEEDRANK_MAIL_PASSWORD", "secret")
-    running = Server()
+    running = ImapServer()
     try:
-        account = Account.of(f"imap://me@127.0.0.1:{running.port}", Secret())
+        account = Account.of(running.url, Secret())
 
         def fill(imap):
             for name in FOLDERS:
@@ -581,13 +537,6 @@ def wire(server):
     made.close()
 
 
-def wait_for(condition, lines, seconds=600.0):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, lines
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("idle", [True, False])
 def test_watching_sees_new_mail_and_outlives_lost_connections(
     client, tmp_path, account, person, wire, idle, state, look, monkeypatch
@@ -614,14 +563,14 @@ def test_watching_sees_new_mail_and_outlives_lost_connections(
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        wait_for(lambda: (tmp_path / "watch.db").exists() and "INBOX" in _folders(tmp_path, through), lines)
+        until(lambda: (tmp_path / "watch.db").exists() and "INBOX" in _folders(tmp_path, through), lines)
         person.append("INBOX", raw(10, "Work"))
-        wait_for(lambda: "Work: suggested for <m10@example.org>" in lines, lines)
+        until(lambda: "Work: suggested for <m10@example.org>" in lines, lines)
         move(person, "INBOX", "Travel", 10)
-        wait_for(lambda: "Travel: learned <m10@example.org>" in lines, lines)
+        until(lambda: "Travel: learned <m10@example.org>" in lines, lines)
         wire.cut()
         person.append("INBOX", raw(11, "Work"))
-        wait_for(lambda: any("suggested for <m11@example.org>" in line for line in lines), lines)
+        until(lambda: any("suggested for <m11@example.org>" in line for line in lines), lines)
         assert any("again in" in line for line in lines)
     finally:
         stop.set()
@@ -676,9 +625,7 @@ def test_the_commands_train_watch_and_undo(account, person, tmp_path):
     words = command("watch", url, *own, *store, "--mode", "file", "--precision", "0.9", "--poll", "1")
     watching = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     try:
-        wait_for(
-            lambda: (tmp_path / "mail.db").exists() and "INBOX" in _folders(tmp_path, account, "mail.db"), []
-        )
+        until(lambda: (tmp_path / "mail.db").exists() and "INBOX" in _folders(tmp_path, account, "mail.db"))
         person.append("INBOX", raw(200, "Travel"))
         assert watching.stderr.readline() == "Travel: filed <m200@example.org>\n"
         watching.terminate()
@@ -749,7 +696,7 @@ def test_run_watches_accounts_and_obeys_rules_while_rank_works_beside_it(account
         try:
             first = running.stderr.readline()
             assert "there is no learner 'other' yet" in first
-            wait_for(lambda: "INBOX" in _folders(tmp_path, account, "mail.db"), [])
+            until(lambda: "INBOX" in _folders(tmp_path, account, "mail.db"))
             ranked = subprocess.run(
                 [*program, "rank", *words], input=raw(90, "Travel"), capture_output=True, check=True
             )

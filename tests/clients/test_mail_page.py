@@ -1,19 +1,16 @@
 """The mail page against a real IMAP server (pymap), the service embedded, in a real browser."""
 
-import contextlib
 import http.client
 import json
-import socket
 import subprocess
 import sys
-import time
 from functools import partial
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
+from imap_server import ImapServer, clear, numbers
 from imapclient import IMAPClient
-from ports import free_port
 
 from feedrank.clients import Client
 from feedrank.clients.mail.account import Account, Secret, connect
@@ -42,26 +39,17 @@ def raw(number, topic, subject=None):
 
 
 @pytest.fixture(scope="module")
-def port():
-    number = free_port()
-    command = [sys.executable, "-c", "from pymap.main import main; main()", "--host", "127.0.0.1"]
-    command += ["--port", str(number), "--no-tls", "--no-service", "admin"]
-    command += ["dict", "--demo-user", "me", "--demo-password", "secret"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(3000):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", number)):
-            break
-        time.sleep(0.1)
-    yield number
-    process.kill()
-    process.wait()
+def server():
+    running = ImapServer()
+    yield running
+    running.stop()
 
 
 @pytest.fixture
-def mail(port, tmp_path, monkeypatch):
+def mail(server, tmp_path, monkeypatch):
     """An account with four folders, a learner that knows them, six messages in the inbox, and their page."""
     monkeypatch.setenv("FEEDRANK_MAIL_PASSWORD", "secret")
-    account = Account.of(f"imap://me@127.0.0.1:{port}", Secret())
+    account = Account.of(server.url, Secret())
     path, settings, lines = tmp_path / "mail.db", WatchSettings(), []
     with (
         Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path / 'service.db'}")) as client,
@@ -69,16 +57,7 @@ def mail(port, tmp_path, monkeypatch):
         MailState(path, account.name) as state,
     ):
         client.create("mail", SPEC)
-        for _, _, name in reversed(person.list_folders()):
-            if name == "INBOX":
-                person.select_folder(name)
-                person.delete_messages(person.search())
-                person.expunge()
-            else:
-                with contextlib.suppress(IMAPClient.Error):
-                    person.delete_folder(name)
-        for topic in WORDS:
-            person.create_folder(topic)
+        clear(person, tuple(WORDS))
 
         def look():
             with connect(account) as imap:
@@ -97,12 +76,6 @@ def mail(port, tmp_path, monkeypatch):
             yield SimpleNamespace(
                 url=url, client=client, person=person, look=look, state=state, lines=lines, account=account
             )
-
-
-def numbers(imap, folder):
-    imap.select_folder(folder, readonly=True)
-    result = imap.fetch(imap.search() or [1 << 30], ["ENVELOPE"])
-    return sorted(int(one[b"ENVELOPE"].message_id[2:].split(b"@")[0]) for one in result.values())
 
 
 def test_a_click_files_and_teaches(mail, browser):
@@ -247,19 +220,10 @@ def test_a_cut_line_is_made_anew(mail, monkeypatch):
     assert any("connecting again" in line for line in mail.lines)
 
 
-def test_the_command_prints_the_address_and_ends_cleanly(mail, port, tmp_path):
+def test_the_command_prints_the_address_and_ends_cleanly(mail, server, tmp_path):
     with Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path / 'own.db'}")) as client:
         client.create("mail", SPEC)
-    command = [
-        sys.executable,
-        "-m",
-        "feedrank.cli",
-        "mail",
-        "watch",
-        f"imap://me@127.0.0.1:{port}",
-        "--page",
-        "0",
-    ]
+    command = [sys.executable, "-m", "feedrank.cli", "mail", "watch", server.url, "--page", "0"]
     command += ["--store", f"sqlite:{tmp_path / 'own.db'}", "--state", str(tmp_path / "own-mail.db")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         address = process.stdout.readline().removeprefix("the inbox is on ").strip()

@@ -14,6 +14,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
+from waiting import until
 
 from feedrank import learners
 
@@ -77,19 +78,17 @@ class Load:
 
     def wait(self, count):
         """Until so many more events are acknowledged."""
-        start, deadline = len(self.replies), time.monotonic() + 600
-        while len(self.replies) < start + count:
-            assert time.monotonic() < deadline, "the service does not answer"
-            time.sleep(0.001)
+        start = len(self.replies)
+        until(lambda: len(self.replies) >= start + count, "the service does not answer", pause=0.001)
 
-    def run(self, service, until):
+    def run(self, service, stop):
         """One client: calls of every kind, until it is stopped or the service is gone."""
         rng = random.Random(self.next() * 1000 + self.random.random())
         kinds = (self.predict, self.own_prediction, self.answer, self.repeat, self.resend, self.batch)
         kinds += (self.retract, self.learner, self.point, self.feedback)
         weights = (25, 5, 20, 8, 5, 5, 3, 4, 2, 40)
         with service.client() as client:
-            while not until.is_set():
+            while not stop.is_set():
                 (kind,) = rng.choices(kinds, weights)
                 try:
                     if kind(client, rng) is not False:
@@ -245,16 +244,16 @@ def rounds(url, count):
         with service.client() as client:
             client.put("/learners/a", json=SPEC).raise_for_status()
         for _ in range(count):
-            until = threading.Event()
+            stop = threading.Event()
             with ThreadPoolExecutor(CLIENTS) as pool:
-                clients = [pool.submit(load.run, service, until) for _ in range(CLIENTS)]
+                clients = [pool.submit(load.run, service, stop) for _ in range(CLIENTS)]
                 try:
                     load.wait(load.random.randrange(20, 100))
                     time.sleep(load.random.uniform(0, 0.02))
                 finally:
                     running = None
                     service.stop(signal.SIGKILL)
-                    until.set()
+                    stop.set()
                 for client in clients:
                     client.result()
             service = running = Service(url)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from waiting import until
 
 SLOTS = 16384
 
@@ -16,10 +16,7 @@ def join(servers) -> None:
         assert server.ask(f"CLUSTER SET-CONFIG-EPOCH {i + 1}".encode()).startswith(b"+OK")
     for server in servers[1:]:
         assert server.ask(f"CLUSTER MEET 127.0.0.1 {servers[0].port}".encode()).startswith(b"+OK")
-    deadline = time.monotonic() + 600
-    while not all(settled(server, len(servers)) for server in servers):
-        assert time.monotonic() < deadline, "the cluster does not settle"
-        time.sleep(0.05)
+    until(lambda: all(settled(server, len(servers)) for server in servers), "the cluster does not settle")
 
 
 def settled(server, count: int) -> bool:

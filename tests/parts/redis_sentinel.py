@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ports import free_port
 from redis_server import RedisServer, binary
+from waiting import until
 
 SERVICE = "feedrank"
 
@@ -36,7 +37,7 @@ class Replicated:
         self.sentinel = subprocess.Popen(
             [binary(), str(settings), "--sentinel"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        self.wait(self.sees_replica)
+        until(self.sees_replica)
 
     @property
     def url(self) -> str:
@@ -45,7 +46,7 @@ class Replicated:
     def follow(self, server: RedisServer, primary: RedisServer) -> None:
         """Let a server be a replica, and wait until it is in step."""
         assert server.ask(f"REPLICAOF 127.0.0.1 {primary.port}".encode()).startswith(b"+OK")
-        self.wait(lambda: b"master_link_status:up" in replication(server))
+        until(lambda: b"master_link_status:up" in replication(server))
 
     def ask(self, line: str) -> bytes:
         return RedisServer.ask(self, line.encode())  # type: ignore[arg-type]
@@ -64,12 +65,6 @@ class Replicated:
             and said.get("master-link-status") == "ok"
         )
 
-    def wait(self, condition, seconds: float = 600.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "Redis does not get there"
-            time.sleep(0.05)
-
     def kill_primary(self, lag: float = 0.0) -> None:
         """kill -9 of the primary; returns when Sentinel has made the replica the primary.
 
@@ -82,8 +77,8 @@ class Replicated:
         self.primary.kill()
         self.replica.thaw()
         port = f"\r\n{self.replica.port}\r\n".encode()
-        self.wait(lambda: port in self.ask(f"SENTINEL GET-MASTER-ADDR-BY-NAME {SERVICE}"))
-        self.wait(lambda: b"role:master" in replication(self.replica))
+        until(lambda: port in self.ask(f"SENTINEL GET-MASTER-ADDR-BY-NAME {SERVICE}"))
+        until(lambda: b"role:master" in replication(self.replica))
         self.primary, self.replica = self.replica, self.primary
 
     def revive(self) -> None:

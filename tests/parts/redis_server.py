@@ -7,10 +7,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 from ports import free_port
+from waiting import until
 
 
 def binary() -> str:
@@ -39,17 +39,11 @@ class RedisServer:
         command = [binary(), "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
         command += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 600
-        while not self.answers():
-            assert self.process.poll() is None, "redis-server did not start"
-            assert time.monotonic() < deadline, "redis-server does not answer"
-            time.sleep(0.01)
+        until(self.answers, "redis-server does not answer", not_yet=OSError, pause=0.01)
 
     def answers(self) -> bool:
-        try:
-            return self.ask(b"PING").startswith(b"+PONG")
-        except OSError:
-            return False
+        assert self.process.poll() is None, "redis-server did not start"
+        return self.ask(b"PING").startswith(b"+PONG")
 
     def ask(self, line: bytes) -> bytes:
         """Send one inline command and read what comes."""

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeVar
@@ -92,6 +93,14 @@ def redis_replicated() -> Callable[[Path], SimpleNamespace]:
 def kill_rounds() -> Callable[[str, int], SimpleNamespace]:
     """Kills and restarts the service on a store so often, under load, and checks what is left."""
     return killing.rounds
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """`later(60)`: the clock of this process is so many seconds ahead of the real one, or with -60 behind it."""
+    real, ahead = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: real() + ahead[0])
+    return partial(ahead.__setitem__, 0)
 
 
 @pytest.fixture(params=["sqlite", "redis"])

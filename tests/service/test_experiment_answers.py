@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from waiting import eventually
 
 from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
 from feedrank.service.contract.settings import Settings
@@ -38,17 +39,21 @@ def run(url: str, body: Callable[[Host, Experiments], Awaitable[None]], spec: JS
 
 async def counted(experiments: Experiments, rounds: int) -> JSON:
     """The report once so many rounds are counted."""
-    while True:
-        info = await experiments.info("e")
-        if sum(arm["rounds"] for arm in info["arms"].values()) >= rounds:
-            return info
-        await asyncio.sleep(0.02)
+
+    async def info() -> JSON | None:
+        report = await experiments.info("e")
+        return report if sum(arm["rounds"] for arm in report["arms"].values()) >= rounds else None
+
+    return await eventually(info)
 
 
 async def taught(host: Host, versions: dict[str, int]) -> None:
     """Until the arms have learned: an event is in the log, and counted, before they do."""
-    while {name: (await host.info(name))["version"] for name in versions} != versions:
-        await asyncio.sleep(0.02)
+
+    async def learned() -> bool:
+        return {name: (await host.info(name))["version"] for name in versions} == versions
+
+    await eventually(learned)
 
 
 def test_an_unnamed_measure_follows_the_feedback_and_a_mismatch_is_refused(store_url: str) -> None:
@@ -71,9 +76,11 @@ def test_an_unnamed_measure_follows_the_feedback_and_a_mismatch_is_refused(store
     run(store_url, body, LISTS)
 
 
-def test_clicks_join_one_by_one_and_count_once_when_the_window_is_over(store_url: str) -> None:
+def test_clicks_join_one_by_one_and_count_once_when_the_window_is_over(
+    store_url: str, later: Callable[[float], None]
+) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
-        await experiments.create("e", {"arms": ["a", "b"], "measure": "clicks", "wait": 4})
+        await experiments.create("e", {"arms": ["a", "b"], "measure": "clicks", "wait": 600})
         page = await experiments.predict("e", {**PAGE, "unit": "u"})
         empty = await experiments.predict("e", {**PAGE, "unit": "v"})
         id = page["prediction_id"]
@@ -85,6 +92,7 @@ def test_clicks_join_one_by_one_and_count_once_when_the_window_is_over(store_url
             await experiments.clicks("e", {"prediction_id": id, "clicks": ["other"]})
         with pytest.raises(NotFound):
             await experiments.clicks("e", {"prediction_id": "nobody's", "clicks": ["d1"]})
+        later(601)
         info = await counted(experiments, 2)
         means = {name: arm["mean"] for name, arm in info["arms"].items() if arm["rounds"]}
         assert sum(arm["rounds"] for arm in info["arms"].values()) == 2
@@ -106,24 +114,29 @@ def test_clicks_join_one_by_one_and_count_once_when_the_window_is_over(store_url
     run(store_url, body, LISTS)
 
 
-def test_the_window_of_clicks_is_that_of_the_arms_where_the_definition_has_none(store_url: str) -> None:
+def test_the_window_of_clicks_is_that_of_the_arms_where_the_definition_has_none(
+    store_url: str, later: Callable[[float], None]
+) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
-        for name, wait in (("short", 2), ("long", 4)):
+        for name, wait in (("short", 200), ("long", 400)):
             await host.create(name, {**LISTS, "wait": wait})
         await experiments.create("e", {"arms": ["short", "long"], "method": "interleave"})
+        before = time.time()
         page = await experiments.predict("e", {**PAGE, "unit": "u"})
         sent = {"prediction_id": page["prediction_id"], "clicks": ["d1"]}
-        before = time.time()
-        assert (await experiments.clicks("e", sent))["closes_at"] <= before + 4
+        assert before + 400 <= (await experiments.clicks("e", sent))["closes_at"] <= time.time() + 400
+        later(401)
         await counted(experiments, 1)
         await taught(host, {"short": 1, "long": 1})
 
     run(store_url, body, LISTS)
 
 
-def test_answers_within_a_window_count_when_it_is_over(store_url: str) -> None:
+def test_answers_within_a_window_count_when_it_is_over(
+    store_url: str, later: Callable[[float], None]
+) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
-        definition = {"arms": ["a", "b"], "measure": "zero-one", "wait": 0.3, "default": 1.0}
+        definition = {"arms": ["a", "b"], "measure": "zero-one", "wait": 600, "default": 1.0}
         await experiments.create("e", definition)
         first = await experiments.predict("e", {"features": ["f"], "unit": "u"})
         await experiments.predict("e", {"features": ["f"], "unit": "w"})
@@ -132,6 +145,7 @@ def test_answers_within_a_window_count_when_it_is_over(store_url: str) -> None:
         info = await experiments.info("e")
         assert sum(arm["rounds"] for arm in info["arms"].values()) == 0
         assert info["waiting"] == 1
+        later(601)
         info = await counted(experiments, 2)
         assert info["waiting"] == 0
         again = Experiments(host)
@@ -141,13 +155,15 @@ def test_answers_within_a_window_count_when_it_is_over(store_url: str) -> None:
     run(store_url, body, CLASSES)
 
 
-def test_an_answer_just_after_its_window_counts_as_none(store_url: str) -> None:
+def test_an_answer_just_after_its_window_counts_as_none(
+    store_url: str, later: Callable[[float], None]
+) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
         await host.sweeper.close()
-        definition = {"arms": ["a", "b"], "measure": "zero-one", "wait": 0.2, "default": 1.0}
+        definition = {"arms": ["a", "b"], "measure": "zero-one", "wait": 600, "default": 1.0}
         await experiments.create("e", definition)
         page = await experiments.predict("e", {"features": ["f"], "unit": "u"})
-        await asyncio.sleep(0.25)  # the window is over, and nobody has written so yet
+        later(601)  # the window is over, and nobody has written so yet
         late = await experiments.feedback(
             "e", {"prediction_id": page["prediction_id"], "label": page["label"]}
         )

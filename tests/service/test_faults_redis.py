@@ -1,9 +1,9 @@
 """Redis that is gone, frozen, full or restarted; and what is said of one that would lose data."""
 
 import asyncio
-import time
 
 import pytest
+from waiting import eventually
 
 from feedrank.service.contract import faults as errors
 from feedrank.service.contract.settings import Settings
@@ -19,13 +19,7 @@ def event(i):
 
 async def recovered(call):
     """The reply once the store answers again."""
-    deadline = time.monotonic() + 600
-    while True:
-        try:
-            return await call()
-        except errors.StoreUnavailable:
-            assert time.monotonic() < deadline, "it does not recover"
-            await asyncio.sleep(0.02)
+    return await eventually(call, "it does not recover", not_yet=errors.StoreUnavailable)
 
 
 async def refused(call):
@@ -65,10 +59,7 @@ def test_while_redis_is_gone_nothing_is_acknowledged_and_then_all_goes_on(own_re
             async def followed():
                 return (await two.predict("a", {"features": ["x"], "remember": False}))["version"] == 14
 
-            deadline = time.monotonic() + 600
-            while not await followed():  # listening was taken up again by itself
-                assert time.monotonic() < deadline
-                await asyncio.sleep(0.02)
+            await eventually(followed)  # listening was taken up again by itself
             assert await one.export("a") == await two.export("a")
 
     asyncio.run(main())

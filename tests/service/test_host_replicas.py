@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 import redis
+from waiting import eventually
 
 from feedrank import learners
 from feedrank.service.contract import faults as errors
@@ -18,14 +19,6 @@ SPEC = {"task": "multiclass", "algorithm": "predtron"}
 
 def event(i, **more):
     return {"features": {f"w{i % 7}": 1.0, f"v{i % 5}": 0.5, "x": 2.0}, "label": "abc"[i % 3], **more}
-
-
-async def eventually(test, seconds=120.0):
-    """Until `test()` is true: what a replica hears, it hears soon."""
-    deadline = asyncio.get_running_loop().time() + seconds
-    while not await test():
-        assert asyncio.get_running_loop().time() < deadline, "it did not happen"
-        await asyncio.sleep(0.005)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 import asyncio
 
+from waiting import eventually
+
 from feedrank import learners
 from feedrank.service.runtime import rebuilding
 
@@ -50,12 +52,12 @@ def test_a_rebuild_that_was_killed_goes_on_where_it_was(with_host, monkeypatch):
             await asyncio.sleep(0)  # the rebuild begins
         assert done["state"] == "pending"
         assert max((await host.store.head(log)).snapshots, default=0) < EARLY  # what held the event is gone
-        for _ in range(5_000):
-            saved = max((await host.store.head(log)).snapshots, default=0)
-            if saved >= EVERY:
-                reached.append(saved)
-                break
-            await asyncio.sleep(0.001)
+
+        async def saved():
+            newest = max((await host.store.head(log)).snapshots, default=0)
+            return newest if newest >= EVERY else None
+
+        reached.append(await eventually(saved, pause=0.001))
         # As a kill does it: neither the rebuild nor what is in memory is brought to an end.
         learner.rebuilder._task.cancel()
         host._memory._learners.clear()
@@ -88,8 +90,7 @@ def test_the_rebuild_itself_comes_to_the_same_bits(with_host, monkeypatch):
         await host.feedback("a", {"events": [event(i) for i in range(EVENTS)]})
         assert (await host.retract("a", {"feedback_id": f"f{EARLY - 1}"}))["state"] == "pending"
         (learner,) = host._memory._learners.values()
-        while learner.unsettled:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: not learner.unsettled)
         assert await host.export("a") == rebuilt(EVENTS + 1)
         await learner.saver.settle()
         assert EVERY < learner.saved <= EVENTS + 1

@@ -30,15 +30,12 @@ def test_a_record_is_taken_once_with_the_entry(with_store):
     with_store(body)
 
 
-def test_records_expire(with_store, monkeypatch):
-    real, later = time.time, [0.0]
-    monkeypatch.setattr(time, "time", lambda: real() + later[0])
-
+def test_records_expire(with_store, later):
     async def body(store):
         await store.remember("a", {"k": b"v"}, 60)
         await store.remember("a", {"long": b"v"}, 6000)
         assert await store.recall("a", "k") == b"v"
-        later[0] = 61.0
+        later(61.0)
         assert await store.recall("a", "k") is None
         assert await store.recall("a", "long") == b"v"
         with pytest.raises(Missing):
@@ -124,10 +121,7 @@ def test_the_first_record_of_a_key_stays(with_store):
     with_store(body)
 
 
-def test_a_record_that_was_taken_still_answers_its_repeats(with_store, monkeypatch):
-    real, later = time.time, [0.0]
-    monkeypatch.setattr(time, "time", lambda: real() + later[0])
-
+def test_a_record_that_was_taken_still_answers_its_repeats(with_store, later):
     async def body(store):
         await store.remember("a", {"p": Record(b"first", "d"), "q": b"plain"}, 60)
         await store.append("a", [draft("x", "p", take="p"), draft("y", "q", take="q")])
@@ -138,7 +132,7 @@ def test_a_record_that_was_taken_still_answers_its_repeats(with_store, monkeypat
         with pytest.raises(Clash):
             await store.remember("a", {"p": Record(b"third", "other")}, 60)
         assert await store.examine("a") == []
-        later[0] = 61.0
+        later(61.0)
         assert await store.remember("a", {"p": Record(b"fourth", "other")}, 60) == {}
         assert await store.recall("a", "p") == b"fourth"
 
@@ -165,10 +159,8 @@ def test_a_record_is_amended_only_from_the_expected_value(with_store):
     with_store(body)
 
 
-def test_due_records_are_listed_until_they_are_taken_or_expire(with_store, monkeypatch):
-    real, later = time.time, [0.0]
-    monkeypatch.setattr(time, "time", lambda: real() + later[0])
-    now = real()
+def test_due_records_are_listed_until_they_are_taken_or_expire(with_store, later):
+    now = time.time()
 
     async def body(store):
         await store.remember("a", {"p": Record(b"x", due=now + 10), "plain": b"y"}, 60)
@@ -188,7 +180,7 @@ def test_due_records_are_listed_until_they_are_taken_or_expire(with_store, monke
         await store.drop("a")
         assert await store.due(now + 30, 10) == due[1:]
         assert await store.due(now + 30, 10) == due[1:]
-        later[0] = 61.0
+        later(61.0)
         assert await store.due(now + 100, 10) == []
         await store.remember("b", {"s": Record(b"x", due=now + 70)}, 60)
         assert await store.due(now + 100, 10) == [Due("b", "s", now + 70)]

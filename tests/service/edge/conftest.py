@@ -94,9 +94,7 @@ class Process:
             )
         ready, _, _ = select.select([self.process.stdout], [], [], 600)
         self.line = self.process.stdout.readline() if ready else ""
-        assert "http://" in self.line, (
-            self.process.stderr.read() if self.process.poll() is not None else "slow"
-        )
+        assert "http://" in self.line, log.read_text() if ready else "slow"
         self.url = self.line.split("ready on ")[1].split()[0]
 
     def client(self, **more):
@@ -113,18 +111,42 @@ class Process:
         return self.process.returncode, self.log.read_text()
 
 
-@pytest.fixture
-def start(tmp_path):
-    """`start(**environ)`: a server process over the test's SQLite file, or `store`; ended with the test."""
+@contextlib.contextmanager
+def processes(folder):
+    """Starts server processes over an SQLite file of the folder, or `store`; at the end none of them runs."""
     running = []
 
-    def begin(*, port=0, store=None, **environ):
-        log = tmp_path / f"{len(running)}.log"
-        process = Process(store or f"sqlite:{tmp_path / 'process.db'}", log, environ=environ, port=port)
+    def start(*, port=0, store=None, **environ):
+        log = folder / f"{len(running)}.log"
+        process = Process(store or f"sqlite:{folder / 'process.db'}", log, environ=environ, port=port)
         running.append(process)
         return process
 
-    yield begin
+    yield start
     for process in running:
         if process.process.poll() is None:
             process.kill()
+
+
+@pytest.fixture
+def start(tmp_path):
+    """`start(**environ)`: a server process of this test, which may kill it or set its environment."""
+    with processes(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def start_shared(tmp_path_factory):
+    """`start_shared(**environ)`: a server process for all tests of a file that leave it as it was."""
+    with contextlib.ExitStack() as stack:
+
+        def start(**environ):
+            return stack.enter_context(processes(tmp_path_factory.mktemp("shared")))(**environ)
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def process(start_shared):
+    """The shared server process with default settings."""
+    return start_shared()

@@ -3,10 +3,10 @@
 import random
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 GUIDE = Path(__file__).parents[3] / "docs" / "experiments.md"
 
@@ -188,10 +188,10 @@ def test_users_that_come_back_count_as_a_hand_would_count_them(arms):
     assert reply["rounds_per_unit"] >= 4
 
 
-def test_clicks_and_retractions_over_http(client):
+def test_clicks_and_retractions_over_http(client, later):
     for name in ("one", "two"):
         client.put(f"/v1/learners/{name}", json={"task": "subset-ranking", "algorithm": "listnet"})
-    client.put("/v1/experiments/pages", json={"arms": ["one", "two"], "wait": 0.3, "measure": "clicks"})
+    client.put("/v1/experiments/pages", json={"arms": ["one", "two"], "wait": 600, "measure": "clicks"})
     page = {"items": [{"id": "a", "features": [1]}, {"id": "b", "features": [2]}], "unit": "u"}
     shown = client.post("/v1/experiments/pages/predict", json=page).json()
     for clicks in (["a"], ["b"]):
@@ -200,8 +200,8 @@ def test_clicks_and_retractions_over_http(client):
         )
         assert joined.status_code == 202
     assert joined.json()["clicks"] == ["a", "b"]
-    while sum(arm["rounds"] for arm in client.get("/v1/experiments/pages").json()["arms"].values()) == 0:
-        time.sleep(0.05)
+    later(601)
+    until(lambda: any(arm["rounds"] for arm in client.get("/v1/experiments/pages").json()["arms"].values()))
     gone = client.post("/v1/experiments/pages/retract", json={"prediction_id": shown["prediction_id"]})
     assert gone.status_code in (200, 202)
     reply = client.get("/v1/experiments/pages").json()

@@ -1,8 +1,7 @@
 """Choices over HTTP: a drawn item, a reward once, a default when none comes, the same reply to the same request."""
 
-import time
-
 import pytest
+from waiting import until
 
 ITEMS = [{"id": name, "features": {}} for name in ("coffee", "tea", "wine")]
 PREDICT, FEEDBACK = "/v1/learners/drinks/predict", "/v1/learners/drinks/feedback"
@@ -76,18 +75,16 @@ def test_exclude_is_refused_where_nothing_is_chosen(mail, refused):
     assert problem["errors"][0]["pointer"] == "/exclude"
 
 
-def test_a_choice_without_a_reward_gets_the_default_one_and_a_real_one_comes_first(make_client):
+def test_a_choice_without_a_reward_gets_the_default_one_and_a_real_one_comes_first(make_client, later):
     client = make_client()
-    spec = {"task": "choice", "default_reward": 0, "wait": 0.5}
+    spec = {"task": "choice", "default_reward": 0, "wait": 600}
     client.put("/v1/learners/drinks", json=spec)
     reply, silent = ask(client), ask(client)
     assert (
         client.post(FEEDBACK, json={"prediction_id": reply["prediction_id"], "reward": 1}).status_code == 200
     )
-    deadline = time.monotonic() + 600
-    while client.get("/v1/learners/drinks").json()["version"] < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    later(601)
+    until(lambda: client.get("/v1/learners/drinks").json()["version"] == 2)
     events = client.get("/v1/learners/drinks/events").json()["events"]
     assert [event["truth"] for event in events] == [{"reward": 1}, {"reward": 0.0}]
     assert events[1]["prediction_id"] == silent["prediction_id"]

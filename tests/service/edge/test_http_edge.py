@@ -3,9 +3,9 @@
 import asyncio
 import json
 import logging
-import time
 
 import pytest
+from waiting import until
 
 from feedrank.service.http.logs import JsonLines
 
@@ -203,11 +203,11 @@ def test_logs_are_json_with_the_request_id(mail, caplog):
     caplog.set_level(logging.DEBUG, "feedrank")
     caplog.handler.setFormatter(JsonLines())
     mail.get("/nothing", headers={"X-Request-ID": "lost-1", "Authorization": "Bearer fr_secret"})
-    deadline = time.monotonic() + 600  # the line is written after the reply is out
-    entry = None
-    while entry is None and time.monotonic() < deadline:
-        entries = [json.loads(line) for line in caplog.text.splitlines()]
-        entry = next((line for line in entries if line["message"] == "request"), None)
+
+    def request_lines():
+        return [one for one in map(json.loads, caplog.text.splitlines()) if one["message"] == "request"]
+
+    entry = until(request_lines)[0]  # it is written after the reply is out
     assert entry["request_id"] == "lost-1"
     assert (entry["status"], entry["path"], entry["level"]) == (404, "/nothing", "info")
     assert "fr_secret" not in caplog.text

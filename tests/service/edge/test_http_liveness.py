@@ -5,6 +5,7 @@ import time
 
 import httpx
 import numpy as np
+from waiting import until
 
 ITEMS = 2_500  # of several grades: an assignment that takes a second or more of a processor
 LEAST = 3  # probes answered during one piece of work; on the loop it would be none
@@ -55,8 +56,7 @@ def test_a_liveness_probe_is_answered_while_the_heaviest_event_is_learned_and_fo
         assert probe.answered >= LEAST
         sent = threading.Thread(target=send, args=(process, heavy(2)))
         sent.start()
-        while client.get("/v1/learners/a/events", params={"after": 2}).json()["events"] == []:
-            time.sleep(0.01)
+        until(lambda: client.get("/v1/learners/a/events", params={"after": 2}).json()["events"])
     process.kill()  # in the middle of the third one: it is in the log and nobody has applied it to the end
     sent.join()
     process = start()

@@ -1,9 +1,9 @@
 """Azure Personalizer's calls: both published SDKs run unchanged, and what was ignored there is ignored here."""
 
-import time
 from urllib.parse import quote
 
 import pytest
+from waiting import until
 
 BODY = {
     "contextFeatures": [{"user": {"age": 30, "tags": ["new", "eu"]}}, {"time": "morning"}],
@@ -85,15 +85,10 @@ def test_a_deferred_choice_gets_no_default_reward_before_it_is_activated(make_cl
     for event, deferred in (("now", False), ("aside", True)):
         body = {**BODY, "eventId": event, "deferActivation": deferred}
         assert client.post("/at/food/personalizer/v1.0/rank", json=body).status_code == 201
-    deadline = time.monotonic() + 600
-    while version(client) < 1:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: version(client) >= 1)
     assert version(client) == 1
     client.post("/at/food/personalizer/v1.0/events/aside/activate")
-    while version(client) < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: version(client) == 2)
 
 
 def test_errors_are_in_personalizers_words(food):

@@ -81,13 +81,11 @@ def test_unknown_prediction_is_404(mail, refused):
     refused(mail.post(FEEDBACK, json={"prediction_id": "nope", "label": "a"}), 404, "not-found")
 
 
-def test_expired_prediction_is_410(make_client, refused):
-    client = make_client(prediction_ttl=1.0)
+def test_expired_prediction_is_410(make_client, refused, later):
+    client = make_client(prediction_ttl=100.0)
     client.put("/v1/learners/mail", json={"task": "multiclass"})
     identity = client.post(PREDICT, json=WORDS).json()["prediction_id"]
-    import time
-
-    time.sleep(1.2)
+    later(101)
     refused(client.post(FEEDBACK, json={"prediction_id": identity, "label": "a"}), 410, "gone")
 
 

@@ -4,9 +4,9 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
+from waiting import until
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
 FEEDBACK = "/v1/learners/mail/feedback"
@@ -71,8 +71,7 @@ def test_no_request_is_cut_by_a_stop(start):
     workers = [threading.Thread(target=send, args=(number,)) for number in range(4)]
     for worker in workers:
         worker.start()
-    while len(answered) < 40:
-        time.sleep(0.01)
+    until(lambda: len(answered) >= 40 or cut)
     stopping.set()
     status, _ = process.stop()
     for worker in workers:

@@ -1,16 +1,15 @@
 """Learners spread over replicas by a proxy that people run already: a real nginx, three replicas, one Redis."""
 
-import contextlib
 import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import httpx
 import pytest
 from ports import free_port
+from waiting import until
 
 CONFIG = Path(__file__).parents[3] / "docker" / "nginx.conf"
 LEARNERS = [f"learner-{i}" for i in range(30)]
@@ -49,14 +48,11 @@ class Proxy:
         self.process.send_signal(signal.SIGHUP)
 
     def wait(self, condition):
-        deadline = time.monotonic() + 600
-        while True:
-            with contextlib.suppress(httpx.HTTPError):
-                if condition():
-                    return
-            assert self.process.poll() is None, (self.folder / "error.log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: self.runs() and condition(), not_yet=httpx.HTTPError)
+
+    def runs(self):
+        assert self.process.poll() is None, (self.folder / "error.log").read_text()
+        return True
 
     def stop(self):
         self.client.close()
@@ -88,13 +84,12 @@ def loaded(process):
 
 def teach(proxy, name, event):
     body = {"features": ["a"], "label": "x", "feedback_id": event}
-    for _ in range(40):
-        with contextlib.suppress(httpx.HTTPError):
-            reply = proxy.client.post(f"/v1/learners/{name}/feedback", json=body)
-            if reply.status_code == 200:
-                return reply.json()
-        time.sleep(0.1)
-    raise AssertionError(f"{name} did not learn")
+
+    def learned():
+        reply = proxy.client.post(f"/v1/learners/{name}/feedback", json=body)
+        return reply.status_code == 200 and reply.json()
+
+    return until(learned, f"{name} did not learn", not_yet=httpx.HTTPError)
 
 
 def test_each_learner_lives_in_one_replica_and_the_others_take_over_when_it_dies(replicas, own_redis, start):

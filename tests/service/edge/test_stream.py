@@ -107,8 +107,7 @@ def test_a_line_above_the_limit_is_413(make_client):
 def duplex(served):
     stream = Duplex(served.url)
     yield stream
-    stream.file.close()
-    stream.socket.close()
+    stream.close()
 
 
 def test_chunks_shrink_with_slow_lines_and_grow_with_fast_ones():
@@ -131,6 +130,10 @@ class Duplex:
         self.socket.sendall(head.encode())
         self.file = self.socket.makefile("rb")
 
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
     def head(self):
         status = self.file.readline()
         while self.file.readline().strip():
@@ -151,11 +154,14 @@ class Duplex:
 
 
 @pytest.fixture
-def served(start):
-    process = start()
+def served(process):
+    """The server process of this file, with an empty learner."""
     with process.client() as client:
-        client.put("/v1/learners/mail", json={"task": "multiclass", "algorithm": "predtron"})
-    return process
+        client.put(
+            "/v1/learners/mail", json={"task": "multiclass", "algorithm": "predtron"}
+        ).raise_for_status()
+        yield process
+        client.delete("/v1/learners/mail").raise_for_status()
 
 
 def test_both_directions_flow_at_once(duplex):
@@ -174,7 +180,7 @@ def test_both_directions_flow_at_once(duplex):
 
 
 def test_a_line_that_waits_keeps_no_reply_before_it(start):
-    process = start(FEEDRANK_VERSION_WAIT="20")
+    process = start(FEEDRANK_VERSION_WAIT="300")
     with process.client() as client:
         client.put("/v1/learners/mail", json={"task": "multiclass", "algorithm": "predtron"})
         stream = Duplex(process.url)
@@ -184,8 +190,7 @@ def test_a_line_that_waits_keeps_no_reply_before_it(start):
         assert [json.loads(one)["version"] for one in stream.chunk().splitlines()] == [*range(1, 9)]
         client.post("/v1/learners/mail/feedback", json={"features": ["w"], "label": "x"})
         assert json.loads(stream.chunk())["version"] == 9
-        stream.file.close()
-        stream.socket.close()
+        stream.close()
 
 
 def test_what_is_no_chunk_ends_a_stream_and_is_not_answered_within_the_reply(duplex):
@@ -212,16 +217,20 @@ def test_a_client_that_does_not_read_is_not_read_from(served, duplex):
         assert client.post("/v1/learners/mail/predict", json={"features": ["a"]}).status_code == 200
 
 
-def test_a_stop_answers_what_has_arrived_and_ends_the_stream(served, duplex):
-    stream = duplex
+def test_a_stop_answers_what_has_arrived_and_ends_the_stream(start):
+    process = start()
+    with process.client() as client:
+        client.put("/v1/learners/mail", json={"task": "multiclass", "algorithm": "predtron"})
+    stream = Duplex(process.url)
     stream.head()
     stream.send(line(feedback={"features": ["a"], "label": "x"}) * 10)
     replies = b""
     while replies.count(b"\n") < 10:
         replies += stream.chunk()
-    status, _ = served.stop()
+    status, _ = process.stop()
     assert stream.chunk() == b""
     assert status == 0
+    stream.close()
 
 
 class NoLines:
