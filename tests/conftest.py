@@ -35,33 +35,36 @@ ARGUMENTS = (
 # Files that take longest, the longest first: a run on several processes begins with them, so that none waits for one of
 # them at the end.
 LONG = (
+    "test_page_browser.py",
     "test_mail_imap.py",
     "test_openapi.py",
-    "test_page_browser.py",
-    "test_server_process.py",
-    "test_faults_disk.py",
-    "test_same_bits.py",
-    "test_contributing.py",
-    "test_package.py",
-    "test_laws.py",
-    "test_spreading.py",
-    "test_experiment_http.py",
-    "test_benchmarks.py",
-    "test_examples.py",
-    "test_cli.py",
-    "test_mail_dovecot.py",
     "test_mail_page.py",
-    "test_http_door.py",
-    "test_http_choice.py",
-    "test_stream.py",
+    "test_laws.py",
+    "test_package.py",
+    "test_docker.py",
+    "test_server_process.py",
+    "test_cli.py",
+    "test_same_bits.py",
+    "test_mail_dovecot.py",
     "test_search_demo.py",
-    "test_trials.py",
-    "test_ingest.py",
-    "test_compat.py",
-    "test_experiment_confidence.py",
-    "test_experiment_handover.py",
-    "test_faults_kill.py",
     "test_demo.py",
+    "test_faults_disk.py",
+    "test_spreading.py",
+    "test_ingest.py",
+    "test_http_door.py",
+    "test_forged_snapshots.py",
+    "test_experiment_handover.py",
+    "test_trials.py",
+    "test_stream.py",
+    "test_experiment_http.py",
+    "test_limits.py",
+    "test_extremes.py",
+    "test_experiment_state.py",
+    "test_faults_kill.py",
+    "test_compat.py",
+    "test_task_searches.py",
+    "test_examples.py",
+    "test_benchmarks.py",
     "test_site.py",
 )
 # What a condition may raise while the page is still being drawn.
@@ -69,8 +72,13 @@ NOT_YET = (IndexError, ValueError)
 
 
 def pytest_collection_modifyitems(items):
+    """Long files first. A file is done by one process, and all tests of pages by the one that has the browser."""
     places = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
+    for item in items:
+        item.add_marker(
+            pytest.mark.xdist_group("browser" if "chromium" in item.fixturenames else item.path.name)
+        )
 
 
 @pytest.fixture(scope="session")

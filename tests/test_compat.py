@@ -7,17 +7,30 @@ import pytest
 
 from feedrank import learners
 
-sklearn_checks = pytest.importorskip("sklearn.utils.estimator_checks")
-river_checks = pytest.importorskip("river.checks")
+# These libraries take seconds to import, and every process of a run collects every file: the one that runs them loads them.
 
-from feedrank.compat import river as for_river  # noqa: E402
-from feedrank.compat.frames import learn_frame  # noqa: E402
-from feedrank.compat.sklearn import FeedrankClassifier, FeedrankRanker  # noqa: E402
+
+@pytest.fixture(scope="module")
+def for_sklearn():
+    pytest.importorskip("sklearn")
+    from feedrank.compat import sklearn
+
+    return sklearn
+
+
+@pytest.fixture(scope="module")
+def for_river():
+    pytest.importorskip("river")
+    from feedrank.compat import river
+
+    return river
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_classifier_passes_every_check_of_scikit_learn():
-    results = sklearn_checks.check_estimator(FeedrankClassifier(), on_fail=None, on_skip=None)
+def test_the_classifier_passes_every_check_of_scikit_learn(for_sklearn):
+    from sklearn.utils.estimator_checks import check_estimator
+
+    results = check_estimator(for_sklearn.FeedrankClassifier(), on_fail=None, on_skip=None)
     failed = {row["check_name"]: repr(row["exception"]) for row in results if row["status"] == "failed"}
     assert failed == {}
     assert sum(row["status"] == "passed" for row in results) > 50
@@ -29,9 +42,9 @@ def blobs(seed, count=300):
     return chance.normal(size=(count, 4)) + 2 * np.eye(3, 4)[y], np.array(["red", "green", "blue"])[y]
 
 
-def test_partial_fit_goes_on_and_a_pickle_is_exact():
+def test_partial_fit_goes_on_and_a_pickle_is_exact(for_sklearn):
     X, y = blobs(1)
-    model = FeedrankClassifier().partial_fit(X[:100], y[:100], classes=["red", "green", "blue"])
+    model = for_sklearn.FeedrankClassifier().partial_fit(X[:100], y[:100], classes=["red", "green", "blue"])
     copy = pickle.loads(pickle.dumps(model))
     model.partial_fit(X[100:], y[100:])
     copy.partial_fit(X[100:], y[100:])
@@ -41,19 +54,19 @@ def test_partial_fit_goes_on_and_a_pickle_is_exact():
     assert learners.load(model.snapshot()).version == 300
 
 
-def test_a_matrix_of_bits_is_a_set_of_labels():
+def test_a_matrix_of_bits_is_a_set_of_labels(for_sklearn):
     chance = np.random.default_rng(0)
     X = chance.normal(size=(400, 3))
     Y = (X[:, :2] > 0).astype(int)
-    model = FeedrankClassifier().fit(X, Y)
+    model = for_sklearn.FeedrankClassifier().fit(X, Y)
     assert (model.predict(X[300:]) == Y[300:]).mean() > 0.9
 
 
-def test_the_ranker_ranks_lists():
+def test_the_ranker_ranks_lists(for_sklearn):
     chance = np.random.default_rng(0)
     X = chance.normal(size=(300, 4))
     y = np.maximum(0, np.round(X[:, 1] + 1))
-    model = FeedrankRanker().fit(X, y, group=[10] * 30)
+    model = for_sklearn.FeedrankRanker().fit(X, y, group=[10] * 30)
     scores = model.predict(X[:10])
     assert np.corrcoef(scores, X[:10, 1])[0, 1] > 0.8
     with pytest.raises(ValueError, match="add up"):
@@ -80,18 +93,20 @@ def offline(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", [for_river.FeedrankClassifier, for_river.FeedrankMultilabel])
-def test_the_models_pass_every_check_of_river(kind, offline):
-    model = kind()
+@pytest.mark.parametrize("kind", ["FeedrankClassifier", "FeedrankMultilabel"])
+def test_the_models_pass_every_check_of_river(for_river, kind, offline):
+    from river.checks import yield_checks
+
+    model = getattr(for_river, kind)()
     ran = 0
-    for check in river_checks.yield_checks(model):
+    for check in yield_checks(model):
         if check.__name__ not in model._unit_test_skips():
             check(model.clone())
             ran += 1
     assert ran > 5
 
 
-def test_words_numbers_and_labels_of_any_kind_in_river():
+def test_words_numbers_and_labels_of_any_kind_in_river(for_river):
     model = for_river.FeedrankClassifier()
     for i in range(60):
         model.learn_one({"colour": "red" if i % 2 else "blue", "size": i, 7: None}, i % 2)
@@ -102,6 +117,8 @@ def test_words_numbers_and_labels_of_any_kind_in_river():
 
 def test_rows_of_a_frame_and_of_a_table_teach_the_same():
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    from feedrank.compat.frames import learn_frame
+
     rows = {"colour": ["red", "blue"] * 20, "size": [1.0, 2.0] * 20, "folder": ["x", "y"] * 20}
     one, two = (learners.build({"task": "multiclass"}) for _ in range(2))
     learn_frame(one, pandas.DataFrame(rows), truth="folder")
@@ -117,20 +134,21 @@ def test_rows_of_a_frame_and_of_a_table_teach_the_same():
     assert words.predict({"text": {"body": "cheap"}}).label == "x"
 
 
-def test_a_table_that_is_sorted_by_class_is_learned_as_well_as_any():
-    datasets = pytest.importorskip("sklearn.datasets")
-    from feedrank.compat.sklearn import FeedrankClassifier
+def test_a_table_that_is_sorted_by_class_is_learned_as_well_as_any(for_sklearn):
+    from sklearn.datasets import load_iris
 
-    X, y = datasets.load_iris(return_X_y=True)
-    assert FeedrankClassifier().fit(X, y).score(X, y) > 0.9
-    assert FeedrankClassifier(shuffle=False).fit(X, y).score(X, y) < 0.9  # what came last counts most
-    first, second = (FeedrankClassifier().fit(X, y).snapshot() for _ in range(2))
+    X, y = load_iris(return_X_y=True)
+    assert for_sklearn.FeedrankClassifier().fit(X, y).score(X, y) > 0.9
+    assert (
+        for_sklearn.FeedrankClassifier(shuffle=False).fit(X, y).score(X, y) < 0.9
+    )  # what came last counts most
+    first, second = (for_sklearn.FeedrankClassifier().fit(X, y).snapshot() for _ in range(2))
     assert first == second
 
 
 @pytest.mark.parametrize(("classes", "names"), [(["no", "yes"], ["no", "yes"]), ([3, 5], ["3", "5"])])
-def test_a_snapshot_has_the_labels_by_their_names(classes, names):
+def test_a_snapshot_has_the_labels_by_their_names(for_sklearn, classes, names):
     X, y = blobs(1)
-    model = FeedrankClassifier().fit(X, np.array(classes)[(y == "red").astype(int)])
+    model = for_sklearn.FeedrankClassifier().fit(X, np.array(classes)[(y == "red").astype(int)])
     assert list(learners.load(model.snapshot()).labels) == names
     assert set(model.predict(X)) == set(classes)

@@ -1,7 +1,6 @@
 """Training and watching against a real IMAP server (pymap), the service embedded, and a second client as the person."""
 
 import contextlib
-import os
 import re
 import socket
 import subprocess
@@ -12,6 +11,7 @@ import time
 import pytest
 from imap_server import ImapServer, clear, move, numbers
 from imapclient import IMAPClient
+from typer.testing import CliRunner
 from waiting import until
 
 from feedrank.clients import Client
@@ -27,6 +27,7 @@ from feedrank.clients.mail.running import sort
 from feedrank.clients.mail.training import train
 from feedrank.clients.mail.undo import undo
 from feedrank.clients.mail.watcher import Watcher
+from feedrank.clients.mail_cli import app
 from feedrank.embedded import Embedded
 
 FOLDERS = ("Work", "Travel")
@@ -649,9 +650,9 @@ def test_the_backlog_is_shown_and_then_filed(account, person, tmp_path):
     options = ["--state", str(tmp_path / "mail.db"), "--store", f"sqlite:{tmp_path / 's.db'}"]
 
     def command(*words):
-        whole = [sys.executable, "-m", "feedrank.cli", "mail", *words, *options]
-        wide = {**os.environ, "COLUMNS": "200"}
-        return subprocess.run(whole, capture_output=True, text=True, check=True, env=wide).stdout
+        done = CliRunner().invoke(app, [*words, *options], env={"COLUMNS": "200"}, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
 
     command("train", url)
     table = command("sort", url, "--mode", "file", "--precision", "0.9", "--dry-run")
@@ -676,7 +677,7 @@ def test_run_watches_accounts_and_obeys_rules_while_rank_works_beside_it(account
     url = f"imap://me@127.0.0.1:{account.port}"
     program = [sys.executable, "-m", "feedrank.cli", "mail"]
     words = ["--state", str(state), "--store", store]
-    subprocess.run([*program, "train", url, *words], capture_output=True, check=True)
+    assert CliRunner().invoke(app, ["train", url, *words], catch_exceptions=False).exit_code == 0
     (tmp_path / "accounts.toml").write_text(f"""
         store = "sqlite:s.db"
         state = "mail.db"

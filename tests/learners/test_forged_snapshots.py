@@ -6,7 +6,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from test_laws import every_spec, run, stream
+from test_laws import every_spec, run, snapshot, stream
 
 from feedrank.learners import SnapshotError, build, codec, dump, load
 
@@ -88,9 +88,7 @@ def assert_works(learner, spec):
 
 @every_spec
 def test_a_forged_snapshot_is_refused_or_works(spec):
-    learner = build(spec)
-    run(learner, stream(spec, 1, 9))
-    data = dump(learner)
+    data = snapshot(spec, 1, 9)
     header, arrays = parts(data)
     assert dump(load(signed(header, arrays))) == data
     refused = 0
@@ -110,9 +108,7 @@ def test_a_forged_snapshot_is_refused_or_works(spec):
 @every_spec
 def test_arrays_of_another_length_are_refused_or_work(spec):
     """Whatever goes on memory that the kernel reads by number fits its names and labels."""
-    learner = build(spec)
-    run(learner, stream(spec, 1, 9))
-    data = dump(learner)
+    data = snapshot(spec, 1, 9)
     lengths = [shape for _, _, shape in parts(data)[0]["arrays"]]
     for which, axis, more in [
         (i, k, d) for i, n in enumerate(lengths) for k in range(len(n)) for d in (-1, 1)

@@ -1,6 +1,7 @@
 """Laws that every learner keeps. A new algorithm joins with one line in `SPECS`."""
 
 import copy
+import functools
 import json
 from itertools import pairwise
 
@@ -249,8 +250,26 @@ def event(spec, rng):
 
 
 def stream(spec, seed, count):
+    """Events of a spec, made once: learning changes none of them."""
+    return _stream(json.dumps(spec), seed, count)
+
+
+@functools.cache
+def _stream(spec, seed, count):
     rng = np.random.default_rng(seed)
-    return [event(spec, rng) for _ in range(count)]
+    return [event(json.loads(spec), rng) for _ in range(count)]
+
+
+def snapshot(spec, seed, count):
+    """The snapshot of a learner behind so many events, which are learned once."""
+    return _snapshot(json.dumps(spec), seed, count)
+
+
+@functools.cache
+def _snapshot(spec, seed, count):
+    learner = build(json.loads(spec))
+    run(learner, _stream(spec, seed, count))
+    return dump(learner)
 
 
 def teach(learner, instance, answer, weight=1.0):
@@ -318,8 +337,7 @@ def test_inputs_are_not_mutated(spec):
 @every_spec
 def test_a_round_is_judged_as_it_would_have_been_predicted(spec):
     """`served_loss` of a prediction made just before is the loss, where no label joins and no tie counts against us."""
-    learner = build(spec)
-    run(learner, stream(spec, 5, 30))
+    learner = load(snapshot(spec, 5, 30))
     for instance, answer in stream(spec, 6, 30):
         prediction = learner.predict(instance)
         outcome = learner.learn(instance, answer, served=prediction.served())
@@ -336,8 +354,7 @@ def test_a_round_is_judged_as_it_would_have_been_predicted(spec):
 
 @every_spec
 def test_every_label_or_item_is_ranked_best_first(spec):
-    learner = build(spec)
-    run(learner, stream(spec, 7, 30))
+    learner = load(snapshot(spec, 5, 30))
     searched = learner.spec.get("loss") in ("ap", "pairwise-disagreement")
     for instance, _ in stream(spec, 8, 15):
         prediction = learner.predict(instance)
@@ -357,8 +374,7 @@ def test_every_label_or_item_is_ranked_best_first(spec):
 
 @every_spec
 def test_contributions_sum_to_the_score(spec):
-    learner = build(spec)
-    run(learner, stream(spec, 9, 30))
+    learner = load(snapshot(spec, 5, 30))
     for instance, _ in stream(spec, 10, 10):
         if learner.spec.get("kernel", "linear") != "linear":
             with pytest.raises(InputError):
@@ -373,9 +389,7 @@ def test_contributions_sum_to_the_score(spec):
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(noise=st.binary(max_size=40), seed=st.integers(0, 5), place=st.floats(0, 1))
 def test_damage_is_noticed(spec, noise, seed, place):
-    learner = build(spec)
-    run(learner, stream(spec, seed, 5))
-    data = dump(learner)
+    data = snapshot(spec, seed, 5)
     at = int(place * (len(data) - 1))
     damaged = data[:at] + bytes([data[at] ^ 0x5A]) + data[at + 1 :]
     for wrong in (noise, data[:at], damaged, data + b"x"):

@@ -7,7 +7,7 @@ import httpx
 import numpy as np
 from waiting import until
 
-ITEMS = 2_500  # of several grades: an assignment that takes a second or more of a processor
+ITEMS = 1_800  # of several grades: an assignment that takes half a second or more of a processor
 LEAST = 3  # probes answered during one piece of work; on the loop it would be none
 SPEC = {"task": "subset-ranking", "algorithm": "predtron", "loss": "ndcg"}
 
