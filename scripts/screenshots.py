@@ -1,13 +1,11 @@
-"""Draw the pages of docs/images anew: `.venv/bin/python scripts/screenshots.py`. Needs chromium, pymap and Pillow."""
-# ruff: noqa: S311, S603  (a password and a chance that protect nothing, a program of our own)
+"""Draw the pictures of docs/images anew: `.venv/bin/python scripts/screenshots.py`. Needs `scripts/env dev` and chromium."""
+# ruff: noqa: S311  (a chance that protects nothing)
 
 from __future__ import annotations
 
 import os
 import random
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
@@ -37,7 +35,12 @@ from feedrank.clients.mail.watcher import Watcher
 from feedrank.service.contract.settings import Settings
 from feedrank.service.http.app import create_app
 
-IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "parts"))
+from imap_server import ImapServer, clear  # noqa: E402  (the tests' way to a real IMAP server)
+
+IMAGES = ROOT / "docs" / "images"
+PHONE = 390  # the width of a common phone
 TOPICS = {
     "travel": "flight hotel boarding passport gate luggage booking itinerary visa train seat terminal",
     "bills": "invoice due payment amount tax receipt account overdue balance statement euros bank",
@@ -91,13 +94,13 @@ def fill(client: httpx.Client) -> None:
         return [{"features": words, "label": label} for words, label in (message(rng) for _ in range(count))]
 
     def listing() -> dict[str, Any]:
-        items = [
+        items: list[dict[str, Any]] = [
             {"id": f"p{i}", "features": {name: rng.random() for name in ("price", "rating", "age")}}
             for i in range(8)
         ]
         good = {
             one["id"]: int(3.3 * one["features"]["rating"] * (1 - one["features"]["price"])) for one in items
-        }  # type: ignore[index]
+        }
         return {"items": items, "relevance": good}
 
     teach("folders", {"task": "multiclass"}, labelled(2400))
@@ -142,40 +145,14 @@ def fill(client: httpx.Client) -> None:
 @contextmanager
 def inbox(url: str, folder: Path) -> Iterator[str]:
     """The mail page of an account in memory, whose folders are the topics."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [
-        sys.executable,
-        "-c",
-        "from pymap.main import main; main()",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-    ]
-    command += [
-        "--no-tls",
-        "--no-service",
-        "admin",
-        "dict",
-        "--demo-user",
-        "anna",
-        "--demo-password",
-        "secret",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        time.sleep(4)
+    server = ImapServer()
+    try:
         os.environ[PASSWORD] = "secret"
-        account = Account.of(f"imap://anna@127.0.0.1:{port}", Secret())
+        account = Account.of(server.url, Secret())
         settings, path, rng = WatchSettings(), folder / "mail.db", random.Random(2)
         with Client(url) as client, connect(account) as imap, MailState(path, account.name, "mail") as state:
             client.create("mail", SPEC)
-            imap.select_folder("INBOX")
-            imap.delete_messages(imap.search())
-            imap.expunge()
-            for topic in TOPICS:
-                imap.create_folder(topic.capitalize())
+            clear(imap, tuple(topic.capitalize() for topic in TOPICS))
             watcher = Watcher(imap, client, state, settings)
             watcher.look()
             for number in range(120):
@@ -187,7 +164,8 @@ def inbox(url: str, folder: Path) -> Iterator[str]:
             watcher.look()
             with serving(partial(Inbox, account, client, state, settings, lambda line: None)) as page:
                 yield page
-        process.kill()
+    finally:
+        server.stop()
 
 
 def letter(number: int, label: str, sender: str, subject: str) -> bytes:
@@ -222,35 +200,38 @@ class Camera:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
-    def take(
-        self,
-        url: str,
-        name: str,
-        *,
-        scheme: str = "light",
-        width: int = 1180,
-        words: str = "",
-        tall: int = 2000,
-    ) -> None:
+    def open(self, url: str, *, scheme: str = "light", width: int = 1180) -> None:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
         self.size(width, 900)
         self.driver.get("about:blank")
         self.driver.get(url)
-        time.sleep(3)
-        if words:
-            self.driver.find_element(By.ID, "instance").send_keys(words)
-            self.driver.find_element(By.CSS_SELECTOR, ".card form button").click()
-            time.sleep(1)
-        self.size(
-            width, min(tall, self.driver.execute_script("return document.documentElement.scrollHeight"))
+        time.sleep(3)  # curves arrive in parts
+
+    def take(self, name: str, *, tall: int = 2000) -> None:
+        """The page from its top, at most so tall."""
+        width, height = self.driver.execute_script(
+            "return [innerWidth, document.documentElement.scrollHeight]"
         )
+        self.size(width, min(tall, height))
+        time.sleep(1.5)  # charts are drawn anew
+        save(self.driver.get_screenshot_as_png(), name)
+
+    def predict(self, words: str, name: str) -> None:
+        """The card in which a person tries words, with what is predicted for them."""
+        self.driver.find_element(By.ID, "instance").send_keys(words)
+        self.driver.find_element(By.CSS_SELECTOR, ".card form button").click()
+        self.size(1180, 3000)  # what is outside the window is not in a picture
         time.sleep(1.5)
-        picture = Image.open(BytesIO(self.driver.get_screenshot_as_png()))
-        # Flat colours need no more than a palette, and a repository no more bytes than that.
-        picture.convert("RGB").quantize(200, method=Image.Quantize.MAXCOVERAGE).save(
-            IMAGES / f"{name}.png", optimize=True
-        )
+        card = self.driver.find_element(By.XPATH, "//*[@id='instance']/ancestor::*[contains(@class, 'card')]")
+        save(card.screenshot_as_png, name)
+
+
+def save(picture: bytes, name: str) -> None:
+    """Flat colours need no more than a palette, and a repository no more bytes than that."""
+    colours = Image.open(BytesIO(picture)).convert("RGB")
+    palette = colours.quantize(256, method=Image.Quantize.MEDIANCUT, kmeans=2, dither=Image.Dither.NONE)
+    palette.save(IMAGES / f"{name}.png", optimize=True)
 
 
 def main() -> None:
@@ -260,13 +241,18 @@ def main() -> None:
         url = str(client.base_url).rstrip("/")
         camera = Camera(Path(name) / "profile")
         try:
-            camera.take(f"{url}/#/", "learners")
-            camera.take(f"{url}/#/learners/folders", "learner", tall=1040)
-            words = "Invoice for the hotel, amount due on Monday"
-            camera.take(f"{url}/#/learners/folders", "predict", words=words, tall=1560)
-            camera.take(f"{url}/#/experiments/new-preset", "experiment", scheme="dark")
+            camera.open(f"{url}/#/")
+            camera.take("learners")
+            camera.open(f"{url}/#/learners/folders")
+            camera.take("learner", tall=1040)
+            camera.predict("Invoice for the hotel, amount due on Monday", "predict")
+            camera.open(f"{url}/#/experiments/new-preset", scheme="dark")
+            camera.take("experiment")
+            camera.open(f"{url}/#/learners/folders", width=PHONE)
+            camera.take("phone", tall=860)
             with inbox(url, Path(name)) as page:
-                camera.take(page, "inbox", width=900)
+                camera.open(page, width=900)
+                camera.take("inbox")
         finally:
             camera.driver.quit()
 
