@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/images anew: `.venv/bin/python scripts/screenshots.py`. Needs `scripts/env dev` and chromium."""
+"""Draw the pictures of docs/images anew: `.venv/bin/python scripts/screenshots.py`. Needs `scripts/env dev`, chromium."""
 # ruff: noqa: S311  (a chance that protects nothing)
 
 from __future__ import annotations
