@@ -53,7 +53,7 @@ def test_what_it_adds_keeps_the_laws(tree):
         "no:cacheprovider",
         "test_laws.py",
         "-k",
-        "hinge or jaccard or top-label",
+        "ranknet or jaccard or top-label",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 3 * 10
@@ -61,5 +61,5 @@ def test_what_it_adds_keeps_the_laws(tree):
 
 def test_what_it_adds_is_in_the_reference(tree):
     page = run(tree, "-c", "from feedrank.learners import vocabulary; print(vocabulary.page())").stdout
-    for name in ("pair-hinge", "jaccard", "top-label"):
+    for name in ("ranknet", "jaccard", "top-label"):
         assert f"`{name}`" in page

@@ -76,6 +76,7 @@ def usual(recorded):
 
 
 def differing(usual, prints):
+    """The specs of other bits: take exp, log and products of what weights depend on from the kernel, not from NumPy."""
     return [spec for spec, one, other in zip(laws.SPECS, usual, prints, strict=True) if one != other]
 
 
