@@ -19,6 +19,9 @@ from pathlib import Path
 
 import httpx
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "parts"))
+from nginx_proxy import configure  # the tests' way to our nginx
+
 ROOT = Path(__file__).resolve().parent.parent
 TICK = os.sysconf("SC_CLK_TCK")
 NET = "10.213.47"
@@ -208,22 +211,7 @@ def proxy(
 ) -> contextlib.AbstractContextManager[Running]:
     """nginx before the replicas, each learner to one of them."""
     port = free_port()
-    folder.chmod(0o755)  # nginx' workers are not root
-    text = (ROOT / "docker" / "nginx.conf").read_text()
-    text = text.replace("/tmp/", f"{folder}/").replace("8080", f"{host.address}:{port}")
-    lines = [line for line in text.splitlines() if "server replica-" not in line]
-    place = next(i for i, line in enumerate(lines) if "consistent;" in line) + 1
-    lines[place:place] = [f"server {one.address} max_fails=1 fail_timeout=5s;" for one in replicas]
-    (folder / "nginx.conf").write_text("\n".join(lines))
-    command = [
-        "nginx",
-        "-c",
-        str(folder / "nginx.conf"),
-        "-e",
-        str(folder / "error.log"),
-        "-g",
-        "daemon off;",
-    ]
+    command = configure(folder, f"{host.address}:{port}", [one.address for one in replicas])
     return started(host, port, command)
 
 

@@ -1,50 +1,34 @@
 """Learners spread over replicas by a proxy that people run already: a real nginx, three replicas, one Redis."""
 
-import os
 import shutil
 import signal
 import subprocess
-from pathlib import Path
 
 import httpx
 import pytest
+from nginx_proxy import configure
 from ports import free_port
 from waiting import until
 
-CONFIG = Path(__file__).parents[3] / "docker" / "nginx.conf"
 LEARNERS = [f"learner-{i}" for i in range(30)]
 
 
 class Proxy:
-    """nginx with the configuration that we ship, but for ports and paths."""
+    """A running nginx before replicas on these ports."""
 
     def __init__(self, folder, ports):
         self.folder, self.port = folder, free_port()
-        self.write(ports)
-        command = [
-            "nginx",
-            "-c",
-            str(folder / "nginx.conf"),
-            "-e",
-            str(folder / "error.log"),
-            "-g",
-            "daemon off;",
-        ]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            self.configure(ports), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=600, trust_env=False)
         self.wait(lambda: self.client.get("/livez").status_code == 200)
 
-    def write(self, ports):
-        text = CONFIG.read_text().replace("/tmp/", f"{self.folder}/").replace("8080", str(self.port))
-        kept = [line for line in text.splitlines() if "server replica-" not in line]
-        place = next(i for i, line in enumerate(kept) if "consistent;" in line) + 1
-        kept[place:place] = [
-            f"        server 127.0.0.1:{port} max_fails=1 fail_timeout=5s;" for port in ports
-        ]
-        (self.folder / "nginx.conf").write_text("\n".join(kept))
+    def configure(self, ports):
+        return configure(self.folder, str(self.port), [f"127.0.0.1:{port}" for port in ports])
 
     def reload(self, ports):
-        self.write(ports)
+        self.configure(ports)
         self.process.send_signal(signal.SIGHUP)
 
     def wait(self, condition):
@@ -64,8 +48,6 @@ class Proxy:
 def replicas(own_redis, tmp_path, start):
     if shutil.which("nginx") is None:
         pytest.skip("no nginx: `apt-get install nginx-light` to test the proxy")
-    if os.getuid() == 0:
-        tmp_path.chmod(0o755)  # nginx' workers are not root
     processes = [start(store=own_redis.url) for _ in range(3)]
     proxy = Proxy(tmp_path, [port_of(process) for process in processes])
     yield proxy, processes
