@@ -1,5 +1,6 @@
 """One thread for NumPy, as the command line sets it; laws without a clock; a real browser, only for the tests of pages."""
 
+import gc
 import os
 import shutil
 import signal
@@ -11,6 +12,9 @@ from hypothesis import HealthCheck, settings
 # How long an example takes says how busy the machine is, not whether the law holds.
 settings.register_profile("feedrank", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("feedrank")
+
+# What is collected stays until the end: looking for garbage in it takes half the time of collecting, in every process.
+gc.disable()
 
 # NumPy reads it on import. Products are small, and on a busy machine threads that wait for each other cost seconds.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -79,6 +83,11 @@ def pytest_collection_modifyitems(items):
         item.add_marker(
             pytest.mark.xdist_group("browser" if "chromium" in item.fixturenames else item.path.name)
         )
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
