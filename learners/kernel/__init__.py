@@ -6,7 +6,7 @@
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     Rounds     a whole round, in two calls              ascend   a direction of dual ascent
     FeatureBlocks   the block of every feature, and how often each block was right
-    Blend      one of the automatic learner, of some modes and experts (`BLEND_MODES`, `BLEND_EXPERTS`)
+    BlendRounds   one of the automatic learner, of some modes and experts (`BLEND_MODES`, `BLEND_EXPERTS`)
     ranking_json   a ranking as JSON; None where who wants it has to write it
     best       the highest scores
     exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
@@ -23,7 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 16
+SEAM = 17
 
 
 def _choice() -> str:
@@ -48,9 +48,9 @@ NAME = _choice()
 if TYPE_CHECKING or NAME == "numpy":
     from .adaptive import adapt
     from .ascent import ascend, best
-    from .blend import EXPERTS as BLEND_EXPERTS
-    from .blend import MODES as BLEND_MODES
-    from .blend import Blend
+    from .blend_rounds import EXPERTS as BLEND_EXPERTS
+    from .blend_rounds import MODES as BLEND_MODES
+    from .blend_rounds import BlendRounds
     from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .feature_blocks import FeatureBlocks
@@ -62,7 +62,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .welford import recount, scale, tally, word_scores
 else:
     from ._native import (
-        Blend,
+        BlendRounds,
         FeatureBlocks,
         Features,
         Rounds,
@@ -106,7 +106,7 @@ __all__ = [
     "BLEND_EXPERTS",
     "BLEND_MODES",
     "NAME",
-    "Blend",
+    "BlendRounds",
     "FeatureBlocks",
     "Features",
     "LookedUp",

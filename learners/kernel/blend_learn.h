@@ -345,6 +345,6 @@ static PyMethodDef blend_methods[] = {
 static PyType_Slot blend_slots[] = {{Py_tp_new, blend_new},
                                     {Py_tp_dealloc, blend_dealloc},
                                     {Py_tp_methods, blend_methods},
-                                    {Py_tp_doc, "Whole rounds of the automatic learner: Blend(table)."},
+                                    {Py_tp_doc, "Whole rounds of the automatic learner: BlendRounds(table)."},
                                     {0, NULL}};
-static PyType_Spec blend_spec = {"feedrank.learners.kernel._native.Blend", sizeof(Blend), 0, Py_TPFLAGS_DEFAULT, blend_slots};
+static PyType_Spec blend_spec = {"feedrank.learners.kernel._native.BlendRounds", sizeof(Blend), 0, Py_TPFLAGS_DEFAULT, blend_slots};

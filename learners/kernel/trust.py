@@ -143,7 +143,7 @@ def pooled(T: Floats, here: Ints, state: State) -> None:
 def trust_after(
     each: list[float],
     gone: float,
-    lesson: "Lesson | None",
+    newton: "NewtonInput | None",
     state: State,
     prior: Floats,
     present: Mask,
@@ -152,7 +152,7 @@ def trust_after(
 ) -> tuple[float, State]:
     """(D, the state) after a round with the log losses `each` of a' Z and of who is present, `gone` of who has left.
 
-    Without a lesson Newton takes no step.
+    Without the input of `newton`, its weights take no step.
     """
     a, A, losses, w, _ = state
     members = members_of(present)
@@ -161,12 +161,12 @@ def trust_after(
         every[1 + i] = loss
     gaps = _gap(every, losses, w, present, doubt, gaps)
     losses = losses + every
-    if lesson is not None:
-        a, A = _newton(members, *lesson, a, A, present)
+    if newton is not None:
+        a, A = _newton(members, *newton, a, A, present)
     return gaps, (a, A, losses, *hedge(prior, present, losses, doubt, gaps, a))
 
 
-Lesson = tuple[Floats, Floats, Floats, float, bool]
+NewtonInput = tuple[Floats, Floats, Floats, float, bool]
 """Z of who is present, Y, p of Newton's weights, the weight of the event, and whether Y are bits."""
 
 

@@ -25,7 +25,7 @@ class FusedBlend:
 
     def __init__(self, blend: Any, mode: int, table: Table, scaling: Scaling) -> None:
         self.blend, self.mode, self.scaling = blend, mode, scaling
-        self.rounds = kernel.Blend(table)
+        self.rounds = kernel.BlendRounds(table)
         self._bound = False
         self._dual = _of(blend.experts, DualAscentExpert)
         self._words = _of(blend.experts, NaiveBayes)

@@ -56,7 +56,7 @@ class Scored:
         self.x = x
 
 
-class Blend:
+class BlendRounds:
     """See above."""
 
     def __init__(self, table: Table) -> None:
@@ -248,10 +248,10 @@ class Blend:
         T, powers, y = scored.T, scored.powers, plan.y
         teaches = self._seen.item(y) > 0.0
         own, pools, *others = powers.log_losses(T[:, y] + 0.0)
-        lesson = (T[2:], plan.Y, powers.p(0), plan.weight, False) if teaches else None
+        newton = (T[2:], plan.Y, powers.p(0), plan.weight, False) if teaches else None
         gone = 0.0 if len(self._here) == len(self._present) else log_of(float(T.shape[1]))
         gaps, pool = trust_after(
-            [own, *others], gone, lesson, self._pool, self._prior, self._present, self._doubt, gaps
+            [own, *others], gone, newton, self._pool, self._prior, self._present, self._doubt, gaps
         )
         alone, knots, first = self._losses.copy(), self._sums.copy(), int(scored.p.argmax())
         for row, member in enumerate(self._members, 2):
