@@ -1,6 +1,7 @@
 """Predictions under the caller's ids, clicks that come one by one, and retractions that take long."""
 
 import asyncio
+import math
 import time
 
 import pytest
@@ -69,7 +70,7 @@ def test_one_id_asked_for_at_the_same_time_has_one_reply(with_host):
 def test_clicks_become_one_event_when_the_window_is_over(with_host):
     async def body(host):
         await host.create("r", RANKING)
-        begun = time.time()
+        begun = math.floor(1000 * time.time()) / 1000  # an id has its time in whole milliseconds
         shown = [(await host.predict("r", {"items": ITEMS}))["prediction_id"] for _ in range(3)]
         one, none, plain = shown
         assert (await host.clicks("r", {"prediction_id": one, "clicks": ["c"]}))["clicks"] == ["c"]
