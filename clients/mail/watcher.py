@@ -170,9 +170,8 @@ class Watcher:
         for uid, identity, first in self._changes(box.name, label, now):
             filed = self._state.actions("filed", identity, _PENDING)
             ours = [one for one in filed if one.folder in (box.name, box.label)]
-            expected = [
-                one for one in ours if one.uid is None
-            ]  # of two with one Message-ID each arrives once
+            # Of two with one Message-ID each arrives once.
+            expected = [one for one in ours if one.uid is None]
             for action in expected[-1:] or ours:
                 self._state.arrived(action.id, uid, now.uidvalidity)
             if ours or self._state.is_learned(feedback_id(identity, label)):
