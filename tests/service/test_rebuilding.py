@@ -27,11 +27,12 @@ def rebuilt(version):
 def test_a_rebuild_that_was_killed_goes_on_where_it_was(with_host, monkeypatch):
     monkeypatch.setattr(rebuilding, "LONG", 100)
     monkeypatch.setattr(rebuilding, "TURN", 20)
-    reached, own_twin = [], rebuilding.without_retracted
+    reached, twins, own_twin = [], [], rebuilding.without_retracted
 
     async def halfway(follower):
         """A twin that comes to half of the log, and no further."""
         twin = await own_twin(follower)
+        twins.append(twin)
         own = twin.advance
 
         async def advance(to):
@@ -61,6 +62,10 @@ def test_a_rebuild_that_was_killed_goes_on_where_it_was(with_host, monkeypatch):
         # As a kill does it: neither the rebuild nor what is in memory is brought to an end.
         learner.rebuilder._task.cancel()
         host._memory._learners.clear()
+        # What is on its way to the store must not outlive it: it would connect anew.
+        await asyncio.wait([learner.rebuilder._task])
+        for follower in (learner, *twins):
+            await follower.saver.settle()
 
     read = []
 
