@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Generic
 
 from feedrank.service.contract.faults import StateDropped
@@ -86,46 +84,41 @@ class Applier(Generic[S, E]):
         With their size, and the seconds that the longest of them takes.
         """
         run: list[E] = []
-        seconds_of, room = self.state.seconds, self.worker.room("learn")
+        state, version, chain, room = self.state, self.version, self.chain, self.worker.room("learn")
         total, longest = 0, 0.0
-        for entry in islice(self.plain_entries(), to - self.version if room else 0):
-            event = entry.event
-            size, seconds = event.size, seconds_of(event)
+        while version < to and (entry := self.plain_entry(version + 1, chain)) is not None:
+            event, chain = entry.event, entry.chain
+            size, seconds = event.size, state.seconds(event)
             if run and (total + size > room or seconds > LONG):
                 break
             run.append(event)
-            total += size
+            version, total = version + 1, total + size
             longest = max(longest, seconds)
         return run, total, longest
 
-    def plain_entries(self) -> Iterator[Pending[E]]:
-        """What is at hand behind this state, in order, as far as it needs nothing but to be applied."""
-        version, chain, pending = self.version, self.chain, self.pending
-        every = self.every if self.saves else 0
-        while not self._failures:
-            version += 1
-            entry = pending.get(version)
-            if entry is None or entry.retracted or entry.event.retracts or (every and not version % every):
-                return
-            if chain and entry.previous and entry.previous != chain:
-                return
-            chain = entry.chain
-            yield entry
+    def plain_entry(self, version: int, chain: str) -> Pending[E] | None:
+        """What is at hand for a version behind one of this chain, if it needs nothing but to be applied."""
+        entry = self.pending.get(version)
+        if entry is None or entry.retracted or entry.event.retracts or self._failures:
+            return None
+        if (chain and entry.previous and entry.previous != chain) or (
+            self.saves and not version % self.every
+        ):
+            return None
+        return entry
 
-    def _apply_all(self, run: Sequence[E]) -> None:
+    def _apply_all(self, run: list[E]) -> None:
         for event in run:
             self.take(event)
 
     def take(self, event: E) -> JSON:
-        """Apply the next entry, which `plain_entries` gave; its outcome."""
+        """Apply the next entry, which `plain_entry` gave; its outcome."""
         state = self.state
-        skipped = state.skipped
-        self._taking = version = state.version + 1
+        version, skipped = state.version + 1, state.skipped
+        self._taking = version
         outcome = state.apply(version, event)
         self.chain = self.pending.pop(version).chain
-        if state.skipped != skipped:
-            self._counts.skipped_events += 1
-        self._keep(version, event, outcome)
+        self._applied(version, event, outcome, skipped)
         return outcome
 
     def failed(self, error: BaseException) -> None:
@@ -142,13 +135,13 @@ class Applier(Generic[S, E]):
         self._failures[version] = self._failures.get(version, 0) + 1
         log.exception("event %d of %s could not be applied", version, self.title)
 
-    def _keep(self, version: int, event: E, outcome: JSON) -> None:
-        """Remember the outcome of an entry that was applied, for who asks for its reply."""
+    def _applied(self, version: int, event: E, outcome: JSON, skipped: int) -> None:
+        self._counts.skipped_events += self.state.skipped - skipped
         if self.settled or version < self.without:
             return  # what is retracted later was left out already: its first reply was given by other weights
         event.outcome = outcome
         # While an append is on its way, an event may be applied from the log before its own request gets to it.
-        if self.appending or event.has_id:
+        if event.has_id or self.appending:
             self.outcomes[version] = outcome
 
     def drop(self) -> None:

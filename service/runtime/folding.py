@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 AGAIN = 0.5  # seconds after which a task that goes on is cancelled once more
 SMALL = 64  # events that are cheaper to apply again than to save
 FIRST, PAGE, PAGE_BYTES = 16, 128, 2**22  # entries read at once: at first, at most, and by weight
-LARGE = 2**19  # bytes of entries from which they are parsed in a thread
+LARGE = 2**18  # bytes of entries from which they are parsed in a thread
 NOTHING: JSON = {"loss": 0.0, "mistake": False, "updated": False, "served_loss": None}
 
 
@@ -80,7 +80,7 @@ class Runner(Protocol):
         ...
 
     def room(self, kind: str) -> int:
-        """The size of what is done in one attempt at most; 0 if nothing is."""
+        """The size of what is done in one attempt at most."""
         ...
 
     async def pause(self) -> None:

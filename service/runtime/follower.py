@@ -114,7 +114,6 @@ class Follower(Applier[S, E]):
             if self._broken:
                 await self._load()
                 continue
-            await self.worker.pause()
             if self.hurry(self.newest if loading else to):
                 break
             try:
@@ -195,8 +194,7 @@ class Follower(Applier[S, E]):
                 self._taking = version
                 self.failed(error)
                 return
-        self._counts.skipped_events += state.skipped - skipped
-        self._keep(version, event, outcome)
+        self._applied(version, event, outcome, skipped)
 
     async def _skip_ahead(self) -> None:
         """The log no longer reaches back to where this state is: go on from the newest snapshot."""

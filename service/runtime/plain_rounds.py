@@ -27,7 +27,7 @@ class PlainRounds:
 
     def __init__(self, learner: LoadedLearner, predictor: Predictor, records: Records) -> None:
         self._learner, self._predictor, self._records = learner, predictor, records
-        self._entries = learner.plain_entries()
+        self._version, self._chain = learner.version, learner.chain
         self._work: list[Question | Event] = []
         self.done: list[JSON] = []
         self._size, self._expected = 0, 0.0
@@ -47,10 +47,14 @@ class PlainRounds:
                 return False
             expected = cost.seconds
         else:
-            entry = next(self._entries, None)
-            if len(placements) != 1 or entry is None or entry.event is not events[0]:
+            version = self._version + 1
+            if len(placements) != 1 or placements[0].version != version:
+                return False
+            entry = learner.plain_entry(version, self._chain)
+            if entry is None or entry.event is not events[0]:
                 return False
             one, size, expected = entry.event, entry.event.size, learner.state.seconds(entry.event)
+            self._version, self._chain = version, entry.chain
         if self._work and (self._size + size > self._room or expected > LONG):
             return False
         self._work.append(one)
