@@ -60,7 +60,7 @@ class Listener:
                     await self._channel.subscribe(*joining)
                 if leaving:
                     await self._channel.unsubscribe(*leaving)
-            except FAILURES:
+            except (*FAILURES, AttributeError):  # the latter of redis-py, if it was closed meanwhile
                 return
 
     async def changes(self) -> AsyncIterator[Change]:
