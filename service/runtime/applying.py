@@ -137,12 +137,19 @@ class Applier(Generic[S, E]):
 
     def _applied(self, version: int, event: E, outcome: JSON, skipped: int) -> None:
         self._counts.skipped_events += self.state.skipped - skipped
-        if self.settled or version < self.without:
-            return  # what is retracted later was left out already: its first reply was given by other weights
+        if not self.is_first(version):
+            return
         event.outcome = outcome
         # While an append is on its way, an event may be applied from the log before its own request gets to it.
         if event.has_id or self.appending:
             self.outcomes[version] = outcome
+
+    def is_first(self, version: int) -> bool:
+        """Whether what the state gives at a version is its first outcome.
+
+        Not if what is retracted later was left out already: then the first reply was given by other weights.
+        """
+        return not self.settled and version >= self.without
 
     def drop(self) -> None:
         """Give up the state: it is folded again from the log when it is next needed."""

@@ -51,7 +51,7 @@ class PlainRounds:
             if len(placements) != 1 or placements[0].version != version:
                 return False
             entry = learner.plain_entry(version, self._chain)
-            if entry is None or entry.event is not events[0]:
+            if entry is None or entry.event is not events[0] or not learner.is_first(version):
                 return False
             one, size, expected = entry.event, entry.event.size, learner.state.seconds(entry.event)
             self._version, self._chain = version, entry.chain

@@ -1,5 +1,6 @@
 """Plain lines of a stream are done together, each as if it were alone; the kernel writes rankings as orjson does."""
 
+import asyncio
 import json
 import math
 import struct
@@ -8,12 +9,17 @@ import orjson
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from waiting import eventually
 
+from feedrank import learners
 from feedrank.learners import kernel
 from feedrank.service.contract import faults
 from feedrank.service.contract.messages import loads
+from feedrank.service.contract.settings import Settings
 from feedrank.service.http.stream import as_line
+from feedrank.service.runtime import Host
 from feedrank.service.runtime.learner_state import LearnerState
+from feedrank.service.store import open_store
 
 NATIVE = pytest.mark.skipif(kernel.ranking_json is None, reason="the NumPy kernel leaves it to orjson")
 BITS = st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack("<d", bits.to_bytes(8, "little"))[0])
@@ -132,3 +138,56 @@ def test_an_accident_in_a_chunk_loses_no_event(with_host, monkeypatch):
 
 def as_json(reply):
     return orjson.loads(as_line(reply))
+
+
+def taught(count, without=0):
+    """The loss of each event of `lesson`, by version."""
+    learner, losses = learners.build(LESSONS), {}
+    for i in range(count):
+        if i + 1 != without:
+            one = lesson(i)
+            losses[i + 1] = learner.learn({"features": one["features"]}, {"label": one["label"]}).loss
+    return losses
+
+
+LESSONS = {"task": "multiclass", "algorithm": "predtron"}
+
+
+def lesson(i):
+    return {"features": {"x": 1.0, f"v{i % 2}": 0.5}, "label": "ba"[i % 3 == 0], "feedback_id": f"f{i}"}
+
+
+def test_a_first_reply_knows_of_no_retraction_that_came_after_its_event(store_url):
+    """Appended, then something before them retracted, then applied: the replies are those of the log's order."""
+    losses, others = taught(8), taught(8, without=4)
+    assert [at for at in others if others[at] != losses[at]] == [5, 8]
+
+    async def main():
+        store = await open_store(store_url)
+        one, two = hosts = [Host(store, Settings()) for _ in range(2)]
+        try:
+            await one.create("a", LESSONS)
+            async with two._memory.use("a") as learner, learner.order:  # it stays at version 0
+                for i in range(4):
+                    await one.feedback("a", lesson(i))
+                replies = asyncio.gather(*(two.feedback("a", lesson(i)) for i in range(4, 8)))
+
+                async def appended():
+                    return (await store.head(learner.log)).version == 8
+
+                await eventually(appended)
+                assert (await one.retract("a", {"feedback_id": "f3"}))["version"] == 9
+            first = await replies
+            assert {reply["version"]: reply["loss"] for reply in first} == {
+                at: losses[at] for at in range(5, 9)
+            }
+            for host in hosts:
+                again = [await host.feedback("a", lesson(i)) for i in range(4, 8)]
+                assert again == [{**reply, "duplicate": True} for reply in first]
+        finally:
+            for host in hosts:
+                await host.sweeper.close()
+                await host._memory.close()
+            await store.close()
+
+    asyncio.run(main())

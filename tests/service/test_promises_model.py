@@ -83,6 +83,7 @@ class Model:
 
     def __init__(self):
         self.created = dict.fromkeys(NAMES, 0)
+        self.recreating = {name: asyncio.Lock() for name in NAMES}
         self.replies = {}
         self.differences = []
 
@@ -129,10 +130,12 @@ async def recreate(model, hosts, rng):
     name, host = rng.choice(NAMES), rng.choice(hosts)
     if rng.random() < 0.9:
         return
-    model.created[name] += 1
-    await host.delete(name)
-    model.created[name] += 1
-    await host.create(name, SPEC)
+    # One at a time: between the delete and the create of one, those of another would make it two learners of one number.
+    async with model.recreating[name]:
+        model.created[name] += 1
+        await host.delete(name)
+        model.created[name] += 1
+        await host.create(name, SPEC)
 
 
 STEPS = (*[feed] * 12, retract, evict, snapshot, recreate)
