@@ -77,11 +77,19 @@ async def load_state(
 
 
 async def newest_state(
-    store: Store, key: str, title: str, recipe: Recipe[S, E], head: Head, before: int | None, passed: set[int]
-) -> tuple[S, str, int]:
-    """The state of the newest snapshot that can be read (before a version), or that of nothing; its chain and version.
+    store: Store,
+    key: str,
+    title: str,
+    recipe: Recipe[S, E],
+    head: Head,
+    before: int | None,
+    horizon: int | None,
+    passed: set[int],
+) -> tuple[S, Snapshot]:
+    """The state of the newest snapshot that can be read (before a version), or that of nothing, with its snapshot.
 
-    Snapshots that cannot be read join `passed`. Trimmed if the log does not reach back to before `before`.
+    With a horizon, a snapshot that leaves out what was retracted after it does not count. Snapshots that cannot be read
+    join `passed`. Trimmed if the log does not reach back to before `before`.
     """
     for version in sorted(head.snapshots, reverse=True):
         if head.floor > version + 1:
@@ -94,15 +102,15 @@ async def newest_state(
             log.error("snapshot of %s at %d is ignored: %s", title, version, error)
             passed.add(version)
             continue
-        if loaded is not None:
-            return loaded[0], loaded[1].chain, version
+        if loaded is not None and (horizon is None or loaded[1].without <= horizon):
+            return loaded
     if head.floor > 1:
         if before is not None:
             raise Trimmed
         raise StoreUnavailable(
             f"no snapshot of {title} can be read and its log starts at version {head.floor}"
         )
-    return recipe.fresh(), "", 0
+    return recipe.fresh(), Snapshot(0, "", b"")
 
 
 @contextmanager

@@ -78,21 +78,28 @@ class Follower(Applier[S, E]):
             raise NotFound(f"there is no {self.title}")
         self._broken = False
         self.newest = max(self.newest, head.version)
-        self.without = head.retracted if self._horizon is None else min(head.retracted, self._horizon)
         self.pending.clear()
         self.unsettled = {}
         self.settled.clear()
-        self.state, self.chain, at = await newest_state(
-            self._store, self.log, self.title, self.recipe, head, before, self.unreadable
+        self.state, snapshot = await newest_state(
+            self._store, self.log, self.title, self.recipe, head, before, self._horizon, self.unreadable
         )
-        self.saved = self.base = at
+        self.chain, self.saved, self.base = snapshot.chain, snapshot.version, snapshot.version
+        # Since `head` was read, more may have been retracted, and a snapshot without it saved in the place of one with it.
+        retracted = max(head.retracted, snapshot.without)
+        self.without = retracted if self._horizon is None else min(retracted, self._horizon)
         return head.version
 
     async def rewind(self, until: int | None = None) -> None:
         """Start as early as the log allows: from nothing, or its oldest snapshot; without retractions after `until`."""
         head = await self._store.head(self.log)
         self._horizon = until
-        await self._load(before=1 if head.floor == 1 else min(head.snapshots, default=0) + 1)
+        try:
+            await self._load(before=1 if head.floor == 1 else min(head.snapshots, default=0) + 1)
+        except Trimmed:
+            raise NotFound(
+                f"what is kept of {self.title} before version {head.floor} is without what was retracted after {until}"
+            ) from None
         self.loaded = True
 
     # Following the log

@@ -202,10 +202,6 @@ class Store(Protocol):
         """The snapshot at exactly this version. With `out`, its data is written there, part by part."""
         ...
 
-    def parts(self, log: str, version: int) -> AsyncIterator[bytes]:
-        """The data of the snapshot at this version, part by part, each checked; nothing if there is none."""
-        ...
-
     async def drop(self, log: str) -> None:
         """Remove a log with all that belongs to it, and close it. A full store still takes this."""
         ...

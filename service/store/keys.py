@@ -15,7 +15,7 @@ The part in braces decides the slot in Redis Cluster: all keys of a log share on
     feedrank:{LOG}:order            stream entry VERSION-0: the ids of that version, for forgetting them
     feedrank:{LOG}:retracted        hash   version -> version of the entry that retracted it
     feedrank:{LOG}:outcomes         hash   version -> outcome, sealed
-    feedrank:{LOG}:snapshots        hash   version -> "digest chain upload parts"
+    feedrank:{LOG}:snapshots        hash   version -> "digest chain without upload parts"
     feedrank:{LOG}:part:UPLOAD:N    string part N of the data of a snapshot, sealed
     feedrank:{LOG}:records          hash   key -> record (see redis_records.py)
     feedrank:{LOG}:expiry           sorted set of the records' keys by expiry
@@ -28,7 +28,7 @@ The part in braces decides the slot in Redis Cluster: all keys of a log share on
 
 from __future__ import annotations
 
-LAYOUT = 2  # 1 had no chains and checksums
+LAYOUT = 3  # 1 had no chains and checksums, in 2 a snapshot did not say what it leaves out
 FORMAT = "feedrank:format"
 UPGRADE = "feedrank:upgrade"  # who brings an older layout up to date
 CHECK = "feedrank:check"

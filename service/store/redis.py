@@ -23,7 +23,7 @@ from .interface import (
 )
 from .redis_listen import Listener
 from .redis_pipes import Argument, Pipes, Script
-from .redis_read import document, examine, find, load_snapshot, read, read_part
+from .redis_read import document, examine, find, load_snapshot, parts, read
 from .redis_records import is_live, pack, unpack
 from .shared import checksum, collect, genesis, portions, seal, unseal
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
@@ -75,7 +75,7 @@ class RedisStore:
     async def append(
         self, log: str, drafts: Sequence[Draft], expected: Position | None = None
     ) -> list[Placement]:
-        parts = ("meta", "log", "ids", "order", "retracted", "snapshots", "records", "expiry", "due")
+        kinds = ("meta", "log", "ids", "order", "retracted", "snapshots", "records", "expiry", "due")
         arguments: list[Argument] = [
             log,
             keys.changes(log),
@@ -93,7 +93,7 @@ class RedisStore:
                 draft.base,
             ]
             arguments += [len(draft.ids), *draft.ids]
-        reply: bytes = await self._script(APPEND, [keys.log(log, part) for part in parts], arguments)
+        reply: bytes = await self._script(APPEND, [keys.log(log, kind) for kind in kinds], arguments)
         what, *rest = reply.decode().split(" ")
         if what == "diverged" and expected is not None:
             raise Diverged(log, expected.version, int(rest[0]))
@@ -184,17 +184,8 @@ class RedisStore:
         row = await load_snapshot(self._pipes, log, version)
         if row is None:
             return None
-        digest, chain, _, count = row
-        data = await collect(self.parts(log, version), count, out)
-        return None if data is None else Snapshot(version, digest, data, chain)
-
-    async def parts(self, log: str, version: int) -> AsyncIterator[bytes]:
-        _, _, upload, count = await load_snapshot(self._pipes, log, version) or ("", "", "", 0)
-        for number in range(count):
-            part = await read_part(self._pipes, log, upload, number, version)
-            if part is None:
-                return
-            yield part
+        data = await collect(parts(self._pipes, log, version, row), row.parts, out)
+        return None if data is None else Snapshot(version, row.digest, data, row.chain, row.without)
 
     async def drop(self, log: str) -> None:
         await self._drop(log, CLOSED)

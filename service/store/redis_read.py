@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
 
 from . import keys
 from .interface import Document, Entry
@@ -114,14 +115,23 @@ def check_id(id: str, row: bytes) -> tuple[int, str]:
     return int(version), digest
 
 
-async def load_snapshot(pipes: Pipes, log: str, version: int) -> tuple[str, str, str, int] | None:
-    """(digest, chain, upload, number of parts)."""
+class SnapshotRow(NamedTuple):
+    """Where a snapshot is: `parts` parts of an upload."""
+
+    digest: str
+    chain: str
+    without: int
+    upload: str
+    parts: int
+
+
+async def load_snapshot(pipes: Pipes, log: str, version: int) -> SnapshotRow | None:
     name = keys.log(log, "snapshots")
     row: bytes | None = await pipes.run(name, "HGET", name, version)
     if row is None:
         return None
-    digest, chain, upload, parts = row.decode().split(" ")
-    return digest, chain, upload, int(parts)
+    digest, chain, without, upload, number = row.decode().split(" ")
+    return SnapshotRow(digest, chain, int(without), upload, int(number))
 
 
 async def read_part(pipes: Pipes, log: str, upload: str, number: int, version: int) -> bytes | None:
@@ -129,6 +139,15 @@ async def read_part(pipes: Pipes, log: str, upload: str, number: int, version: i
     name = keys.part(log, upload, number)
     row: bytes | None = await pipes.alone(name, "GET", name)
     return None if row is None else unseal(row, f"the snapshot at version {version}")
+
+
+async def parts(pipes: Pipes, log: str, version: int, row: SnapshotRow) -> AsyncIterator[bytes]:
+    """The data of a snapshot, part by part, as far as it is there."""
+    for number in range(row.parts):
+        part = await read_part(pipes, log, row.upload, number, version)
+        if part is None:
+            return
+        yield part
 
 
 def document(kind: str, name: str, row: bytes) -> Document:
@@ -171,8 +190,8 @@ async def examine(pipes: Pipes, log: str) -> list[str]:
 async def examine_snapshot(pipes: Pipes, log: str, version: int) -> list[str]:
     try:
         row = await load_snapshot(pipes, log, version)
-        for number in range(row[3] if row else 0):
-            if row and await read_part(pipes, log, row[2], number, version) is None:
+        for number in range(row.parts if row else 0):
+            if row and await read_part(pipes, log, row.upload, number, version) is None:
                 return [f"part {number} of the snapshot at version {version} is missing"]
     except (Damaged, ValueError) as damage:
         return [str(damage)]

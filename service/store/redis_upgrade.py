@@ -1,4 +1,4 @@
-"""Bringing layout 1, which had no chains and no checksums, up to date. All other processes must be stopped meanwhile.
+"""Bringing layouts 1 (no chains, no checksums) and 2 up to date. All other processes must be stopped meanwhile.
 
 Each log is upgraded by itself: its entries are written to a second stream with their chain, which then takes the place
 of the first. A log whose state has a chain is done, so that an upgrade that was stopped goes on where it was.
@@ -40,8 +40,13 @@ async def upgrade(pipes: Pipes) -> None:
 
 async def upgrade_log(pipes: Pipes, log: str) -> None:
     meta, stream, fresh = (keys.log(log, part) for part in ("meta", "log", "upgrade"))
-    floor, marked, closed, chain = await pipes.run(meta, "HMGET", meta, "floor", "marked", "closed", "chain")
-    if closed is not None or chain is not None:
+    floor, marked, closed, chain, newest = await pipes.run(
+        meta, "HMGET", meta, "floor", "marked", "closed", "chain", "retracted"
+    )
+    if closed is not None:
+        return
+    if chain is not None:
+        await add_without(pipes, log, int(newest or 0))
         return
     old_marks, retracted = keys.log(log, "marks"), keys.log(log, "retracted")
     marks = {
@@ -68,7 +73,7 @@ async def upgrade_log(pipes: Pipes, log: str) -> None:
     await upgrade_ids(pipes, log)
     await reseal(pipes, keys.log(log, "outcomes"))
     await upgrade_records(pipes, log)
-    await upgrade_snapshots(pipes, log, chains)
+    await upgrade_snapshots(pipes, log, chains, int(marked or 0))
     if marks:
         await pipes.run(retracted, "HSET", retracted, *(word for pair in marks.items() for word in pair))
     await pipes.run(old_marks, "DEL", old_marks)
@@ -126,7 +131,16 @@ async def upgrade_records(pipes: Pipes, log: str) -> None:
             await rewrite(pipes, name, field, row[:8] + bytes(5) + seal(value))
 
 
-async def upgrade_snapshots(pipes: Pipes, log: str, chains: dict[int, str]) -> None:
+async def add_without(pipes: Pipes, log: str, retracted: int) -> None:
+    """Let each snapshot of layout 2 say that it leaves out what was retracted: no other was kept."""
+    name = keys.log(log, "snapshots")
+    for field, row in await scan(pipes, name):
+        digest, chain, *upload = row.decode().split(" ")
+        if len(upload) == 2:
+            await rewrite(pipes, name, field, " ".join((digest, chain, str(retracted), *upload)))
+
+
+async def upgrade_snapshots(pipes: Pipes, log: str, chains: dict[int, str], retracted: int) -> None:
     name = keys.log(log, "snapshots")
     for field, row in await scan(pipes, name):
         digest, *done = row.decode().split(" ")
@@ -144,5 +158,5 @@ async def upgrade_snapshots(pipes: Pipes, log: str, chains: dict[int, str]) -> N
             await pipes.run(name, "HDEL", name, field)
             continue
         chain = chains.get(int(field), chains[min(chains)])
-        await rewrite(pipes, name, field, f"{digest} {chain} upgraded{int(field)} 1")
+        await rewrite(pipes, name, field, f"{digest} {chain} {retracted} upgraded{int(field)} 1")
         await pipes.run(old, "DEL", old)

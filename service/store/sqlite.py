@@ -155,10 +155,6 @@ class SqliteStore:
     async def snapshot(self, log: str, version: int, out: BinaryIO | None = None) -> Snapshot | None:
         return await snapshots.whole(self._ranged, log, version, out)
 
-    async def parts(self, log: str, version: int) -> AsyncIterator[bytes]:
-        async for part in snapshots.parts(self._ranged, log, version):
-            yield bytes(part)
-
     async def drop(self, log: str) -> None:
         await self._write(lambda db: snapshots.drop(db, log), heavy=True)
 

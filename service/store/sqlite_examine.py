@@ -56,7 +56,7 @@ def page_chain(db: sqlite3.Connection, log: int, version: int) -> str | None:
 
 
 def examine_snapshot(db: sqlite3.Connection, name: str, version: int, chain: str | None) -> list[str]:
-    _, at, upload, parts = find_snapshot(db, name, version) or ("", "", 0, 0)
+    _, at, upload, parts, _ = find_snapshot(db, name, version) or ("", "", 0, 0, 0)
     problems = [] if chain in (None, at) else [f"the snapshot at version {version} is of another history"]
     try:
         for number in range(parts):

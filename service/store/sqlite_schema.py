@@ -66,6 +66,11 @@ MIGRATIONS = (
     UPDATE ids SET guard = guarded(id, version, digest);
     CREATE TABLE trial (id INTEGER PRIMARY KEY, data BLOB NOT NULL)
     """,
+    # What a snapshot leaves out; of older ones, everything that was retracted is known to be.
+    """
+    ALTER TABLE snapshots ADD COLUMN without INTEGER NOT NULL DEFAULT 0;
+    UPDATE snapshots SET without = coalesce((SELECT retracted FROM logs WHERE id = key >> 32), 0);
+    """,
 )
 CHAINED = 3  # the step that gives older entries their chain
 SCHEMA = len(MIGRATIONS)

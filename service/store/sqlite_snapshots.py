@@ -103,8 +103,8 @@ def save(
             log = start(db, name, log, snapshot)
         chain = chain_at(db, log, snapshot.version)
         db.execute(
-            "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?)",
-            (key(log.id, snapshot.version), snapshot.digest, chain or "", *upload),
+            "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?, ?)",
+            (key(log.id, snapshot.version), snapshot.digest, chain or "", *upload, snapshot.without),
         )
     prune(db, log, retention.keep, retention.floor)
     return snapshot.digest
@@ -193,10 +193,10 @@ def discard(db: sqlite3.Connection, kind: str, document: str, revision: int, nam
     drop(db, name)
 
 
-def find_snapshot(db: sqlite3.Connection, name: str, version: int) -> tuple[str, str, int, int] | None:
-    """(digest, chain, upload, number of parts)."""
-    row: tuple[str, str, int, int] | None = db.execute(
-        "SELECT digest, chain, upload, parts FROM snapshots"
+def find_snapshot(db: sqlite3.Connection, name: str, version: int) -> tuple[str, str, int, int, int] | None:
+    """(digest, chain, upload, number of parts, without)."""
+    row: tuple[str, str, int, int, int] | None = db.execute(
+        "SELECT digest, chain, upload, parts, without FROM snapshots"
         " WHERE key = (SELECT (id << 32) + ? FROM logs WHERE name = ?)",
         (version, name),
     ).fetchone()
@@ -240,15 +240,13 @@ async def whole(query: RunQuery, name: str, version: int, out: BinaryIO | None) 
     row = await query(lambda db: find_snapshot(db, name, version))
     if row is None:
         return None
-    digest, chain, _, total = row
-    data = await collect(parts(query, name, version), total, out)
-    return None if data is None else Snapshot(version, digest, data, chain)
+    digest, chain, upload, total, without = row
+    data = await collect(parts(query, upload, total, version), total, out)
+    return None if data is None else Snapshot(version, digest, data, chain, without)
 
 
-async def parts(query: RunQuery, name: str, version: int) -> AsyncIterator[memoryview]:
+async def parts(query: RunQuery, upload: int, total: int, version: int) -> AsyncIterator[memoryview]:
     """The data of a snapshot, part by part, as far as it is there."""
-    row = await query(lambda db: find_snapshot(db, name, version))
-    _, _, upload, total = row or ("", "", 0, 0)
     for number in range(total):
         part = await query(partial(read_part, upload=upload, number=number, version=version))
         if part is None:

@@ -8,7 +8,7 @@ from waiting import eventually
 from feedrank.service.contract import faults as errors
 from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime import Host
-from feedrank.service.store import Draft, open_store, redis_open
+from feedrank.service.store import Draft, keys, open_store, redis_open
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
 
@@ -141,7 +141,7 @@ def test_a_server_that_cannot_be_used_is_refused_in_one_line(own_redis):
         assert "\n" not in caught.value.detail
         return caught.value.detail
 
-    own_redis.ask(b"SET feedrank:format 3")
+    own_redis.ask(b"SET feedrank:format %d" % (keys.LAYOUT + 1))
     assert "newer feedrank" in refusal(own_redis.url)
     own_redis.ask(b"DEL feedrank:format")
     for policy in (b"allkeys-lru", b"volatile-ttl"):

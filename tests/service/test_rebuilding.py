@@ -101,3 +101,74 @@ def test_the_rebuild_itself_comes_to_the_same_bits(with_host, monkeypatch):
         assert EVERY < learner.saved <= EVENTS + 1
 
     with_host(body, snapshot_every=EVERY)
+
+
+COUNT, LEFT_OUT, SAVED = 25, 3, 6  # events, the one that is retracted, and a snapshot behind it
+
+
+def first_losses(without=0):
+    learner = learners.build(SPEC)
+    return {
+        i + 1: learner.learn({"features": event(i)["features"]}, {"label": event(i)["label"]}).loss
+        for i in range(COUNT)
+        if i + 1 != without
+    }
+
+
+async def save_without(host):
+    """Retract an event; fold from nothing again, and save before the retraction as who was stopped on the way does."""
+    await host.retract("a", {"feedback_id": f"f{LEFT_OUT - 1}"})
+    (learner,) = host._memory._learners.values()
+    twin = learner.twin()
+    await twin.start(before=1)
+    await twin.advance(SAVED)
+    await twin.saver.checkpoint(twin)
+    await twin.saver.settle()
+    assert SAVED in (await host.store.head(learner.log)).snapshots
+
+
+def test_a_first_outcome_is_not_folded_from_a_snapshot_that_leaves_out_what_was_retracted_later(with_host):
+    losses, others = first_losses(), first_losses(without=LEFT_OUT)
+    assert any(losses[at] != others[at] for at in range(SAVED + 1, COUNT + 1))
+
+    async def body(host):
+        await host.create("a", SPEC)
+        await host.feedback("a", {"events": [event(i) for i in range(COUNT)]})
+        await save_without(host)
+        (learner,) = host._memory._learners.values()
+        for at in range(SAVED + 1, COUNT + 1):
+            assert (await rebuilding.first_outcome(learner, at))["loss"] == losses[at]
+
+    with_host(body)
+
+
+def test_a_snapshot_that_was_replaced_while_it_was_loaded_gives_no_false_first_outcome(
+    with_host, monkeypatch
+):
+    losses = first_losses()
+
+    async def body(host):
+        await host.create("a", SPEC)
+        await host.feedback("a", {"events": [event(i) for i in range(COUNT)]})
+        (learner,) = host._memory._learners.values()
+        late = learner.twin()
+        early = learner.twin()
+        await early.start(before=1)
+        await early.advance(SAVED)
+        await early.saver.checkpoint(early)
+        await early.saver.settle()
+        own = host.store.snapshot
+
+        async def replaced(*arguments):
+            monkeypatch.setattr(host.store, "snapshot", own)
+            await save_without(host)
+            return await own(*arguments)
+
+        monkeypatch.setattr(host.store, "snapshot", replaced)
+        late.appending = 1
+        await late.start(before=SAVED + 1)
+        assert late.version == SAVED
+        await late.advance(COUNT)
+        assert all(late.outcomes[at]["loss"] == losses[at] for at in late.outcomes)
+
+    with_host(body)

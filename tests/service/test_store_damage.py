@@ -267,7 +267,7 @@ async def sound(store):
         (4, b"body-4", b"taken", 0, 3),
     ]
     assert await store.read("a", 3, 10, entries[0].chain) == entries[1:]
-    assert await store.snapshot("a", 2) == Snapshot(2, "digest", b"data", entries[0].previous)
+    assert await store.snapshot("a", 2) == Snapshot(2, "digest", b"data", entries[0].previous, without=4)
     assert await store.outcome("a", 3) == b"outcome"
     assert await store.find("a", "id3") == (3, "same")
     assert await store.recall("a", "r") == b"record"
@@ -328,3 +328,34 @@ def test_an_older_redis_gets_its_chains(redis_server):
     with Redis(port=redis_server.port) as client:
         assert int(client.get(keys.FORMAT)) == keys.LAYOUT
         assert client.keys("*snapshot:2*") == client.keys("*:marks") == client.keys("*:upgrade") == []
+
+
+def test_a_snapshot_of_an_older_layout_says_what_it_leaves_out(redis_server, tmp_path):
+    async def retracted(store):
+        for body in (b"one", b"two", b"three"):
+            await store.append("a", [Draft(body)])
+        await store.save("a", Snapshot(1, "digest", b"data"), {}, keep=2, floor=1)
+        await store.append("a", [Draft(b"r", retracts=2)])
+        await store.save("a", Snapshot(3, "digest", b"data", without=4), {}, keep=2, floor=1)
+
+    async def known(store):
+        return [(await store.snapshot("a", version)).without for version in (1, 3)]
+
+    redis_server.ask(b"FLUSHALL")
+    run(redis_server.url, retracted)
+    assert run(redis_server.url, known) == [0, 4]
+    with Redis(port=redis_server.port, decode_responses=True) as client:
+        name = keys.log("a", "snapshots")
+        for version, row in client.hgetall(name).items():
+            digest, chain, _, upload, parts = row.split(" ")
+            client.hset(name, version, f"{digest} {chain} {upload} {parts}")
+        client.set(keys.FORMAT, 2)
+    assert run(redis_server.url, known) == [4, 4]
+
+    path = tmp_path / "a.db"
+    run(f"sqlite:{path}", retracted)
+    assert run(f"sqlite:{path}", known) == [0, 4]
+    db = sqlite3.connect(path)
+    db.executescript("ALTER TABLE snapshots DROP COLUMN without; PRAGMA user_version = 3;")
+    db.close()
+    assert run(f"sqlite:{path}", known) == [4, 4]

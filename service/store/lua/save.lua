@@ -11,7 +11,7 @@ local function unlink(row)
   local upload, parts = string.match(row, '(%S+) (%d+)$')
   for i = 0, tonumber(parts) - 1 do redis.call('UNLINK', prefix .. upload .. ':' .. i) end
 end
-local mine = digest .. ' - ' .. ARGV[6] .. ' ' .. ARGV[7]
+local mine = ARGV[6] .. ' ' .. ARGV[7]
 local state = redis.call('HMGET', meta, 'version', 'floor', 'retracted', 'closed', 'chain', 'root', 'forgotten')
 if state[4] then
   unlink(mine)
@@ -62,7 +62,7 @@ else
     redis.call('HSET', meta, 'version', at, 'floor', first, 'chain', head, 'root', root)
   end
   for i = 0, tonumber(ARGV[7]) - 1 do redis.call('PERSIST', prefix .. ARGV[6] .. ':' .. i) end
-  redis.call('HSET', snapshots, at, digest .. ' ' .. (chain_at(at) or '-') .. ' ' .. ARGV[6] .. ' ' .. ARGV[7])
+  redis.call('HSET', snapshots, at, digest .. ' ' .. (chain_at(at) or '-') .. ' ' .. ARGV[14] .. ' ' .. mine)
 end
 local versions = redis.call('HKEYS', snapshots)
 table.sort(versions, function(a, b) return tonumber(a) > tonumber(b) end)
