@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
-from imap_server import ImapServer, clear, numbers
+from imap_server import clear, numbers
 from imapclient import IMAPClient
 
 from feedrank.clients import Client
@@ -38,18 +38,11 @@ def raw(number, topic, subject=None):
     ).encode()
 
 
-@pytest.fixture(scope="module")
-def server():
-    running = ImapServer()
-    yield running
-    running.stop()
-
-
 @pytest.fixture
-def mail(server, tmp_path, monkeypatch):
+def mail(imap_server, tmp_path, monkeypatch):
     """An account with four folders, a learner that knows them, six messages in the inbox, and their page."""
     monkeypatch.setenv("FEEDRANK_MAIL_PASSWORD", "secret")
-    account = Account.of(server.url, Secret())
+    account = Account.of(imap_server.url, Secret())
     path, settings, lines = tmp_path / "mail.db", WatchSettings(), []
     with (
         Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path / 'service.db'}")) as client,
@@ -220,10 +213,10 @@ def test_a_cut_line_is_made_anew(mail, monkeypatch):
     assert any("connecting again" in line for line in mail.lines)
 
 
-def test_the_command_prints_the_address_and_ends_cleanly(mail, server, tmp_path):
+def test_the_command_prints_the_address_and_ends_cleanly(mail, imap_server, tmp_path):
     with Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path / 'own.db'}")) as client:
         client.create("mail", SPEC)
-    command = [sys.executable, "-m", "feedrank.cli", "mail", "watch", server.url, "--page", "0"]
+    command = [sys.executable, "-m", "feedrank.cli", "mail", "watch", imap_server.url, "--page", "0"]
     command += ["--store", f"sqlite:{tmp_path / 'own.db'}", "--state", str(tmp_path / "own-mail.db")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         address = process.stdout.readline().removeprefix("the inbox is on ").strip()
