@@ -8,6 +8,7 @@ import pytest
 from dovecot_server import INSTALLED, LAYOUTS, Dovecot
 from imap_server import clear
 from mail_rounds import FOLDERS, WORDS
+from odd_imap_server import OddServer
 
 from feedrank.clients import Client
 from feedrank.clients.mail.account import Account, Secret, Trust, connect
@@ -105,3 +106,18 @@ def mail(dovecot, tmp_path, monkeypatch, request):
             server=dovecot,
             user=user,
         )
+
+
+@pytest.fixture
+def odd(monkeypatch):
+    """Make servers, and give an account on each."""
+    monkeypatch.setenv("FEEDRANK_MAIL_PASSWORD", "secret")
+    made = []
+
+    def make(*arguments, **more):
+        made.append(OddServer(*arguments, **more))
+        return made[-1], Account.of(f"imap://me@127.0.0.1:{made[-1].port}", Secret())
+
+    yield make
+    for one in made:
+        one.close()

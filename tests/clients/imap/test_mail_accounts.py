@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 from dovecot_server import one_layout, taught
@@ -103,3 +104,23 @@ def test_a_failing_password_command_is_fatal_at_first_and_tried_again_later(mail
     finally:
         stop.set()
         thread.join(600)
+
+
+def test_a_refused_login_is_one_line(odd, client, tmp_path):
+    _, account = odd({"INBOX": []}, login=b"NO [AUTHENTICATIONFAILED]")
+    with MailState(":memory:", account.name) as state, pytest.raises(SecretError, match="does not accept me"):
+        watch(account, client, state, WatchSettings(), print)
+    words = ["mail", "undo", f"imap://me@127.0.0.1:{account.port}", "--state", str(tmp_path / "m.db")]
+    done = subprocess.run(
+        [sys.executable, "-m", "feedrank.cli", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "does not accept me with this password" in done.stderr
+
+
+def test_who_names_a_certificate_gets_tls_or_nothing(odd):
+    _, account = odd({"INBOX": []})
+    pinned = replace(account, trust=Trust(fingerprint="00" * 32))
+    with pytest.raises(AccountError, match="offers no TLS"), connect(pinned):
+        pass
