@@ -1,7 +1,8 @@
-"""Fixtures of the clients' tests: the service embedded, and a real IMAP server. No mocks."""
+"""Fixtures of the clients' tests: the service embedded, a real IMAP server, and mailboxes of every kind. No mocks."""
 
 import pytest
 from imap_server import ImapServer
+from mailboxes import directories, maildir, mboxes, nested_maildirs, prefixed_maildir, thunderbird
 
 from feedrank.clients import Client
 from feedrank.embedded import Embedded
@@ -19,3 +20,11 @@ def imap_server():
     running = ImapServer()
     yield running
     running.stop()
+
+
+@pytest.fixture(params=[maildir, prefixed_maildir, nested_maildirs, directories, mboxes, thunderbird])
+def source(request, tmp_path):
+    root = tmp_path / "mail"
+    root.mkdir()
+    request.param(root)
+    return root

@@ -24,12 +24,6 @@ def raw(number, twin, words):
 
 
 @pytest.fixture
-def client(tmp_path):
-    with Client("http://embedded", transport=Embedded(f"sqlite:{tmp_path / 'service.db'}")) as made:
-        yield made
-
-
-@pytest.fixture
 def mailbox(tmp_path):
     """A hundred messages, each in two folders; which of the two came first is by chance."""
     draw = random.Random(7)
