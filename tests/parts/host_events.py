@@ -1,4 +1,4 @@
-"""Events for a learner behind a host, and what the learner must be after them."""
+"""Events for a learner behind a host, what the learner must be after them, and how the host saves it or ends."""
 
 from feedrank import learners
 
@@ -21,3 +21,15 @@ def folded(numbers, version):
         learner.learn({"features": event(i)["features"]}, {"label": event(i)["label"]})
     learner.version = version
     return learners.dump(learner)
+
+
+async def settle(host):
+    """Wait for snapshots that are on their way."""
+    for loaded in list(host._memory._learners.values()):
+        if loaded.saver._saving is not None:
+            await loaded.saver.settle()
+
+
+async def crash(host):
+    """End as a kill does: nothing is saved that was not."""
+    host._memory._learners.clear()
