@@ -33,3 +33,13 @@ async def settle(host):
 async def crash(host):
     """End as a kill does: nothing is saved that was not."""
     host._memory._learners.clear()
+
+
+async def both_equal(one, two, name="a"):
+    """Two hosts have the same bytes at the newest version that either knows, which is returned."""
+    versions = (await one.info(name))["version"], (await two.info(name))["version"]
+    newest = max(versions)
+    for host in (one, two):
+        await host.predict(name, {"features": ["x"], "remember": False, "min_version": newest})
+    assert await one.export(name) == await two.export(name)
+    return newest

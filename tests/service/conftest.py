@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -146,5 +146,26 @@ def with_host(store_url: str) -> Callable[..., T]:
                 return await body(host)
 
         return asyncio.run(main())
+
+    return run
+
+
+@pytest.fixture
+def replicas(redis_server: RedisServer) -> Callable[..., None]:
+    """Run `body(hosts...)` with several Hosts on one empty Redis."""
+    redis_server.ask(b"FLUSHALL")
+
+    def run(
+        body: Callable[..., Awaitable[None]], count: int = 2, url: str = redis_server.url, **settings: object
+    ) -> None:
+        async def main() -> None:
+            async with AsyncExitStack() as stack:
+                hosts = [
+                    await stack.enter_async_context(Host.open(url, Settings(**settings)))  # type: ignore[arg-type]
+                    for _ in range(count)
+                ]
+                await body(*hosts)
+
+        asyncio.run(main())
 
     return run
