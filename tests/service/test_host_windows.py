@@ -5,19 +5,15 @@ import math
 import time
 
 import pytest
+from host_events import SPEC, event
 
 from feedrank import learners
 from feedrank.service.contract import faults
 from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime import Host, folding, rebuilding
 
-SPEC = {"task": "multiclass", "algorithm": "predtron"}
 RANKING = {"task": "subset-ranking", "algorithm": "listnet", "wait": 60}
 ITEMS = [{"id": name, "features": {name: 1.0, "all": 0.5}} for name in "abcd"]
-
-
-def event(i, **more):
-    return {"features": {f"w{i % 7}": 1.0, f"v{i % 5}": 0.5, "x": 2.0}, "label": "abc"[i % 3], **more}
 
 
 def test_the_same_request_under_one_id_replies_as_the_first_time(with_host):
