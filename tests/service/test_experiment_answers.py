@@ -7,34 +7,26 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import experiment_runs
 import orjson
 import pytest
+from experiment_runs import CLASSES, JSON, LISTS, two
 from waiting import eventually
 
 from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
-from feedrank.service.contract.settings import Settings
 from feedrank.service.experiments import manager
 from feedrank.service.experiments.manager import Experiments
 from feedrank.service.runtime import Host
 
-JSON = dict[str, Any]
-CLASSES = {"task": "multiclass", "algorithm": "predtron", "labels": ["x", "y"]}
-LISTS = {"task": "subset-ranking", "algorithm": "listnet"}
 PAGE = {"items": [{"id": f"d{i}", "features": {"g": i}} for i in range(4)]}
 
 
 def run(url: str, body: Callable[[Host, Experiments], Awaitable[None]], spec: JSON, **settings: Any) -> None:
-    async def main() -> None:
-        async with Host.open(url, Settings(**settings)) as host:
-            for name in ("a", "b"):
-                await host.create(name, spec)
-            experiments = Experiments(host)
-            try:
-                await body(host, experiments)
-            finally:
-                await experiments.close()
+    async def with_arms(host: Host, experiments: Experiments) -> None:
+        await two(host, spec, spec)
+        await body(host, experiments)
 
-    asyncio.run(main())
+    experiment_runs.run(url, with_arms, **settings)
 
 
 async def counted(experiments: Experiments, rounds: int) -> JSON:

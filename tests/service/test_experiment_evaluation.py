@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import numpy as np
 import pytest
+from experiment_runs import JSON, LISTS, run
 
 from feedrank import learners
 from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
@@ -15,20 +12,8 @@ from feedrank.service.experiments.evaluation import ChoiceTrial, Evaluation
 from feedrank.service.experiments.manager import Experiments
 from feedrank.service.runtime import Host
 
-JSON = dict[str, Any]
 CLASSES = {"task": "multiclass", "algorithm": "predtron", "loss": "zero-one", "labels": ["x", "y"]}
 SLOW = {**CLASSES, "learning_rate": 0.5, "bias": True}
-LISTS = {"task": "subset-ranking", "algorithm": "listnet"}
-
-
-def run(url: str, body: Callable[[Host, Experiments], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with Host.open(url) as host:
-            experiments = Experiments(host)
-            await body(host, experiments)
-            await experiments.close()
-
-    asyncio.run(main())
 
 
 def events(n: int) -> list[JSON]:
