@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +15,7 @@ from typing import TypeVar
 import kill_rounds as killing
 import pytest
 import redis_cluster as clusters
+import store_logs
 import uvicorn
 from fastapi import FastAPI
 from redis_sentinel import Replicated
@@ -22,7 +23,7 @@ from redis_server import RedisServer
 
 from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime import Host
-from feedrank.service.store import Store, open_store
+from feedrank.service.store import Store
 
 T = TypeVar("T")
 
@@ -113,27 +114,10 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.url
 
 
-@asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Store]:
-    store = await open_store(url)
-    try:
-        yield store
-    finally:
-        await store.close()
-
-
 @pytest.fixture
 def with_store(store_url: str) -> Callable[[Callable[[Store], Awaitable[T]]], T]:
     """Run `body(store)` on the empty store of this test; call it again to open the same store anew."""
-
-    def run(body: Callable[[Store], Awaitable[T]]) -> T:
-        async def main() -> T:
-            async with opened(store_url) as store:
-                return await body(store)
-
-        return asyncio.run(main())
-
-    return run
+    return partial(store_logs.run, store_url)
 
 
 @pytest.fixture

@@ -4,22 +4,13 @@ import asyncio
 import os
 import shutil
 import sqlite3
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from store_logs import opened
 
 from feedrank.service.contract import faults as errors
-from feedrank.service.store import Diverged, Draft, Position, Snapshot, open_store
-
-
-@asynccontextmanager
-async def opened(url, **options):
-    store = await open_store(url, **options)
-    try:
-        yield store
-    finally:
-        await store.close()
+from feedrank.service.store import Diverged, Draft, Position, Snapshot
 
 
 def delete(path):

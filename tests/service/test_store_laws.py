@@ -3,17 +3,9 @@
 import asyncio
 
 import pytest
+from store_logs import draft, fill
 
 from feedrank.service.store import Clash, Closed, Diverged, Draft, Position, Snapshot, Trimmed
-
-
-def draft(text, *ids, digest="same", **more):
-    return Draft(text.encode(), ids=ids, digest=digest, **more)
-
-
-async def fill(store, log, count):
-    for i in range(count):
-        await store.append(log, [draft(f"e{i + 1}", f"id{i + 1}")])
 
 
 def test_entries_are_numbered_from_one_and_read_back(with_store):

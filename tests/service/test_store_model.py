@@ -1,11 +1,11 @@
 """Any sequence of operations gives what a plain Python model of a log gives, on both stores."""
 
-import asyncio
 from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from store_logs import run
 
 from feedrank.service.store import (
     Clash,
@@ -17,7 +17,6 @@ from feedrank.service.store import (
     Record,
     Snapshot,
     Trimmed,
-    open_store,
 )
 
 
@@ -241,14 +240,10 @@ def test_a_store_is_its_model(kind, steps, tmp_path_factory, redis_server):
         redis_server.ask(b"FLUSHALL")
         url = redis_server.url
 
-    async def main():
-        store = await open_store(url)
-        try:
-            play = Play(store, "log")
-            for step, *arguments in steps:
-                await getattr(play, step)(*arguments)
-                await play.compare()
-        finally:
-            await store.close()
+    async def body(store):
+        play = Play(store, "log")
+        for step, *arguments in steps:
+            await getattr(play, step)(*arguments)
+            await play.compare()
 
-    asyncio.run(main())
+    run(url, body)

@@ -3,17 +3,9 @@
 import io
 
 import pytest
+from store_logs import draft, fill
 
-from feedrank.service.store import Closed, Diverged, Draft, Snapshot, Trimmed
-
-
-def draft(text, *ids, digest="same", **more):
-    return Draft(text.encode(), ids=ids, digest=digest, **more)
-
-
-async def fill(store, log, count):
-    for i in range(count):
-        await store.append(log, [draft(f"e{i + 1}", f"id{i + 1}")])
+from feedrank.service.store import Closed, Diverged, Snapshot, Trimmed
 
 
 def test_snapshots_keep_the_newest_and_trim_what_they_cover(with_store):

@@ -4,12 +4,9 @@ import asyncio
 import time
 
 import pytest
+from store_logs import draft
 
-from feedrank.service.store import Clash, Draft, Due, Missing, Record, Stale
-
-
-def draft(text, *ids, digest="same", **more):
-    return Draft(text.encode(), ids=ids, digest=digest, **more)
+from feedrank.service.store import Clash, Due, Missing, Record, Stale
 
 
 def test_a_record_is_taken_once_with_the_entry(with_store):
