@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_inputs import FEATURES
 from scarce_memory import learn_without_memory
 from test_accidents import Accident, attempt
-from test_kernel_bits import FEATURES
 
 from feedrank.learners import InstanceError, build, dump, kernel, load, reading
 

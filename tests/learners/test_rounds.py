@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_inputs import FEATURES, as_reference, bits
 from scarce_memory import learn_without_memory
-from test_kernel_bits import FEATURES, as_reference, bits
 
 from feedrank.learners import build, dump, kernel
 from feedrank.learners.kernel import feature_blocks, reference, rounds, theta
