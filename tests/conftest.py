@@ -61,6 +61,8 @@ LONG = (
     "test_ingest.py",
     "test_http_door.py",
     "test_forged_snapshots.py",
+    "test_refusal_laws.py",
+    "test_prediction_laws.py",
     "test_experiment_handover.py",
     "test_trials.py",
     "test_stream.py",

@@ -29,6 +29,8 @@ def tree(tmp_path_factory):
         (folder / "feedrank" / path).write_text(text)
     laws = (ROOT / "tests/learners/test_laws.py").read_text()
     changed = laws.replace("SPECS = [\n", "SPECS = [\n" + "".join(f"    {line}\n" for line in LINES))
+    for part in [*(ROOT / "tests/learners").glob("test_*laws.py"), ROOT / "tests/parts/task_events.py"]:
+        shutil.copy(part, folder)
     (folder / "test_laws.py").write_text(changed)
     return folder
 
@@ -51,7 +53,6 @@ def test_what_it_adds_keeps_the_laws(tree):
         "-q",
         "-p",
         "no:cacheprovider",
-        "test_laws.py",
         "-k",
         "ranknet or jaccard or top-label",
     )

@@ -1,4 +1,4 @@
-"""The laws' specs and streams can be imported by the other tests of the core."""
+"""The laws' specs can be imported by the other tests of the core."""
 
 import sys
 from pathlib import Path

@@ -4,7 +4,8 @@ import sys
 
 import numpy as np
 import pytest
-from test_laws import event, every_spec, run, stream
+from task_events import event, run, stream
+from test_laws import every_spec
 
 from feedrank.learners import build, dump
 

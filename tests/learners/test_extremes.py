@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from test_laws import SPECS, event
+from task_events import event
+from test_laws import SPECS
 
 from feedrank.learners import InputError, build, dump, load, registry, spec
 

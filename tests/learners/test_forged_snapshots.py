@@ -6,7 +6,8 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from test_laws import every_spec, run, snapshot, stream
+from task_events import run, snapshot, stream
+from test_laws import every_spec
 
 from feedrank.learners import SnapshotError, build, codec, dump, load
 

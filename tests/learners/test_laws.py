@@ -1,16 +1,12 @@
 """Laws that every learner keeps. A new algorithm joins with one line in `SPECS`."""
 
 import copy
-import functools
 import json
-from itertools import pairwise
 
-import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from task_events import run, stream, teach
 
-from feedrank.learners import InputError, SnapshotError, build, dump, fingerprint, forms, instances, load
+from feedrank.learners import InputError, build, dump, fingerprint, load
 
 LABELS = {"labels": ["low", "high"]}
 PREDTRON = {"algorithm": "predtron"}
@@ -201,86 +197,6 @@ SPECS = [
 
 every_spec = pytest.mark.parametrize("spec", SPECS, ids=lambda s: "-".join(str(v) for v in s.values())[:60])
 
-WORDS = [f"w{i}" for i in range(12)]
-TOPICS = ["a", "b", "c", "d", "__class__"]
-
-
-def features(rng):
-    words = rng.choice(WORDS, size=rng.integers(0, 6), replace=False).tolist()
-    form = rng.integers(3)
-    if form == 0:
-        return words
-    if form == 1:
-        return {word: float(value) for word, value in zip(words, rng.uniform(0, 2, len(words)), strict=True)}
-    return rng.uniform(0, 1, 4).round(3).tolist()
-
-
-def some(names, rng):
-    return [name for name in names if rng.integers(2)]
-
-
-# What a truth of each field may be, from the names that it may use. A form says which of the fields it takes.
-TRUTHS = {
-    "label": lambda names, rng: str(rng.choice(names)),
-    "labels": some,
-    "clicks": some,
-    "relevance": lambda names, rng: {name: int(rng.integers(4)) for name in some(names, rng)},
-    "reward": lambda names, rng: float(rng.integers(2)),
-}
-
-
-def event(spec, rng):
-    form = forms.of(spec["task"])
-    names = spec["labels"] if form.closed else TOPICS
-    if form.items:
-        names = [f"d{i}" for i in range(rng.integers(1, 6))]
-        if rng.integers(2):
-            instance = {"items": [{"id": name, "features": features(rng)} for name in names]}
-        else:
-            rows = rng.uniform(0, 1, (len(names), 3)).round(3).tolist()
-            instance = {"items": {"ids": names, "columns": ["w0", "w1", "2"], "rows": rows}}
-        if (spec.get("context") or form.chooses) and rng.integers(2):
-            instance["features"] = features(rng)
-    elif rng.integers(4):
-        instance = {"features": features(rng)}
-    else:
-        instance = {"text": " ".join(some(WORDS, rng))}
-    field = str(rng.choice(form.truths))
-    return instance, {field: TRUTHS[field](names, rng)}
-
-
-def stream(spec, seed, count):
-    """Events of a spec, made once: learning changes none of them."""
-    return _stream(json.dumps(spec), seed, count)
-
-
-@functools.cache
-def _stream(spec, seed, count):
-    rng = np.random.default_rng(seed)
-    return [event(json.loads(spec), rng) for _ in range(count)]
-
-
-def snapshot(spec, seed, count):
-    """The snapshot of a learner behind so many events, which are learned once."""
-    return _snapshot(json.dumps(spec), seed, count)
-
-
-@functools.cache
-def _snapshot(spec, seed, count):
-    learner = build(json.loads(spec))
-    run(learner, _stream(spec, seed, count))
-    return dump(learner)
-
-
-def teach(learner, instance, answer, weight=1.0):
-    """One round; a reward is of what was served."""
-    served = learner.predict(instance).served() if learner.form.chooses else None
-    return learner.learn(instance, answer, served=served, weight=weight)
-
-
-def run(learner, events):
-    return [teach(learner, instance, answer) for instance, answer in events]
-
 
 @every_spec
 def test_equal_streams_give_equal_bytes(spec):
@@ -335,130 +251,10 @@ def test_inputs_are_not_mutated(spec):
 
 
 @every_spec
-def test_a_round_is_judged_as_it_would_have_been_predicted(spec):
-    """`served_loss` of a prediction made just before is the loss, where no label joins and no tie counts against us."""
-    learner = load(snapshot(spec, 5, 30))
-    for instance, answer in stream(spec, 6, 30):
-        prediction = learner.predict(instance)
-        outcome = learner.learn(instance, answer, served=prediction.served())
-        if prediction.abstained and learner.spec.get("loss") != "reject":
-            continue
-        if answer.get("clicks") == []:
-            assert outcome.served_loss is None
-            assert outcome.loss == 0
-        elif spec.get("loss") == "error-set-size" or learner.spec["algorithm"] == "dual-ascent":
-            assert outcome.served_loss <= outcome.loss
-        else:
-            assert outcome.served_loss == pytest.approx(outcome.loss, abs=1e-12)
-
-
-@every_spec
-def test_every_label_or_item_is_ranked_best_first(spec):
-    learner = load(snapshot(spec, 5, 30))
-    searched = learner.spec.get("loss") in ("ap", "pairwise-disagreement")
-    for instance, _ in stream(spec, 8, 15):
-        prediction = learner.predict(instance)
-        names = [name for name, _ in prediction.ranking]
-        everything = (
-            list(instances.read_items(instance["items"]).ids) if "items" in instance else list(learner.labels)
-        )
-        assert sorted(names) == sorted(everything)
-        if not (searched and learner.spec["algorithm"] == "quadratic-surrogate"):
-            assert all(one[1] >= two[1] for one, two in pairwise(prediction.ranking))
-        assert learner.predict(instance, top=2).ranking == prediction.ranking[:2]
-        assert prediction.margin is None or prediction.margin >= 0
-        if prediction.margin is not None:
-            assert learner.predict(instance, min_margin=1e30).abstained
-        json.dumps(prediction.to_json(), allow_nan=False)
-
-
-@every_spec
-def test_contributions_sum_to_the_score(spec):
-    learner = load(snapshot(spec, 5, 30))
-    for instance, _ in stream(spec, 10, 10):
-        if learner.spec.get("kernel", "linear") != "linear":
-            with pytest.raises(InputError):
-                learner.predict(instance, explain=True)
-            continue
-        prediction = learner.predict(instance, explain=True)
-        for (_, score), parts in zip(prediction.ranking, prediction.contributions, strict=True):
-            assert sum(parts.values()) == pytest.approx(score, abs=1e-9)
-
-
-@every_spec
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-@given(noise=st.binary(max_size=40), seed=st.integers(0, 5), place=st.floats(0, 1))
-def test_damage_is_noticed(spec, noise, seed, place):
-    data = snapshot(spec, seed, 5)
-    at = int(place * (len(data) - 1))
-    damaged = data[:at] + bytes([data[at] ^ 0x5A]) + data[at + 1 :]
-    for wrong in (noise, data[:at], damaged, data + b"x"):
-        with pytest.raises(SnapshotError):
-            load(wrong)
-
-
-@every_spec
-def test_a_refused_event_leaves_no_trace(spec):
-    learner = build(spec)
-    run(learner, stream(spec, 11, 10))
-    before = dump(learner)
-    good, answer = event(spec, np.random.default_rng(0))
-    bad = [
-        ({"features": {"new": float("nan")}}, answer),
-        ({"features": {"new": 10**400}}, answer),
-        ({"features": {"new": "1"}}, answer),
-        ({"features": {"": 1}}, answer),
-        ({"features": ["new", 1]}, answer),
-        ({"features": [1, True]}, answer),
-        ({"items": []}, answer),
-        ({"items": [{"id": "x", "features": []}, {"id": "x", "features": []}]}, answer),
-        ({}, answer),
-        (7, answer),
-        (good | {"extra": 1}, answer),
-        (good, {}),
-        (good, {"label": "a", "labels": ["a"]}),
-        (good, {"label": 3}),
-        (good, {"relevance": {"d0": -1}}),
-        (good, {"relevance": {"d0": float("inf")}}),
-        (good, {"clicks": ["nowhere"]}),
-        (good, {"truth": 1}),
-    ]
-    for instance, wrong in bad:
-        with pytest.raises(InputError) as caught:
-            learner.learn(instance, wrong)
-        assert caught.value.detail
-        with pytest.raises(InputError):
-            learner.check(instance, wrong)
-    assert dump(learner) == before
-
-
-@every_spec
 def test_the_full_spec_reads_as_itself(spec):
     full = build(spec).spec
     assert build(full).spec == full
     assert json.loads(json.dumps(full)) == full
-
-
-@every_spec
-def test_options_that_mean_nothing_are_refused(spec):
-    learner = build(spec)
-    events = stream(spec, 12, 5)
-    run(learner, events)
-    instance = events[0][0]
-    wrong = [
-        {"top": 0},
-        {"top": True},
-        {"top": 1.5},
-        {"min_margin": -1},
-        {"min_margin": float("nan")},
-        {"loss": "nonsense"},
-    ]
-    for options in wrong:
-        with pytest.raises(InputError) as caught:
-            learner.predict(instance, **options)
-        assert caught.value.pointer == "/" + next(iter(options))
-        with pytest.raises(InputError):
-            build(spec).predict(instance, **options)
 
 
 @every_spec
@@ -477,13 +273,3 @@ def test_an_event_of_weight_one_is_an_event_and_a_light_one_teaches_less(spec):
             teach(heavy, instance, answer, weight=weight)
         assert caught.value.pointer == "/weight"
     assert dump(heavy) == before
-
-
-def test_before_the_first_label_there_is_nothing_to_choose():
-    empty = {"features": ["x"]}
-    assert build({"task": "multiclass"}).predict(empty).to_json()["label"] is None
-    assert build({"task": "multiclass"}).predict(empty).abstained
-    sets = build({"task": "multilabel"}).predict(empty)
-    assert sets.labels == []
-    assert not sets.abstained
-    assert build({"task": "label-ranking"}).predict(empty).ranking == []

@@ -3,24 +3,19 @@
 Each environment is a process of its own: BLAS and NumPy choose their code by the CPU when they are loaded.
 """
 
-import importlib.util
 import json
 import os
 import platform
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy._core import _multiarray_umath as cpu
+from task_events import event, stream
+from test_laws import SPECS
 
 from feedrank.learners import forms, kernel
-
-laws_file = Path(__file__).with_name("test_laws.py")
-found_spec = importlib.util.spec_from_file_location("laws_of_bits", laws_file)
-laws = importlib.util.module_from_spec(found_spec)
-found_spec.loader.exec_module(laws)
 
 REPLAY = """
 import json, sys
@@ -36,7 +31,7 @@ for spec, events in json.load(sys.stdin):
 
 def wide(spec, rng):
     """An event with many real numbers: long sums, whose last bits depend on their order."""
-    _, truth = laws.event(spec, rng)
+    _, truth = event(spec, rng)
     names = [f"w{i}" for i in rng.permutation(60)[: rng.integers(20, 60)]]
     form = forms.of(spec["task"])
     if not form.items:
@@ -52,7 +47,7 @@ def wide(spec, rng):
 @pytest.fixture(scope="module")
 def recorded():
     rng = np.random.default_rng(7)
-    return [(spec, laws.stream(spec, 5, 10) + [wide(spec, rng) for _ in range(14)]) for spec in laws.SPECS]
+    return [(spec, stream(spec, 5, 10) + [wide(spec, rng) for _ in range(14)]) for spec in SPECS]
 
 
 def fingerprints(recorded, **environ):
@@ -71,13 +66,13 @@ def fingerprints(recorded, **environ):
 @pytest.fixture(scope="module")
 def usual(recorded):
     prints = fingerprints(recorded)
-    assert len(set(prints)) == len(prints) == len(laws.SPECS)
+    assert len(set(prints)) == len(prints) == len(SPECS)
     return prints
 
 
 def differing(usual, prints):
     """The specs of other bits: take exp, log and products of what weights depend on from the kernel, not from NumPy."""
-    return [spec for spec, one, other in zip(laws.SPECS, usual, prints, strict=True) if one != other]
+    return [spec for spec, one, other in zip(SPECS, usual, prints, strict=True) if one != other]
 
 
 def environments():
