@@ -127,21 +127,21 @@ def dense(features: int, labels: int, count: int = 600, size: int = 100) -> floa
 # What a round is made of: a name, and the functions whose time it is. Inclusive, and none within another.
 PARTS = {
     "names to rows, weighting, length": ["kernel.reference:Table.look"],
-    "scaling": ["kernel.blend:Blend._scale"],
+    "scaling": ["kernel.blend_rounds:BlendRounds._scale"],
     "scores": ["kernel.theta:Weights.scores"],
     "of naive Bayes, beside them": ["kernel.welford:log"],
     "pool, softmax, calibration": [
-        "kernel.blend:pooled",
+        "kernel.blend_rounds:pooled",
         "kernel.trust:Powers.of",
-        "kernel.blend:calibrated",
+        "kernel.blend_rounds:calibrated",
     ],
-    "the best labels": ["kernel.rounds:best", "kernel.blend:best"],
-    "trust of the pool": ["kernel.blend:trust_after"],
-    "direction": ["kernel.rounds:ascend", "kernel.blend:ascend"],
+    "the best labels": ["kernel.rounds:best", "kernel.blend_rounds:best"],
+    "trust of the pool": ["kernel.blend_rounds:trust_after"],
+    "direction": ["kernel.rounds:ascend", "kernel.blend_rounds:ascend"],
     "features join": ["kernel.reference:Table.join"],
-    "features counted": ["kernel.reference:Table.count", "kernel.blend:tallied_words"],
+    "features counted": ["kernel.reference:Table.count", "kernel.blend_rounds:tallied_words"],
     "step": ["kernel.theta:Weights.step"],
-    "naive Bayes learns": ["kernel.blend:Plan.count_words"],
+    "naive Bayes learns": ["kernel.blend_rounds:Plan.count_words"],
 }
 
 
