@@ -47,6 +47,21 @@ def pour(up: list[float], down: list[float], most: float, gap: float) -> tuple[f
     return (amount + P) / H, -((amount + Q) / K)
 
 
+def pour_one(up: float, down: list[float], most: float, gap: float) -> tuple[float, float]:
+    """`pour` where one label is relevant: the same operations, but that P / 1 is P."""
+    Q, K = down[0], 1.0
+    amount = (gap - (up + Q)) / 2.0
+    for level in down[1:]:
+        after = K * level - Q
+        if after >= most or amount <= after:
+            break
+        Q += level
+        K += 1.0
+        amount = (gap - (up + Q / K)) / (1.0 + 1.0 / K)
+    amount = 0.0 if amount < 0.0 else most if amount > most else amount
+    return amount + up, -((amount + Q) / K)
+
+
 def ascend(
     t: Floats, relevant: Any, square: float, update: int, C: float, gamma: float
 ) -> tuple[bool, Floats | None, float, float]:
@@ -55,6 +70,8 @@ def ascend(
     `relevant` is the one relevant label, or a mask. g = -alpha, None where no weight changes; total is the sum of alpha
     over Y, and growth = sum_r alpha_r t_r + |x|^2 alpha_r^2 / 2 what the step takes from the dual objective.
     """
+    if update == 3 and type(relevant) is int:
+        return ascend_to_one(t, relevant, square, C, gamma)
     mask = isinstance(relevant, np.ndarray)
     inside = relevant.nonzero()[0].tolist() if mask else [relevant]
     if not inside or len(inside) == len(t):
@@ -83,6 +100,39 @@ def ascend(
     for r in inside:
         amount -= g.item(r)
     # Labels that do not change add zeros to both sums.
+    return mistake, g, amount, 0.5 * square * total(g * g) - total(g * t)
+
+
+def ascend_to_one(
+    t: Floats, y: int, square: float, C: float, gamma: float
+) -> tuple[bool, Floats | None, float, float]:
+    """`ascend` by update III where the one label y is relevant: most rounds are of this kind."""
+    if len(t) < 2:
+        return False, None, 0.0, 0.0
+    others = t.copy()
+    others[y] = -math.inf
+    low, high = t.item(y), t.item(others.argmax())
+    mistake, above = low <= high, low - gamma
+    if not square > 0.0 or low - high >= MET * gamma or not low <= high + gamma:
+        return mistake, None, 0.0, 0.0
+    # Mostly all labels are within reach, which the lowest says.
+    near = None if t.item(t.argmin()) >= above else others >= above
+    count = len(t) - 1 if near is None else int(np.count_nonzero(near))
+    if not count:
+        return mistake, None, 0.0, 0.0
+    levels = others / -square  # negated
+    down = levels.copy()
+    down.sort()
+    level = low / square
+    top, bottom = pour_one(level, down[:count].tolist(), C, gamma / square)
+    g: Floats = -bottom - levels
+    np.maximum(g, _ZERO, out=g)
+    if near is not None:
+        g *= near
+    amount = top - level
+    if amount > 0.0:
+        g[y] = -amount
+    amount = 0.0 - g.item(y)
     return mistake, g, amount, 0.5 * square * total(g * g) - total(g * t)
 
 
@@ -127,9 +177,9 @@ def best(t: Floats, count: int) -> tuple[list[int], list[float]]:
             order = among[(-t[among]).argsort(kind="stable")][:count]
             return order.tolist(), t[order].tolist()
         # A sort that keeps no order of equals takes a third of the time: it will do where no two of these are equal.
-        order = (-t).argsort()[: count + 1]
+        order = t.argsort()[: -count - 2 : -1]
         scores = t.take(order).tolist()
-        if len(set(scores)) == len(scores) and not math.isnan(scores[-1]):
+        if len(set(scores)) == len(scores) and not math.isnan(scores[0]):
             return order[:count].tolist(), scores[:count]
     order = (-t).argsort(kind="stable")
     if count >= 0:

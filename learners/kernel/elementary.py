@@ -168,9 +168,12 @@ def softmax(x: Floats) -> Floats:
     return np.asarray(powers / total(powers))
 
 
+_accumulate = np.add.accumulate
+
+
 def total(values: Floats) -> float:
     """x_0 + x_1 + ..., from the first to the last: `np.sum` would go in blocks of eight."""
-    return np.add.accumulate(values).item(-1) if len(values) else 0.0
+    return _accumulate(values).item(-1) if len(values) else 0.0
 
 
 def all_finite(values: Floats) -> bool:
