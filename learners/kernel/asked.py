@@ -62,4 +62,5 @@ def _all_names(x: LookedUp, bias: bool) -> bool:
     """Whether names were looked up: those that have joined are, but for the bias, which has row 0 and an empty one."""
     if bias and len(x.rows) > 1 and x.rows[1] == 0:
         return False
-    return not x.unknown or all(type(name) is str and name for name in x.unknown)
+    unknown = x.unknown
+    return not unknown or (set(map(type, unknown)) == {str} and "" not in unknown)

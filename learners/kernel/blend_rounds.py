@@ -111,7 +111,7 @@ class BlendRounds:
             order, scores = best(times(self._view, t), top)
         if top == 1:
             del order[1:], scores[1:]
-        ranking = [(names[i], score) for i, score in zip(order, scores, strict=True)]
+        ranking = list(zip(map(names.__getitem__, order), scores, strict=True))
         label = names[first] if first < len(t) else None
         return ranking, gap, label, scored.shown.take(order).tolist()
 

@@ -25,6 +25,7 @@ _ZERO, _ONE = (
     np.array(1.0),
 )  # NumPy takes an array as it is, where it converts a float in each call
 BIAS = ""  # the name of the constant feature: no other can have it, because empty names are refused
+_UNIT = np.array(1)
 _FIRST: Ints = np.zeros(1, dtype=np.intp)  # the row of the bias
 _ONES: Floats = np.ones(4_096)
 _ONES.setflags(write=False)
@@ -104,11 +105,13 @@ class Vector:
 class LookedUp(Vector):
     """A vector of a table: rows ascend; `unknown` names the features that have not joined.
 
-    `every` are the rows and values of all features, those that have not joined in the rows that they will get.
+    `every` are the rows and values of all features, those that have not joined in the rows that they will get. Names
+    `alone` have no value of 0.
     """
 
     unknown: Sequence[str] = ()
     every: tuple[Ints, Floats] | None = None
+    alone: bool = False
 
     def squared_norm(self) -> float:
         """||x||^2, unseen features included."""
@@ -186,46 +189,50 @@ class Table:
             rows[rows >= len(self._names)] = -1
         return rows
 
-    def _numbers(self, names: Sequence[str]) -> Ints:
-        """The row of every name, of one that has not joined the row that it will get."""
+    def _numbers(self, names: Sequence[str], *first: str) -> Ints:
+        """The row of every name, `first` before the others; of one that has not joined the row that it will get."""
         index = self._index
         index.fresh = {}
         if len(names) < 2:  # an itemgetter of one name gives no tuple
-            return np.array([index[name] for name in names], dtype=np.intp)
+            return np.array([index[name] for name in (*first, *names)], dtype=np.intp)
         # All look-ups in one short loop in C: memory is waited for side by side, in half the time of map's.
-        return np.fromiter(itemgetter(*names)(index), np.intp, len(names))
+        return np.fromiter(itemgetter(*first, *names)(index), np.intp, len(first) + len(names))
 
     def look(self, features: Features) -> LookedUp:
         """x of the features: rows ascending, so that no result depends on the order in which they were written."""
-        values, rows = features.values, self._numbers(features.names)
+        values, bias, alone = features.values, self.bias, features.values is None
+        if values is not None:
+            rows = self._numbers(features.names)
+            order = rows.argsort(kind="stable")
+            rows, values = rows[order], values[order]
+            if bias:
+                rows = np.concatenate((_FIRST, rows))
+        else:  # names alone: a repeated one shows as a repeated row
+            rows = self._numbers(features.names, BIAS) if bias else self._numbers(features.names)
+            rows.sort()
+            if np.count_nonzero(rows[1:] == rows[:-1]):
+                rows = np.concatenate((_FIRST, np.unique(rows[1:]))) if bias else np.unique(rows)
         unknown = list(self._index.fresh)
         if unknown:
             self._counts = grown(self._counts, len(self._names) + len(unknown))
-        if values is not None:
-            order = rows.argsort(kind="stable")
-            rows, values = rows[order], values[order]
-        else:  # names alone: a repeated one shows as a repeated row
-            rows.sort()
-            if np.count_nonzero(rows[1:] == rows[:-1]):
-                rows = np.unique(rows)
         if self.idf:
-            counts = self._counts.take(rows)
+            counts = self._counts.take(rows[1:] if bias else rows)
             if self.events < len(LOGS):
                 scales = LOGS.item(self.events) - LOGS.take(counts)
             else:
                 scales = log_of(1.0 + self.events) - log(1.0 + counts.astype(np.float64))
             scales += _ONE
             values = scales if values is None else values * scales
-        elif values is None:
-            values = ones(len(rows))
         if self.unit:
-            values = _unit(values, features.values is None)
-        if self.bias:
-            rows, values = np.concatenate((_FIRST, rows)), np.concatenate((_ONES[:1], values))
-        if not unknown:
-            return LookedUp(rows, values, EMPTY, unknown, (rows, values))
+            values = _unit(ones(len(rows) - bias) if values is None else values, alone)
+        if values is None:
+            values = ones(len(rows))
+        elif bias:
+            values = np.concatenate((_ONES[:1], values))
         known = len(rows) - len(unknown)
-        return LookedUp(rows[:known], values[:known], values[known:], unknown, (rows, values))
+        if not unknown:
+            return LookedUp(rows, values, EMPTY, unknown, (rows, values), alone)
+        return LookedUp(rows[:known], values[:known], values[known:], unknown, (rows, values), alone)
 
     def join(self, x: LookedUp) -> LookedUp:
         """x with every feature known: the unknown ones join."""
@@ -241,7 +248,7 @@ class Table:
             self._counts = grown(self._counts, last)
             self._names.extend(x.unknown)  # first, so that `forget` sees them whatever fails
             self._index.update(zip(x.unknown, range(first, last), strict=True))
-            return LookedUp(*every, every=every)
+            return LookedUp(*every, every=every, alone=x.alone)
         rows = [self.add(name) for name in x.unknown]
         return LookedUp(
             np.concatenate((x.rows, np.array(rows, dtype=np.intp))), np.concatenate((x.values, x.unseen))
@@ -251,7 +258,7 @@ class Table:
         """One more event: n and, under idf, n_j of every feature that is not 0."""
         if self.idf:
             counts = self._counts.take(x.rows)
-            counts += x.values != _ZERO
+            counts += _UNIT if isinstance(x, LookedUp) and x.alone else x.values != _ZERO
             self._counts[x.rows] = counts
         self.events += 1
 

@@ -108,10 +108,10 @@ class Rounds:
         if self._ranks:
             order, scores = best(t, -1)
             gaps = [one - other for one, other in pairwise(scores)]
-            ranking = [(names[i], score) for i, score in zip(order, scores, strict=True)]
+            ranking = list(zip(map(names.__getitem__, order), scores, strict=True))
             return ranking if top < 0 else ranking[:top], min(gaps) + 0.0 if gaps else None, None
         order, scores = best(t, top if top < 0 or top > 1 else 2)
-        ranking = [(names[i], score) for i, score in zip(order, scores, strict=True)]
+        ranking = list(zip(map(names.__getitem__, order), scores, strict=True))
         if top == 1:
             del ranking[1:]
         return ranking, scores[0] - scores[1] + 0.0 if len(t) > 1 else None, names[order[0]]
