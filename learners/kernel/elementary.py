@@ -58,6 +58,11 @@ def _ready(values: tuple[float, ...]) -> tuple[Floats, ...]:
 _COTH, _ARTANH, _SINE = _ready(COTH), _ready(ARTANH), _ready(SINE)
 _LN2_HIGH, _LN2_LOW, _INVERSE_LN2, _HALF_ROOT = _ready((LN2_HIGH, LN2_LOW, INVERSE_LN2, HALF_ROOT))
 _LOWEST, _HIGHEST, _ONE, _TWO = _ready((EXP_LOWEST, EXP_HIGHEST, 1.0, 2.0))
+# Beside 1.5 * 2^52 a number keeps its whole part alone, rounded as rint does, in its last bits.
+_WHOLE = np.array(1.5 * 2.0**52)
+_BITS, _EXPONENT = np.dtype(np.int64), np.array(52)
+_HALF_ROOT_BITS = np.array(HALF_ROOT).view(_BITS)
+LEAST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 FEW = 14  # numbers that take less time one by one than some thirty calls of NumPy do
@@ -80,10 +85,22 @@ def exp(x: Floats) -> Floats:
     """
     if x.size <= FEW:
         return np.array([exp_of(value) for value in x.ravel().tolist()]).reshape(x.shape)
-    x = np.minimum(np.maximum(x, _LOWEST), _HIGHEST)
-    k = np.rint(x * _INVERSE_LN2)
-    r = x - k * _LN2_HIGH
-    r -= k * _LN2_LOW
+    return _exp(np.minimum(np.maximum(x, _LOWEST), _HIGHEST))
+
+
+def exp_to_one(x: Floats) -> Floats:
+    """The same, of numbers of at most 0."""
+    return exp(x) if x.size <= FEW else _exp(np.maximum(x, _LOWEST))
+
+
+def _exp(x: Floats) -> Floats:
+    """e^x for x in [-708, 709]."""
+    places = x * _INVERSE_LN2
+    places += _WHOLE
+    k = places - _WHOLE
+    r: Floats = x - k * _LN2_HIGH
+    k *= _LN2_LOW
+    r -= k
     square = r * r
     even = polynomial(_COTH, square)
     even *= square
@@ -92,19 +109,33 @@ def exp(x: Floats) -> Floats:
     r += r
     r /= even
     r += _ONE
-    return np.asarray(np.ldexp(r, k.astype(np.int32)))
+    # Neither r nor 2^k r is beyond the normal numbers: k is added to the exponent.
+    powers, bits = places.view(_BITS), r.view(_BITS)
+    powers <<= _EXPONENT
+    bits += powers
+    return r
 
 
 def log(x: Floats) -> Floats:
     """ln x = k ln 2 + 2 artanh((m - 1) / (m + 1)), x = m 2^k with m in [sqrt(1/2), sqrt(2)); x above 0, finite."""
     if x.size <= FEW:
         return np.array([log_of(value) for value in x.ravel().tolist()]).reshape(x.shape)
-    m, k = np.frexp(x)
-    low = m < _HALF_ROOT
-    m = np.where(low, m + m, m)
-    power = (k - low).astype(np.float64)
+    if x.item(x.argmin()) >= LEAST_NORMAL and x.item(x.argmax()) < math.inf:
+        # Of normal numbers k is how often the bits of sqrt(1/2) fit below, in exponents.
+        bits = x.view(_BITS)
+        k = bits - _HALF_ROOT_BITS
+        k >>= _EXPONENT
+        power = k.astype(np.float64)
+        k <<= _EXPONENT
+        m = np.subtract(bits, k, out=k).view(np.float64)
+    else:
+        m, exponents = np.frexp(x)
+        low = m < _HALF_ROOT
+        m = np.where(low, m + m, m)
+        power = (exponents - low).astype(np.float64)
     s = m - _ONE
-    s /= m + _ONE
+    m += _ONE
+    s /= m
     square = s * s
     tail = polynomial(_ARTANH, square)
     tail *= square
@@ -114,7 +145,7 @@ def log(x: Floats) -> Floats:
     tail += s
     power *= _LN2_HIGH
     power += tail
-    return np.asarray(power)
+    return power
 
 
 # log(1 + n) of small counts: most features are rare, and the logarithm is the dearest part of counting one.
@@ -173,7 +204,13 @@ _accumulate = np.add.accumulate
 
 def total(values: Floats) -> float:
     """x_0 + x_1 + ..., from the first to the last: `np.sum` would go in blocks of eight."""
-    return _accumulate(values).item(-1) if len(values) else 0.0
+    if len(values) > 4:
+        return float(_accumulate(values).item(-1))
+    # One by one, as few unknown words are, they take less than an array does.
+    sum_: float = values.item(0) if len(values) else 0.0
+    for value in values[1:].tolist():
+        sum_ += value
+    return sum_
 
 
 def all_finite(values: Floats) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .elementary import Floats, Mask, exp, exp_of, log, log_of
+from .elementary import Floats, Mask, exp, exp_of, exp_to_one, log, log_of
 from .products import times
 from .reference import Ints
 
@@ -31,35 +31,43 @@ def log_losses(T: Floats, Y: Floats, bits: bool) -> tuple[Floats, Floats]:
 class Powers(NamedTuple):
     """e^(T - top) of rows of log-odds, top the highest of each row, and the sums of the rows: all that softmax needs."""
 
-    tops: Floats
+    firsts: list[int]  # where the tops are
+    tops: list[float]
     powers: Floats
-    sums: Floats
+    sums: list[float]
 
     @classmethod
     def of(cls, T: Floats) -> "Powers":
-        tops = np.maximum.reduce(T, axis=1)
-        powers = exp(T - tops[:, None])
-        return cls(tops, powers, _sums(powers))
+        firsts = T.argmax(axis=1).tolist()
+        tops = [T.item(row, first) for row, first in enumerate(firsts)]
+        powers = exp_to_one(T - np.array(tops)[:, None])
+        return cls(firsts, tops, powers, np.add.accumulate(powers, axis=1)[:, -1].tolist())
 
     def p(self, row: int) -> Floats:
         """The softmax of a row."""
-        return np.asarray(self.powers[row] / self.sums[row])
+        p: Floats = self.powers[row] / self.sums[row]
+        return p
 
-    def log_losses(self, right: Floats) -> list[float]:
+    def log_losses(self, right: list[float]) -> list[float]:
         """-log p of the truth, whose log-odds are `right`, one a row."""
         # A few numbers: one by one they take less than arrays do.
-        rows = zip(self.sums.tolist(), self.tops.tolist(), right.tolist(), strict=True)
+        rows = zip(self.sums, self.tops, right, strict=True)
         return [log_of(whole) + top - own for whole, top, own in rows]
 
 
-def _of_truth(T: Floats, Y: Floats) -> Floats:
+def _of_truth(T: Floats, Y: Floats) -> list[float]:
     """T Y; where one label is right, its column."""
     y = int(Y.argmax())
     ends = T.item(T.argmin()), T.item(T.argmax())
     if Y.item(y) == 1.0 and math.isfinite(ends[0]) and math.isfinite(ends[1]):
-        return T[:, y] + 0.0
-    product: Floats = times(T, Y)
+        return column(T, y)
+    product: list[float] = times(T, Y).tolist()
     return product
+
+
+def column(T: Floats, y: int) -> list[float]:
+    """A column, where a zero has no sign."""
+    return [T.item(row, y) + 0.0 for row in range(len(T))]
 
 
 def _sums(rows: Floats) -> Floats:
@@ -134,10 +142,11 @@ def pool_round(
 def pooled(T: Floats, here: Ints, state: State) -> None:
     """The first rows of T are made of the others, the log-odds of who is present: a' Z, and the pool's own."""
     a, _, _, _, weights = state
-    live = T[2:]
-    trusts = np.array((a, weights)).T.take(here, axis=0)
-    np.add.reduce(trusts[:, :, None] * live[:, None], axis=0, out=T[:2])
-    T[:2] += _ZERO  # a sum is never -0
+    first, second, *live = T
+    T[:2] = 0.0
+    for i, own in zip(here.tolist(), live, strict=True):
+        first += own * a.item(i)
+        second += own * weights.item(i)
 
 
 def trust_after(
@@ -211,15 +220,20 @@ def _newton(
     np.multiply(live, p - Y, out=every[pairs : pairs + count])
     np.multiply(live, p, out=every[pairs + count : -1])
     every[-1] = 0.0  # of who has left
-    placed = (_sums(every) * weight).take(members.cells)
-    H, g, means = placed[:-2], placed[-2], placed[-1]
+    sums = _sums(every)
+    if weight != 1.0:
+        sums *= weight
+    placed = sums.take(members.cells)
+    H, g, means = placed[:-2], placed[-2].tolist(), placed[-1]
     if not bits:
-        H -= np.multiply.outer(means, means) / weight
+        products = means[:, None] * means
+        H -= products if weight == 1.0 else products / weight
     grown = FORGET * A
     grown += H
     grown += _damping(len(a))
-    step = a - solve(grown.tolist(), g.tolist())
-    return np.where(present, np.maximum(step, _ZERO), _ZERO), grown
+    steps = zip(present.tolist(), a.tolist(), solve(grown.tolist(), g), strict=True)
+    after = [own - step if here else 0.0 for here, own, step in steps]
+    return np.array([0.0 if own <= 0.0 else own for own in after]), grown
 
 
 class Members(NamedTuple):

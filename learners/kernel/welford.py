@@ -18,7 +18,6 @@ from .theta import Weights
 
 CLIP = 2.0
 FLAT = 1e-9
-_ALWAYS_ONE = np.array((1.0, 0.0))  # mean and squared deviations
 _ONE = np.array(1.0)
 ENOUGH = 2  # events before a value that all of them named counts as a constant
 
@@ -101,14 +100,20 @@ def words_alone(before: Floats, known: int, events: int, bias: int) -> Floats | 
     `before` are rows of the statistics, those of features that have not joined behind the `known` ones. None where a
     feature once came with another value than 1.
     """
-    if np.count_nonzero(before[:known, 1:3] != _ALWAYS_ONE):
+    counts, means, deviations, logarithms = before.T
+    if np.count_nonzero(means[:known] != _ONE) or np.count_nonzero(deviations):
         return None
-    words: Floats = 1.0 + _log_of_count(events) - before[:, 3]
-    if bias and events >= ENOUGH:
-        counts = before[:, 0]
-        if known and counts.item(counts.argmax()) == events:
-            words[counts == events] = 0.0
+    words: Floats = 1.0 + _log_of_count(events) - logarithms
+    if bias and events >= ENOUGH and known and counts.item(counts.argmax()) == events:
+        words *= counts != events
     return words
+
+
+def length_of(words: Floats, known: int) -> float:
+    """|words|, the sum over the known ones by itself; 1 of nothing."""
+    squares = words * words
+    rest = total(squares[known:]) if known < len(squares) else 0.0
+    return math.sqrt(total(squares[:known]) + rest) or 1.0
 
 
 def tallied_words(before: Floats, known: int) -> Floats:
@@ -126,7 +131,7 @@ def _log_of_count(count: int) -> float:
 
 
 def _log_of_counts(counts: Floats) -> Floats:
-    if len(counts) and counts.item(counts.argmin()) >= 0.0 and counts.item(counts.argmax()) < len(LOGS):
+    if len(counts) and counts.item(counts.argmax()) < len(LOGS):
         return np.asarray(LOGS.take(counts.astype(np.intp)))
     return log(1.0 + counts)
 
