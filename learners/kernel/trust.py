@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .elementary import Floats, Mask, exp, exp_of, exp_to_one, log, log_of
+from .elementary import Floats, Mask, exp, exp_of, exp_to_one, log, log_of, row_product
 from .products import times
 from .reference import Ints
 
 FORGET = 0.998
 DAMPING = 3.0
-_ZERO = np.array(0.0)
 
 
 def log_losses(T: Floats, Y: Floats, bits: bool) -> tuple[Floats, Floats]:
@@ -142,11 +141,8 @@ def pool_round(
 def pooled(T: Floats, here: Ints, state: State) -> None:
     """The first rows of T are made of the others, the log-odds of who is present: a' Z, and the pool's own."""
     a, _, _, _, weights = state
-    first, second, *live = T
-    T[:2] = 0.0
-    for i, own in zip(here.tolist(), live, strict=True):
-        first += own * a.item(i)
-        second += own * weights.item(i)
+    live = T[2:]
+    T[0], T[1] = row_product(a.take(here), live), row_product(weights.take(here), live)
 
 
 def trust_after(
