@@ -133,7 +133,7 @@ PARTS = {
     "pool, softmax, calibration": [
         "kernel.blend_rounds:pooled",
         "kernel.trust:Powers.of",
-        "kernel.blend_rounds:calibrated",
+        "kernel.blend_rounds:calibrated_at",
     ],
     "the best labels": ["kernel.rounds:best", "kernel.blend_rounds:best"],
     "trust of the pool": ["kernel.blend_rounds:trust_after"],

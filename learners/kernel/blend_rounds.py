@@ -181,15 +181,20 @@ class BlendRounds:
         u[:bias] = self._bias_size
         return Vector(x.rows, u[:known], EMPTY), (rows.take(at), only), total(only) + total(positive)
 
+    def _expected(self, p: Floats) -> Floats:
+        """The expected cost of every label under p, but for a constant, and behind the last that of REJECT."""
+        costs: Floats = p * self._costs
+        return np.append(1.0 - p, total(costs)) if self._mode == REJECTING else -costs
+
     def _cheapest(self, p: Floats) -> tuple[int, float | None]:
         """The label of least expected cost under p, one behind the last for REJECT; and the gap to the next."""
-        expected = -(p * self._costs)
-        if self._mode == REJECTING:
-            expected = np.append(1.0 - p, np.add.accumulate(p * self._costs)[-1])
+        expected = self._expected(p)
         first = int(expected.argmin())
         if len(expected) < 2:
             return first, None
-        return first, float(np.partition(expected, 1)[1] - expected[first]) + 0.0
+        least = expected.item(first)
+        expected[first] = np.inf
+        return first, expected.item(expected.argmin()) - least + 0.0
 
     # ---- learning
 
@@ -197,7 +202,7 @@ class BlendRounds:
         """What deciding by log-odds costs, whose highest is the `first`, and whose probabilities are p."""
         if self._costs is None or p is None:
             return 0.0 if first == y else 1.0
-        first = self._cheapest(p)[0]
+        first = int(self._expected(p).argmin())
         if first == y:
             return 0.0
         return 1.0 if self._mode == REJECTING and first < len(p) else float(self._costs[y])
