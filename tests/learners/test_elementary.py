@@ -32,6 +32,19 @@ def test_log_agrees_with_math(low, high):
     assert elementary.log(np.array([1.0]))[0] == 0.0
 
 
+def test_arrays_have_the_bits_of_single_numbers_where_exponents_change():
+    """Just below, at and above every power of two and its root, where the bits of a number are split."""
+    k = np.arange(-1_021, 1_024)
+    edges = np.concatenate([np.ldexp(start, k) for start in (1.0, elementary.HALF_ROOT)])
+    x = np.concatenate((np.nextafter(edges, 0.0), edges, np.nextafter(edges, np.inf)))
+    for values in (x, np.append(x, [5e-324, 1e-310])):  # beside numbers that are not normal too
+        assert elementary.log(values).tolist() == [elementary.log_of(value) for value in values.tolist()]
+    x = np.concatenate((elementary.log(x), np.arange(-2_042.0, 2_046.0) / elementary.INVERSE_LN2 / 2.0))
+    for values in (x, np.append(x, [-0.0, 0.0, 800.0, -800.0])):
+        assert elementary.exp(values).tolist() == [elementary.exp_of(value) for value in values.tolist()]
+    assert elementary.exp_to_one(-np.abs(x)).tolist() == elementary.exp(-np.abs(x)).tolist()
+
+
 def test_cosine_agrees_with_math():
     turns = np.random.default_rng(3).uniform(-20, 20, 50_000)
     parts = turns - np.rint(turns)  # exact, so that `math` starts from the same angle
