@@ -73,12 +73,29 @@ static int unescape(const unsigned char **at, char *out) {
     return length;
 }
 
+/* The first byte of a string that does not stand for itself: a quote, a backslash, a control character, or beyond ASCII. */
+static inline const unsigned char *plain_until(const unsigned char *at, const unsigned char *end) {
+#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    for (uint64_t word; end - at >= 8; at += 8) { /* eight at a time: a top bit marks what ends it, the lowest one surely */
+        memcpy(&word, at, 8);
+        uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\');
+        uint64_t ends = (word | (word - ones * 0x20) | ((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & tops;
+        if (ends) return at + (__builtin_ctzll(ends) >> 3);
+    }
+#else
+    (void)end;
+#endif
+    while (*at >= 0x20 && *at < 0x80 && *at != '"' && *at != '\\') at++;
+    return at;
+}
+
 /* A string behind its quote: its bytes where they stand, or in `*owned` where it has escapes. NULL if it is none. */
 static const char *read_text(Reader *reader, size_t *length, char **owned) {
     const unsigned char *start = reader->at, *at = start;
     *owned = NULL;
     for (;;) {
-        while (*at >= 0x20 && *at < 0x80 && *at != '"' && *at != '\\') at++;
+        at = plain_until(at, reader->end);
         if (*at == '"' || *at == '\\') break;
         int step = *at < 0x20 ? 0 : utf8_length(at);
         if (!step) return NULL;
@@ -140,6 +157,12 @@ static int read_number(Reader *reader, double *value, int64_t *whole) {
     const unsigned char *start = reader->at, *at = start;
     int negative = *at == '-', digits = 0, fraction = 0, exponent = 0, real = 0;
     uint64_t mantissa = 0;
+    /* As most are: a digit and .0 */
+    if (at[0] >= '0' && at[0] <= '9' && at[1] == '.' && at[2] == '0' && (at[3] == ',' || at[3] == '}')) {
+        reader->at = at + 3;
+        *value = (double)(at[0] - '0');
+        return 2;
+    }
     at += negative;
     if (*at == '0' && at[1] >= '0' && at[1] <= '9') return 0;
     for (; *at >= '0' && *at <= '9'; at++, digits++) mantissa = digits < 18 ? mantissa * 10 + (*at - '0') : mantissa;

@@ -23,7 +23,7 @@ static inline void sip_round(uint64_t v[4]) {
 }
 
 /* SipHash-1-3. */
-static uint64_t hash_of(const char *text, size_t length) {
+static inline uint64_t hash_of(const char *text, size_t length) {
     uint64_t v[4] = {hash_keys[0] ^ 0x736f6d6570736575u, hash_keys[1] ^ 0x646f72616e646f6du,
                      hash_keys[0] ^ 0x6c7967656e657261u, hash_keys[1] ^ 0x7465646279746573u};
     uint64_t word;
@@ -35,6 +35,14 @@ static uint64_t hash_of(const char *text, size_t length) {
         v[0] ^= word;
     }
     word = (uint64_t)length << 56;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (length >= 8 && left) { /* the last eight bytes, without those that were taken */
+        uint64_t last;
+        memcpy(&last, text + left - 8, 8);
+        word |= last >> (64 - 8 * left);
+        left = 0;
+    }
+#endif
     for (size_t i = 0; i < left; i++) word |= (uint64_t)(unsigned char)text[i] << (8 * i);
     v[3] ^= word;
     sip_round(v);
@@ -52,6 +60,19 @@ static inline size_t name_length(const Names *names, size_t number) {
     return (size_t)(names->ends[number] - (number ? names->ends[number - 1] : 0));
 }
 
+/* Whether two texts of one length are equal: most are short, and a call would take longer than the comparison. */
+static inline int text_same(const char *one, const char *two, size_t length) {
+    uint64_t a, b, c, d;
+    if (length < 8 || length > 16) return !memcmp(one, two, length);
+    memcpy(&a, one, 8), memcpy(&b, two, 8);
+    memcpy(&c, one + length - 8, 8), memcpy(&d, two + length - 8, 8);
+    return !((a ^ b) | (c ^ d));
+}
+
+static inline int name_is(const Names *names, size_t number, const char *text, size_t length) {
+    return name_length(names, number) == length && text_same(name_start(names, number), text, length);
+}
+
 /* The number of a name, -1 if it has not joined. */
 static Py_ssize_t names_find(const Names *names, uint64_t hash, const char *text, size_t length) {
     if (!names->count) return -1;
@@ -60,8 +81,7 @@ static Py_ssize_t names_find(const Names *names, uint64_t hash, const char *text
         if (!slot) return -1;
         if ((slot ^ hash) >> 32) continue;
         size_t number = (size_t)(uint32_t)slot - 1;
-        if (name_length(names, number) == length && !memcmp(name_start(names, number), text, length))
-            return (Py_ssize_t)number;
+        if (name_is(names, number, text, length)) return (Py_ssize_t)number;
     }
 }
 

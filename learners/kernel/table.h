@@ -102,38 +102,42 @@ static void scale(const Table *table, double *values, size_t count, size_t first
     }
 }
 
-/* Memory is waited for side by side: all slots first, then what they point at. */
-static void look_ahead(const Names *names, const Features *features) {
-    if (!names->count) return;
-    for (Py_ssize_t i = 0; i < features->count; i++) PREFETCH(&names->slots[features->entries[i].hash & names->mask]);
-    for (Py_ssize_t i = 0; i < features->count; i++) {
-        uint32_t number = (uint32_t)names->slots[features->entries[i].hash & names->mask];
-        if (number) PREFETCH(&names->ends[number - 1]);
-    }
-    for (Py_ssize_t i = 0; i < features->count; i++) {
-        uint32_t number = (uint32_t)names->slots[features->entries[i].hash & names->mask];
-        if (number) PREFETCH(name_start(names, number - 1));
-    }
-}
-
 /* Rows that will be read next, `bytes` apart: memory is asked for them as soon as a name's number is there. */
 typedef struct {
     const char *rows;
     size_t bytes;
 } Ahead;
 
+/* The numbers that names have if their hashes say so, plus 1, as rows of `places`; 0 for those that have not joined. Memory is
+   waited for side by side: all slots first, then what they point at. */
+static void look_ahead(const Names *names, const Features *features, Place *places) {
+    const Entry *entries = features->entries;
+    Py_ssize_t count = features->count;
+    for (Py_ssize_t i = 0; i < count; i++) PREFETCH(&names->slots[entries[i].hash & names->mask]);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        uint64_t at = entries[i].hash & names->mask, slot;
+        while ((slot = names->slots[at]) && (slot ^ entries[i].hash) >> 32) at = (at + 1) & names->mask;
+        places[i].row = (uint32_t)slot;
+        if (slot) PREFETCH(&names->ends[(uint32_t)slot - 1]);
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (places[i].row) PREFETCH(name_start(names, places[i].row - 1));
+}
+
 static Vector *look_up(const Table *table, const Features *features, const Ahead *ahead, int tables) {
     const Names *names = &table->names;
     size_t count = (size_t)features->count, known = 0, text = 0;
     Place *places = malloc(2 * (count + 1) * sizeof(Place));
     if (!places) return (Vector *)PyErr_NoMemory();
-    look_ahead(names, features);
+    Place *others = places + count + 1; /* what was looked ahead, and unknown ones, until the sort needs the place */
+    if (names->count) look_ahead(names, features, others);
     uint32_t largest = 0;
     size_t unknown = 0;
-    Place *others = places + count + 1; /* unknown ones, until the sort needs the place */
     for (size_t i = 0; i < count; i++) {
         const Entry *entry = &features->entries[i];
-        Py_ssize_t number = names_find(names, entry->hash, entry->text, entry->length);
+        Py_ssize_t number = names->count ? (Py_ssize_t)others[i].row - 1 : -1;
+        if (number >= 0 && !name_is(names, (size_t)number, entry->text, entry->length))
+            number = names_find(names, entry->hash, entry->text, entry->length);
         if (number < 0) {
             others[unknown++].entry = (uint32_t)i;
             text += entry->length;
