@@ -84,16 +84,20 @@ class Applier(Generic[S, E]):
         With their size, and the seconds that the longest of them takes.
         """
         run: list[E] = []
-        state, version, chain, room = self.state, self.version, self.chain, self.worker.room("learn")
+        room = self.worker.room("learn")
+        if not room:
+            return run, 0, 0.0
+        state, version, chain, plain_entry = self.state, self.version, self.chain, self.plain_entry
         total, longest = 0, 0.0
-        while version < to and (entry := self.plain_entry(version + 1, chain)) is not None:
+        while version < to and (entry := plain_entry(version + 1, chain)) is not None:
             event, chain = entry.event, entry.chain
             size, seconds = event.size, state.seconds(event)
             if run and (total + size > room or seconds > LONG):
                 break
             run.append(event)
             version, total = version + 1, total + size
-            longest = max(longest, seconds)
+            if seconds > longest:
+                longest = seconds
         return run, total, longest
 
     def plain_entry(self, version: int, chain: str) -> Pending[E] | None:
@@ -101,9 +105,8 @@ class Applier(Generic[S, E]):
         entry = self.pending.get(version)
         if entry is None or entry.retracted or entry.event.retracts or self._failures:
             return None
-        if (chain and entry.previous and entry.previous != chain) or (
-            self.saves and not version % self.every
-        ):
+        previous = entry.previous
+        if (previous != chain and chain and previous) or (self.saves and not version % self.every):
             return None
         return entry
 

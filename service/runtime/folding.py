@@ -80,7 +80,7 @@ class Runner(Protocol):
         ...
 
     def room(self, kind: str) -> int:
-        """The size of what is done in one attempt at most."""
+        """The size of what is done in one attempt at most; 0 if none would be made now."""
         ...
 
     async def pause(self) -> None:

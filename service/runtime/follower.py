@@ -182,10 +182,11 @@ class Follower(Applier[S, E]):
             raise StoreUnavailable(f"the log of {self.title} jumps from version {self.version} to {first}")
         horizon, pending = self._horizon, self.pending
         for entry, event in page:
-            late = horizon is not None and entry.retracted > horizon
-            retracted = 0 if late else entry.retracted
-            if entry.version not in pending:
-                pending[entry.version] = Pending(event, retracted, entry.chain, entry.previous)
+            version, retracted = entry.version, entry.retracted
+            if retracted and horizon is not None and retracted > horizon:
+                retracted = 0
+            if version not in pending:
+                pending[version] = Pending(event, retracted, entry.chain, entry.previous)
 
     async def _apply(self, version: int, event: E) -> None:
         state, skipped = self.state, self.state.skipped

@@ -137,7 +137,7 @@ class LearnerState:
         if event.expected:
             return event.expected
         parsed, truth = event.parsed, event.truth
-        if type(parsed) is FeatureVector and truth is not None and truth.keys() == truths.LABEL:
+        if type(parsed) is FeatureVector and truth is not None and len(truth) == 1 and "label" in truth:
             return self.vector_cost(len(parsed)).seconds
         return self.cost(event).seconds
 
@@ -155,14 +155,11 @@ class LearnerState:
         Events are checked before they are logged. Should one be refused all the same, it counts as an event without effect,
         on every replica alike: a log that can be written must be one that can be folded.
         """
-        learner = self.learner
+        learner, parsed, truth = self.learner, event.parsed, event.truth
         features, names = len(learner.features), len(learner.labels.names)
         try:
             done = learner.learn(
-                event.instance if event.parsed is None else event.parsed,
-                event.truth,
-                served=event.served,
-                weight=event.weight,
+                event.instance if parsed is None else parsed, truth, served=event.served, weight=event.weight
             )
         except InputError:
             log.exception("event %d is refused and skipped", version)
@@ -171,10 +168,11 @@ class LearnerState:
             return NOTHING
         learner.version = version
         self.at = event.at or None
-        if self.curve.keeps(learner.progress.rounds):
-            self.curve.add(learner.progress.rounds, self._point())
-        if not learner.form.items and event.truth:
-            for name in truths.relevant(event.truth):
+        rounds = learner.progress.rounds
+        if rounds % self.curve.stride == 0:
+            self.curve.add(rounds, self._point())
+        if truth and not learner.form.items:
+            for name in truths.relevant(truth):
                 counts = self.labels.get(name)
                 if counts is None:
                     counts = self.labels[name] = [0, 0]

@@ -300,6 +300,8 @@ class Worker:
 
     def room(self, kind: str) -> int:
         """See `Runner`."""
+        if self._busy > TURN or self._lock.locked():
+            return 0
         return int(SHORT / self._rates.get(kind, FIRST))
 
     def attempt(

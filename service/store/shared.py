@@ -244,7 +244,12 @@ def genesis(log: str, version: int = 0, digest: str = "") -> str:
 
 def link(previous: str, version: int, at: float, body: str, taken: str | None, retracts: int) -> str:
     """The chain at an entry, from the one before it; `body` and `taken` are checksums."""
-    text = f"{previous} {version} {at!r} {body} {taken or '-'} {retracts}"
+    return link_at(previous, version, repr(at), body, taken, retracts)
+
+
+def link_at(previous: str, version: int, at: str, body: str, taken: str | None, retracts: int) -> str:
+    """The same with the time written out, which entries that were written together share."""
+    text = f"{previous} {version} {at} {body} {taken or '-'} {retracts}"
     return sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -255,12 +260,15 @@ def id_check(id: str, version: int, digest: str) -> str:
 
 def check_entries(rows: Sequence[Entry], after: int, previous: str | None) -> list[Entry]:
     """The entries, each with the chain before it, if they follow one another and nothing in them has changed."""
+    moment, written = 0.0, ""
     for row in rows:
         if row.version != after + 1:
             raise Damaged(after + 1, f"entry {after + 1} is missing from the log")
+        if row.at != moment or not moment:  # 0.0 and -0.0 are equal and written differently
+            moment, written = row.at, repr(row.at)
         taken = None if row.taken is None else checksum(row.taken)
-        if previous is None or row.chain != link(
-            previous, row.version, row.at, checksum(row.body), taken, row.retracts
+        if previous is None or row.chain != link_at(
+            previous, row.version, written, checksum(row.body), taken, row.retracts
         ):
             raise Damaged(row.version, f"entry {row.version} has changed since it was written")
         row.previous = previous
