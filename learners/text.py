@@ -17,7 +17,9 @@ while Unicode is normalized. Marks one upon another would otherwise be sorted in
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from .errors import InstanceError, pointer
 
@@ -26,21 +28,38 @@ RULES = ("words-1",)
 # Han, Hiragana, Katakana: one character, one word. Elsewhere runs of word characters without the underscore.
 _IDEOGRAPHS = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 _LETTER = rf"(?![{_IDEOGRAPHS}])[^\W_]"
-_MORE = re.compile(rf"(?:{_LETTER}|[\u0300-\u036f])*")
-_WORD = re.compile(rf"[{_IDEOGRAPHS}]|{_LETTER}{_MORE.pattern}")
-_IDEOGRAPH = re.compile(rf"[{_IDEOGRAPHS}]")
-
+_MORE = rf"(?:{_LETTER}|[\u0300-\u036f])*"
 PIECE = 2**14  # characters that are made into words at once
-# Where marks may be: no mark is a letter to Unicode but for two of half width.
-_RUN = re.compile(r"[\W\uff9e\uff9f]{64,}")
-# Vowels and final consonants of Hangul, which join the syllable before them.
-_JOINING = re.compile(r"[\u1161-\u1175\u11a8-\u11c2]")
+
+
+class Patterns(NamedTuple):
+    """What is looked for in a text."""
+
+    more: re.Pattern[str]
+    word: re.Pattern[str]
+    ideograph: re.Pattern[str]
+    run: re.Pattern[str]
+    """Where marks may be: no mark is a letter to Unicode but for two of half width."""
+    joining: re.Pattern[str]
+    """Vowels and final consonants of Hangul, which join the syllable before them."""
+
+
+@cache
+def patterns() -> Patterns:
+    """Compiled at the first text: it would take a hundredth of a start."""
+    return Patterns(
+        re.compile(_MORE),
+        re.compile(rf"[{_IDEOGRAPHS}]|{_LETTER}{_MORE}"),
+        re.compile(rf"[{_IDEOGRAPHS}]"),
+        re.compile(r"[\W\uff9e\uff9f]{64,}"),
+        re.compile(r"[\u1161-\u1175\u11a8-\u11c2]"),
+    )
 
 
 def tokens(text: str) -> list[str]:
     """The words of a text, then its pairs, each once, in the order in which they first stand there."""
     if len(text) <= PIECE:
-        words = _WORD.findall(_folded(text))
+        words = patterns().word.findall(_folded(text))
         return list(dict.fromkeys((*words, *map(" ".join, pairwise(words)))))
     distinct: dict[str, None] = {}
     pairs: dict[str, None] = {}
@@ -58,14 +77,14 @@ def _words(text: str) -> Iterator[list[str]]:
     for piece in _pieces(text):
         words, start = [], 0
         if parts:
-            more = _MORE.match(piece)
+            more = patterns().more.match(piece)
             start = more.end() if more else 0
             parts.append(piece[:start])
             if start == len(piece):
                 continue
             words, parts = ["".join(parts)], []
-        words += _WORD.findall(piece, start)
-        if words and piece.endswith(words[-1]) and not _IDEOGRAPH.match(words[-1]):
+        words += patterns().word.findall(piece, start)
+        if words and piece.endswith(words[-1]) and not patterns().ideograph.match(words[-1]):
             parts = [words.pop()]
         yield words
     if parts:
@@ -86,7 +105,7 @@ def _folded(text: str) -> str:
     """NFKC, then casefold."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", _RUN.sub(_in_order, text)).casefold()
+    return unicodedata.normalize("NFKC", patterns().run.sub(_in_order, text)).casefold()
 
 
 def _in_order(run: re.Match[str]) -> str:
@@ -119,7 +138,7 @@ def _begins(char: str) -> bool:
     if char.isascii():
         return True
     first = unicodedata.normalize("NFKD", char)[0]
-    return char.isalnum() and not unicodedata.combining(first) and not _JOINING.match(first)
+    return char.isalnum() and not unicodedata.combining(first) and not patterns().joining.match(first)
 
 
 def read(text: object) -> list[str]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
+from pydantic import BaseModel
 
 from feedrank.service.contract.settings import Settings, SettingsError
 from feedrank.service.http.keyring import SCOPES, KeysError, add_key, read_keys, revoke_key
@@ -30,6 +33,19 @@ def fail(error: Exception) -> typer.Exit:
     return typer.Exit(1)
 
 
+@contextmanager
+def deferred_models() -> Iterator[None]:
+    """Models that are imported meanwhile are built when they are first used.
+
+    FastAPI brings those of every part of OpenAPI, and building them takes a twelfth of a start.
+    """
+    BaseModel.model_config["defer_build"] = True
+    try:
+        yield
+    finally:
+        del BaseModel.model_config["defer_build"]
+
+
 @serve.command()
 def _serve(
     host: Annotated[str | None, typer.Option(help="address to listen on [127.0.0.1]")] = None,
@@ -43,7 +59,8 @@ def _serve(
         raise fail(error) from None
     # What is imported stays: to look through it for garbage again and again takes a seventh of a start.
     gc.disable()
-    from feedrank.service.http.server import run  # noqa: PLC0415  (the keys commands need no NumPy)
+    with deferred_models():
+        from feedrank.service.http.server import run  # noqa: PLC0415  (the keys commands need no NumPy)
 
     raise typer.Exit(run(settings))
 
