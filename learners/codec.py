@@ -8,6 +8,7 @@ The digest is that of all before it. Equal learners give equal bytes, so it is a
 
 import hashlib
 import json
+import math
 import struct
 from collections import deque
 from collections.abc import Iterator
@@ -138,11 +139,12 @@ class Place(NamedTuple):
         rows = _rows(array)
         file.seek(self.at)
         for first in range(0, len(array) if array.size else 0, rows):  # 2^52 rows of nothing take no time
-            part = array[first : first + rows]
-            piece = np.frombuffer(file.read(part.nbytes), self.dtype.newbyteorder("<"))
+            shape = (min(rows, len(array) - first), *self.shape[1:])
+            data = file.read(self.dtype.itemsize * math.prod(shape))
+            piece = np.frombuffer(data, self.dtype.newbyteorder("<"))
             if not np.isfinite(piece).all():
                 raise ValueError(f"{name} contains a number that is not finite")
-            part[...] = piece.reshape(part.shape)
+            array[first : first + rows] = piece.reshape(shape)
         return array
 
 

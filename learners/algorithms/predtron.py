@@ -109,7 +109,7 @@ def weights_of(spec: Spec) -> Weights:
         )
     if spec.get("norm", "l2") != "l2":
         return PNorm(spec["norm"])
-    return Linear(spec.get("precision") == "float32")
+    return Linear(spec.get("precision") == "float32", brief=True)
 
 
 def build(spec: Spec) -> Model:

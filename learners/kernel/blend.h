@@ -288,7 +288,7 @@ static int blend_fits(const Blend *blend) {
 static int blend_look(Blend *blend, PyObject *instance) {
     blend->planned = 0;
     if (!blend_fits(blend)) return 0;
-    Ahead ahead[1 + MEMBERS] = {{(const char *)blend->counted, sizeof(Counted)}};
+    Ahead ahead[1 + MEMBERS] = {{(const char *)blend->counted, sizeof(Counted), NULL, NULL}};
     int tables = 1;
     for (int i = 0; i < blend->members; i++)
         if (blend->member[i].present && blend->member[i].weights) ahead[tables++] = weights_ahead(blend->member[i].weights);

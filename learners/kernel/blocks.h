@@ -161,12 +161,10 @@ static void blocks_judge(FeatureBlocks *blocks, const Vector *x, size_t first, S
     double *right = blocks->right->data, *wrong = blocks->wrong->data, *sums = shares->sums;
     for (size_t b = 0; b < count; b++) sums[b] = 0.0;
     for (size_t i = 0; i < known; i++) {
-        Py_ssize_t start = (Py_ssize_t)x->rows[i + first] * weights->width;
         double value = x->values[i + first], agreement = 0.0;
         for (Py_ssize_t k = 0; k < changed; k++) {
-            Py_ssize_t r = columns[k], cell = start + r;
-            double W = weights->single ? (double)((const float *)weights->block->data)[cell]
-                                       : ((const double *)weights->block->data)[cell];
+            Py_ssize_t r = columns[k];
+            double W = weights_cell(weights, x->rows[i + first], r);
             agreement -= g[r] * (W * value);
         }
         sums[shares->own[i]] += agreement;

@@ -8,6 +8,7 @@
      welford.h     features scaled online   trust.h    the automatic learner's pool     bayes.h  its words and calibration
      adaptive.h    steps of AdaGrad         curves.h   least squares            blocks.h            blocks of features
      label_words.h words of labels' names   blocks_members.h  what Python sees of the blocks
+     rows.h        the memory of weights    weights_members.h  what Python sees of them
 
    Compiled without fused multiply-add and without -ffast-math: every operation is one of IEEE 754, in the order in which it is
    written, on every machine. Loops over labels may run side by side, and wider where the CPU can (WIDE); sums never do. */
@@ -36,7 +37,9 @@
 #include "json_write.h"
 #include "table.h"
 #include "members.h"
+#include "rows.h"
 #include "weights.h"
+#include "weights_members.h"
 #include "ascent.h"
 #include "asked.h"
 #include "label_words.h"
@@ -53,7 +56,7 @@
 #include "blend_learn.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 17
+#define SEAM 18
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {

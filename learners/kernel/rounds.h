@@ -127,8 +127,8 @@ static int rounds_look(Rounds *rounds, PyObject *instance) {
     const FeatureBlocks *blocks = rounds->blocks;
     Ahead ahead[3] = {weights_ahead(rounds->weights)};
     if (blocks && blocks->rows == rounds->table->names.count) {
-        ahead[1] = (Ahead){blocks->numbers->data, sizeof(int64_t)};
-        if (blocks->words) ahead[2] = (Ahead){blocks->words->data, sizeof(int64_t)};
+        ahead[1] = (Ahead){blocks->numbers->data, sizeof(int64_t), NULL, NULL};
+        if (blocks->words) ahead[2] = (Ahead){blocks->words->data, sizeof(int64_t), NULL, NULL};
     }
     int state = asked_look(&rounds->asked, instance, rounds->table, ahead, blocks ? 2 + (blocks->words != NULL) : 1);
     if (state != 1) return state > 1 ? 1 : state;
@@ -305,7 +305,7 @@ static PyObject *rounds_commit(PyObject *self, PyObject *none) {
         return NULL;
     }
     Vector *x = rounds->asked.x;
-    if (rounds_reserve(rounds)) return NULL;
+    if (rounds_reserve(rounds) || (rounds->moves && weights_prepare(weights, x->known, x->rows, x->unknown, rounds->g))) return NULL;
     if (rounds->blocks && rounds->moves) rounds_judge(rounds);
     asked_join(&rounds->asked, table);
     if (rounds->blocks) blocks_join(rounds->blocks, x, (size_t)table->bias, &rounds->shares);

@@ -106,11 +106,25 @@ static void scale(const Table *table, double *values, size_t count, size_t first
 typedef struct {
     const char *rows;
     size_t bytes;
+    const uint32_t *places; /* of weights whose rows may be short (rows.h), else NULL */
+    const char *shorts;
 } Ahead;
+
+static void fetch_row(const Ahead *ahead, size_t number) {
+    if (ahead->places) {
+        uint32_t place = ahead->places[number];
+        if (!(place & 1)) {
+            if (place) PREFETCH_FAR(ahead->shorts + (size_t)((place - 2) >> 1) * 64);
+            return;
+        }
+        number = (place - 2) >> 1;
+    }
+    for (size_t byte = 0; byte < ahead->bytes; byte += 64) PREFETCH_FAR(ahead->rows + number * ahead->bytes + byte);
+}
 
 /* The numbers that names have if their hashes say so, plus 1, as rows of `places`; 0 for those that have not joined. Memory is
    waited for side by side: all slots first, then what they point at. */
-static void look_ahead(const Names *names, const Features *features, Place *places) {
+static void look_ahead(const Names *names, const Features *features, const uint32_t *rows, Place *places) {
     const Entry *entries = features->entries;
     Py_ssize_t count = features->count;
     for (Py_ssize_t i = 0; i < count; i++) PREFETCH(&names->slots[entries[i].hash & names->mask]);
@@ -121,7 +135,10 @@ static void look_ahead(const Names *names, const Features *features, Place *plac
         if (slot) PREFETCH(&names->ends[(uint32_t)slot - 1]);
     }
     for (Py_ssize_t i = 0; i < count; i++)
-        if (places[i].row) PREFETCH(name_start(names, places[i].row - 1));
+        if (places[i].row) {
+            PREFETCH(name_start(names, places[i].row - 1));
+            if (rows) PREFETCH(&rows[places[i].row - 1]);
+        }
 }
 
 static Vector *look_up(const Table *table, const Features *features, const Ahead *ahead, int tables) {
@@ -130,7 +147,7 @@ static Vector *look_up(const Table *table, const Features *features, const Ahead
     Place *places = malloc(2 * (count + 1) * sizeof(Place));
     if (!places) return (Vector *)PyErr_NoMemory();
     Place *others = places + count + 1; /* what was looked ahead, and unknown ones, until the sort needs the place */
-    if (names->count) look_ahead(names, features, others);
+    if (names->count) look_ahead(names, features, tables ? ahead[0].places : NULL, others);
     uint32_t largest = 0;
     size_t unknown = 0;
     for (size_t i = 0; i < count; i++) {
@@ -144,9 +161,7 @@ static Vector *look_up(const Table *table, const Features *features, const Ahead
         } else {
             places[known++] = (Place){(uint32_t)number, (uint32_t)i};
             if ((uint32_t)number > largest) largest = (uint32_t)number;
-            for (int n = 0; n < tables; n++)
-                for (size_t byte = 0; byte < ahead[n].bytes; byte += 64)
-                    PREFETCH_FAR(ahead[n].rows + (size_t)number * ahead[n].bytes + byte);
+            for (int n = 0; n < tables; n++) fetch_row(&ahead[n], (size_t)number);
         }
     }
     size_t bias = table->bias ? 1 : 0;

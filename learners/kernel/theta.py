@@ -15,9 +15,14 @@ HIGHEST = float(np.finfo(np.float32).max)  # where weights of float32 stop
 
 
 class Weights:
-    """W of features by labels: t = W' x, W <- W - eta x g'. `single` keeps float32; the arithmetic is float64."""
+    """W of features by labels: t = W' x, W <- W - eta x g'. `single` keeps float32; the arithmetic is float64.
 
-    def __init__(self, single: bool = False) -> None:
+    `brief` lets a kernel that has them keep short rows; here all are long.
+    """
+
+    short_rows = False
+
+    def __init__(self, single: bool = False, brief: bool = False) -> None:
         self.features = self.labels = 0
         self.single = single
         self._theta: npt.NDArray[Any] = np.zeros((0, 0), dtype=np.float32 if single else np.float64)
@@ -98,6 +103,18 @@ class Weights:
         flat[places] = cells
         return None
 
+    def rows(self, first: int, stop: int) -> npt.NDArray[Any]:
+        """A copy of the rows from one to before another."""
+        return self.theta[first:stop].copy()
+
+    def take(self, rows: Ints) -> npt.NDArray[Any]:
+        """A copy of the rows of these numbers."""
+        return self.theta[rows]  # `take` of NumPy would copy all of theta first: its rows are padded
+
+    def put(self, first: int, rows: npt.NDArray[Any]) -> None:
+        """Rows in the place of those that are there."""
+        self.theta[first : first + len(rows)] = rows
+
     def nbytes(self) -> int:
-        """Bytes of the weights in use."""
+        """Bytes of the weights in use, at most: short rows take less."""
         return self._theta.itemsize * self.features * columns_for(self.labels)

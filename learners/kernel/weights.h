@@ -2,36 +2,12 @@
 
    Every score is a sum over the rows of x from the first to the last; the loops run over the labels side by side. */
 
-typedef struct {
-    PyObject_HEAD Block *block;
-    Py_ssize_t features, labels, width, room;
-    int single; /* float32 */
-} Weights;
-
 static PyTypeObject *WeightsType;
-
-static PyObject *weights_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *words[] = {"single", NULL};
-    int single = 0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|p", words, &single)) return NULL;
-    Weights *weights = (Weights *)PyType_GenericAlloc(type, 0);
-    if (!weights) return NULL;
-    weights->single = single;
-    weights->block = block_new(0, 8);
-    if (!weights->block) Py_CLEAR(weights);
-    return (PyObject *)weights;
-}
-
-static void weights_dealloc(PyObject *self) {
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF((PyObject *)((Weights *)self)->block);
-    PyObject_Free(self);
-    Py_DECREF(type);
-}
 
 /* For `look_up`. */
 static Ahead weights_ahead(const Weights *weights) {
-    return (Ahead){weights->block->data, (size_t)weights->width * (weights->single ? 4 : 8)};
+    if (!weights->places) return (Ahead){weights->block->data, row_bytes(weights), NULL, NULL};
+    return (Ahead){weights->block->data, row_bytes(weights), weights->places->data, weights->shorts.block->data};
 }
 
 /* How many columns a block of `labels` columns takes: the next multiple of a step of at most an eighth. */
@@ -43,6 +19,53 @@ static Py_ssize_t columns_for(Py_ssize_t labels) {
     return (labels + step - 1) / step * step;
 }
 
+/* Let rows be short where they can, for columns that have become many: -1 with an exception, and nothing changed. */
+static int weights_shorten(Weights *weights, Py_ssize_t features, Py_ssize_t width) {
+    Weights next = *weights;
+    size_t longs = 0, shorts = 0, before = row_bytes(weights);
+    const char *from = weights->block->data;
+    for (Py_ssize_t i = 0; i < weights->features; i++) {
+        int count = row_count(weights, from + (size_t)i * before, weights->labels);
+        longs += count > SHORT;
+        shorts += count && count <= SHORT;
+    }
+    next.width = width;
+    next.placed = features < 16 ? 16 : (size_t)features;
+    next.places = block_new(next.placed, sizeof(uint32_t));
+    if (!next.places || store_reserve(&next.shorts, shorts, sizeof(ShortRow)) || longs_reserve(&next, longs)) {
+        Py_XDECREF((PyObject *)next.places);
+        Py_XDECREF((PyObject *)next.shorts.block);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < weights->features; i++) row_fill(&next, i, from + (size_t)i * before, weights->labels);
+    Py_DECREF(weights->block);
+    memcpy((char *)weights + sizeof(PyObject), (char *)&next + sizeof(PyObject), sizeof next - sizeof(PyObject));
+    return 0;
+}
+
+/* `weights_reserve` where rows may be short. */
+static int places_reserve(Weights *weights, Py_ssize_t features, Py_ssize_t width) {
+    if ((size_t)features > weights->placed) {
+        size_t placed = (size_t)features > 2 * weights->placed ? (size_t)features : 2 * weights->placed;
+        Block *places = block_new(placed, sizeof(uint32_t));
+        if (!places) return -1;
+        memcpy(places->data, weights->places->data, weights->placed * sizeof(uint32_t));
+        Py_DECREF(weights->places);
+        weights->places = places;
+        weights->placed = placed;
+    }
+    if (width <= weights->width) return 0; /* rows that are free need their beginning */
+    size_t after = (size_t)width * number_size(weights), before = row_bytes(weights);
+    Block *block = block_new(weights->longs.room, after);
+    if (!block) return -1;
+    for (size_t i = 0; i < weights->longs.used; i++)
+        memcpy((char *)block->data + i * after, (char *)weights->block->data + i * before, before);
+    Py_DECREF(weights->block);
+    weights->block = weights->longs.block = block;
+    weights->width = width;
+    return 0;
+}
+
 /* Room for so many rows and columns: -1 with an exception, and nothing changed, where there is none. */
 static int weights_reserve(Weights *weights, Py_ssize_t features, Py_ssize_t labels) {
     Py_ssize_t width = columns_for(labels), room = weights->room, size = weights->single ? 4 : 8;
@@ -50,6 +73,8 @@ static int weights_reserve(Weights *weights, Py_ssize_t features, Py_ssize_t lab
         room = features > 2 * room ? features : 2 * room;
         if (room < 16) room = 16;
     }
+    if (weights->places) return places_reserve(weights, features, width);
+    if (weights->brief && width > NARROW) return weights_shorten(weights, features, width);
     if (width == weights->width && room == weights->room) return 0;
     if (width && room > PY_SSIZE_T_MAX / 8 / width) return PyErr_NoMemory(), -1;
     Block *block = block_new((size_t)(room * width), (size_t)size);
@@ -63,41 +88,6 @@ static int weights_reserve(Weights *weights, Py_ssize_t features, Py_ssize_t lab
     weights->width = width;
     weights->room = room;
     return 0;
-}
-
-/* Zero rows and columns for what is new; all of them, or nothing. */
-static PyObject *weights_grow(PyObject *self, PyObject *arguments) {
-    Weights *weights = (Weights *)self;
-    Py_ssize_t features, labels;
-    if (!PyArg_ParseTuple(arguments, "nn", &features, &labels)) return NULL;
-    if (features < weights->features || labels < weights->labels) {
-        PyErr_SetString(PyExc_ValueError, "weights only grow");
-        return NULL;
-    }
-    if (weights_reserve(weights, features, labels)) return NULL;
-    weights->features = features;
-    weights->labels = labels;
-    Py_RETURN_NONE;
-}
-
-/* Take growth back: what leaves is zeroed, so that it can join again. It needs no memory. */
-static PyObject *weights_shrink(PyObject *self, PyObject *arguments) {
-    Weights *weights = (Weights *)self;
-    Py_ssize_t features, labels;
-    if (!PyArg_ParseTuple(arguments, "nn", &features, &labels)) return NULL;
-    if (features < 0 || labels < 0 || features > weights->features || labels > weights->labels) {
-        PyErr_SetString(PyExc_ValueError, "weights cannot shrink to more than they have");
-        return NULL;
-    }
-    Py_ssize_t size = weights->single ? 4 : 8;
-    char *data = weights->block->data;
-    for (Py_ssize_t i = 0; i < weights->features; i++) {
-        Py_ssize_t first = i < features ? labels : 0;
-        memset(data + (i * weights->width + first) * size, 0, (size_t)((weights->labels - first) * size));
-    }
-    weights->features = features;
-    weights->labels = labels;
-    Py_RETURN_NONE;
 }
 
 /* The rows and values of x: of a vector of this kernel, or of any object that has `rows` and `values` as arrays. */
@@ -177,8 +167,44 @@ static int active_of(PyObject *object, size_t features, Active *x) {
 SCORES(scores_double, double)
 SCORES(scores_single, float)
 
+/* The same where rows may be short: long ones four at a time, others one by one. Rows of zeros add nothing. */
+#define LONG_ROW(TYPE, place) ((const TYPE *)weights->block->data + (Py_ssize_t)place_number(place) * weights->width)
+#define BRIEF_SCORES(NAME, TYPE)                                                                             \
+    WIDE static void NAME(const Weights *weights, Py_ssize_t count, const int64_t *rows, const double *x, double *restrict t) { \
+        Py_ssize_t labels = weights->labels, i = 0;                                                          \
+        const uint32_t *places = weights->places->data;                                                      \
+        for (Py_ssize_t k = 0; k < labels; k++) t[k] = 0.0;                                                  \
+        while (i < count) {                                                                                  \
+            uint32_t place = places[rows[i]];                                                                \
+            if (i + 4 <= count && (place & places[rows[i + 1]] & places[rows[i + 2]] & places[rows[i + 3]] & 1)) { \
+                const TYPE *a = LONG_ROW(TYPE, place), *b = LONG_ROW(TYPE, places[rows[i + 1]]);             \
+                const TYPE *c = LONG_ROW(TYPE, places[rows[i + 2]]), *d = LONG_ROW(TYPE, places[rows[i + 3]]); \
+                double p = x[i], q = x[i + 1], r = x[i + 2], s = x[i + 3];                                   \
+                i += 4;                                                                                      \
+                for (Py_ssize_t n = i; n < i + 4 && n < count; n++)                                          \
+                    for (Py_ssize_t k = 0; (places[rows[n]] & 1) && k < labels; k += 64 / (Py_ssize_t)sizeof(TYPE)) \
+                        PREFETCH(LONG_ROW(TYPE, places[rows[n]]) + k);                                       \
+                for (Py_ssize_t k = 0; k < labels; k++)                                                      \
+                    t[k] = (((t[k] + p * (double)a[k]) + q * (double)b[k]) + r * (double)c[k]) + s * (double)d[k]; \
+                continue;                                                                                    \
+            }                                                                                                \
+            double value = x[i++];                                                                           \
+            if (place & 1) {                                                                                 \
+                const TYPE *row = LONG_ROW(TYPE, place);                                                     \
+                for (Py_ssize_t k = 0; k < labels; k++) t[k] += value * (double)row[k];                      \
+            } else if (place) {                                                                              \
+                const ShortRow *brief = short_row(weights, place);                                           \
+                for (uint32_t n = 0; n < brief->count; n++) t[brief->columns[n]] += value * brief->values[n]; \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+BRIEF_SCORES(brief_double, double)
+BRIEF_SCORES(brief_single, float)
+
 static void scores_of(const Weights *weights, Py_ssize_t count, const int64_t *rows, const double *values, double *t) {
-    if (weights->single) scores_single(weights->block->data, weights->width, count, rows, values, t, weights->labels);
+    if (weights->places && weights->single) brief_single(weights, count, rows, values, t);
+    else if (weights->places) brief_double(weights, count, rows, values, t);
+    else if (weights->single) scores_single(weights->block->data, weights->width, count, rows, values, t, weights->labels);
     else scores_double(weights->block->data, weights->width, count, rows, values, t, weights->labels);
 }
 
@@ -194,11 +220,6 @@ static PyObject *weights_scores(PyObject *self, PyObject *object) {
     return scores;
 }
 
-/* The nearest float32; beyond its range, its end. */
-static inline float as_single(double number) {
-    return (float)(number < -FLT_MAX ? -FLT_MAX : number > FLT_MAX ? FLT_MAX : number);
-}
-
 #define AS_DOUBLE(number) (number)
 #define CHANGED 64 /* so many columns at a time, mostly all: a step needs no memory */
 #define STEP(NAME, TYPE, AS)                                                                                   \
@@ -210,7 +231,7 @@ static inline float as_single(double number) {
             for (changed = 0; from < weights->labels && changed < CHANGED; from++)                             \
                 if (g[from] != 0.0) columns[changed] = from, deltas[changed++] = eta * g[from];                \
             for (Py_ssize_t i = 0; i < count && changed; i++) {                                                \
-                TYPE *row = (TYPE *)weights->block->data + rows[i] * weights->width;                           \
+                TYPE *row = long_row(weights, rows[i]);                                                        \
                 for (Py_ssize_t k = 0; k < changed; k++)                                                       \
                     row[columns[k]] = AS((double)row[columns[k]] - deltas[k] * values[i]);                     \
             }                                                                                                  \
@@ -223,13 +244,14 @@ STEP(step_single, float, as_single)
 WIDE static void step_wide(const Weights *weights, Py_ssize_t count, const int64_t *rows, const double *values,
                            const double *restrict g, double eta) {
     for (Py_ssize_t i = 0; i < count; i++) {
-        double *restrict row = (double *)weights->block->data + rows[i] * weights->width, value = values[i];
+        double *restrict row = long_row(weights, rows[i]), value = values[i];
         for (Py_ssize_t k = 0; k < weights->labels; k++) row[k] -= (eta * g[k]) * value;
     }
 }
 
 static void step_along(Weights *weights, Py_ssize_t count, const int64_t *rows, const double *values, const double *g,
                        double eta) {
+    if (weights->places && brief_step(weights, count, rows, values, g, eta)) return;
     if (weights->single) step_single(weights, count, rows, values, g, eta);
     else {
         Py_ssize_t changed = 0;
@@ -252,93 +274,10 @@ static PyObject *weights_step(PyObject *self, PyObject *arguments) {
         active_release(&x);
         return NULL;
     }
-    step_along(weights, x.known, x.rows, x.values, g.buf, eta);
+    int failed = weights_prepare(weights, x.known, x.rows, 0, g.buf);
+    if (!failed) step_along(weights, x.known, x.rows, x.values, g.buf, eta);
     PyBuffer_Release(&g);
     active_release(&x);
+    if (failed) return NULL;
     Py_RETURN_NONE;
 }
-
-/* Copy the cells that a step along g touches: out of the weights (into = 0), or into them. */
-static void cells_copy(Weights *weights, const Active *x, const double *g, double *cells, int into) {
-    double *W = weights->block->data;
-    for (Py_ssize_t i = 0; i < x->known; i++)
-        for (Py_ssize_t k = 0; k < weights->labels; k++)
-            if (g[k] != 0.0) {
-                double *cell = W + x->rows[i] * weights->width + k;
-                if (into) *cell = *cells++;
-                else *cells++ = *cell;
-            }
-}
-
-/* cells(x, g) -> the cells that a step along g touches; cells(x, g, cells) puts them back. float64 only. */
-static PyObject *weights_cells(PyObject *self, PyObject *arguments) {
-    Weights *weights = (Weights *)self;
-    PyObject *object, *direction, *given = NULL, *result = NULL;
-    Py_buffer g, kept;
-    Active x;
-    double *cells;
-    Py_ssize_t count = 0;
-    if (!PyArg_ParseTuple(arguments, "OO|O", &object, &direction, &given)) return NULL;
-    if (weights->single) return PyErr_SetString(PyExc_ValueError, "only weights of float64 give cells"), NULL;
-    if (active_of(object, (size_t)weights->features, &x)) return NULL;
-    if (numbers_of(direction, &g, 'd', weights->labels, 0)) {
-        active_release(&x);
-        return NULL;
-    }
-    for (Py_ssize_t k = 0; k < weights->labels; k++) count += ((const double *)g.buf)[k] != 0.0;
-    count *= x.known;
-    if (!given) {
-        if ((result = array_new(count, &cells))) cells_copy(weights, &x, g.buf, cells, 0);
-    } else if (!numbers_of(given, &kept, 'd', count, 0)) {
-        cells_copy(weights, &x, g.buf, kept.buf, 1);
-        PyBuffer_Release(&kept);
-        Py_INCREF(Py_None);
-        result = Py_None;
-    }
-    PyBuffer_Release(&g);
-    active_release(&x);
-    return result;
-}
-
-static PyObject *weights_theta(PyObject *self, void *closure) {
-    (void)closure;
-    const Weights *weights = (Weights *)self;
-    return array_on((PyObject *)weights->block, weights->block->data, weights->single ? "f" : "d", weights->features,
-                    weights->labels, weights->width);
-}
-
-static PyObject *weights_nbytes(PyObject *self, PyObject *none) {
-    (void)none;
-    const Weights *weights = (Weights *)self;
-    return PyLong_FromSsize_t(weights->features * columns_for(weights->labels) * (weights->single ? 4 : 8));
-}
-
-static PyObject *weights_features(PyObject *self, void *closure) {
-    return (void)closure, PyLong_FromSsize_t(((Weights *)self)->features);
-}
-
-static PyObject *weights_labels(PyObject *self, void *closure) {
-    return (void)closure, PyLong_FromSsize_t(((Weights *)self)->labels);
-}
-
-static PyGetSetDef weights_getset[] = {
-    {"features", weights_features, NULL, "Rows in use.", NULL},
-    {"labels", weights_labels, NULL, "Columns in use.", NULL},
-    {"theta", weights_theta, NULL, "The weights (features, labels) as an array on the same memory, until they grow.", NULL},
-    {NULL, NULL, NULL, NULL, NULL}};
-static PyMethodDef weights_methods[] = {
-    {"grow", weights_grow, METH_VARARGS, "Zero rows and columns for what is new."},
-    {"shrink", weights_shrink, METH_VARARGS, "Take growth back."},
-    {"scores", weights_scores, METH_O, "t = W' x."},
-    {"cells", weights_cells, METH_VARARGS, "The cells that a step touches, to be put back."},
-    {"step", weights_step, METH_VARARGS, "W <- W - eta x g'."},
-    {"nbytes", weights_nbytes, METH_NOARGS, "Bytes of the weights in use."},
-    {NULL, NULL, 0, NULL}};
-static PyType_Slot weights_slots[] = {{Py_tp_new, weights_new},
-                                      {Py_tp_dealloc, weights_dealloc},
-                                      {Py_tp_getset, weights_getset},
-                                      {Py_tp_methods, weights_methods},
-                                      {Py_tp_doc, "Weights of features by labels: Weights(single=False)."},
-                                      {0, NULL}};
-static PyType_Spec weights_spec = {"feedrank.learners.kernel._native.Weights", sizeof(Weights), 0, Py_TPFLAGS_DEFAULT,
-                                   weights_slots};

@@ -1,5 +1,7 @@
 """Linear weights: W = theta, the identity link. The kernel keeps them, (features, labels)."""
 
+from typing import cast
+
 import numpy as np
 
 from .. import kernel
@@ -7,16 +9,19 @@ from ..blocks import Blocks
 from ..instances import Floats, Ints, Matrix, Vector
 from ..kernel.label_words import NameMatches
 from .base import Arrays, Counters, Weights, X
+from .stored_rows import StoredRows
 
 
 class Linear(Weights):
     """theta <- theta - eta (x outer g); t = theta' x. A round touches active rows and changed labels only.
 
     `single` keeps theta in float32: half the memory, the arithmetic as before, every sum rounded when it is stored.
+    `brief` keeps short rows for features that have met few of many labels, where the kernel can: the same bits.
     """
 
-    def __init__(self, single: bool = False) -> None:
-        self.kernel = kernel.Weights(single)
+    def __init__(self, single: bool = False, brief: bool = False) -> None:
+        self.kernel = kernel.Weights(single, brief)
+        self._stored = cast(Floats, StoredRows(self.kernel))  # what a snapshot asks of an array, it has too
 
     @property
     def features(self) -> int:
@@ -30,7 +35,7 @@ class Linear(Weights):
 
     @property
     def theta(self) -> Floats:
-        """(features, labels), on the memory of the weights until they grow."""
+        """(features, labels): on the memory of the weights until they grow, or a copy where rows are short."""
         return self.kernel.theta
 
     def grow(self, features: int, labels: int) -> None:
@@ -46,7 +51,8 @@ class Linear(Weights):
 
     def block(self, rows: Ints) -> Floats:
         """The rows of W that are active: what a link replaces."""
-        return self.theta[rows]  # `take` would copy all of theta first: its rows are padded
+        block: Floats = self.kernel.take(rows)
+        return block
 
     def scores(self, x: X) -> Floats:
         """t = W x, or X w."""
@@ -69,7 +75,7 @@ class Linear(Weights):
 
     def arrays(self) -> Arrays:
         """theta."""
-        return {"theta": self.theta}
+        return {"theta": self._stored if self.kernel.short_rows else self.theta}
 
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         """theta as it was."""
@@ -77,7 +83,10 @@ class Linear(Weights):
         theta = arrays["theta"]
         if theta.shape != (self.features, self.labels):
             raise ValueError("the weights do not fit the features and labels")
-        self.theta[:] = theta
+        if not self.kernel.short_rows:
+            self.theta[:] = theta
+        elif theta is not self._stored:
+            self._stored[:] = theta
 
     def nbytes(self) -> int:
         """Bytes of theta in use."""

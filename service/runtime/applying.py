@@ -96,8 +96,7 @@ class Applier(Generic[S, E]):
                 break
             run.append(event)
             version, total = version + 1, total + size
-            if seconds > longest:
-                longest = seconds
+            longest = max(longest, seconds)
         return run, total, longest
 
     def plain_entry(self, version: int, chain: str) -> Pending[E] | None:

@@ -23,7 +23,7 @@ def build(spec: Spec) -> Model:
     weights: Weights = (
         Entropic(spec["dimension"])
         if spec["complexity"] == "entropy"
-        else (Named if "label_words" in spec else Linear)(spec["precision"] == "float32")
+        else (Named if "label_words" in spec else Linear)(spec["precision"] == "float32", brief=True)
     )
     return FirstOrder(_TASKS[spec["task"]](), DualAscent(spec["update"], spec["C"], spec["gamma"]), weights)
 
