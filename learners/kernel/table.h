@@ -141,10 +141,12 @@ static void look_ahead(const Names *names, const Features *features, const uint3
         }
 }
 
+#define FEW 128 /* features up to which looking them up needs no memory */
+
 static Vector *look_up(const Table *table, const Features *features, const Ahead *ahead, int tables) {
     const Names *names = &table->names;
     size_t count = (size_t)features->count, known = 0, text = 0;
-    Place *places = malloc(2 * (count + 1) * sizeof(Place));
+    Place few[2 * (FEW + 1)], *places = count > FEW ? malloc(2 * (count + 1) * sizeof(Place)) : few;
     if (!places) return (Vector *)PyErr_NoMemory();
     Place *others = places + count + 1; /* what was looked ahead, and unknown ones, until the sort needs the place */
     if (names->count) look_ahead(names, features, tables ? ahead[0].places : NULL, others);
@@ -167,7 +169,7 @@ static Vector *look_up(const Table *table, const Features *features, const Ahead
     size_t bias = table->bias ? 1 : 0;
     Vector *x = vector_new(known + bias, unknown, text);
     if (!x) {
-        free(places);
+        if (places != few) free(places);
         return NULL;
     }
     double now = table->idf ? log_1_plus(table->events) : 0.0;
@@ -189,7 +191,7 @@ static Vector *look_up(const Table *table, const Features *features, const Ahead
         x->rows[i + bias] = sorted[i].row;
         x->values[i + bias] = table->idf ? value * (1.0 + (now - log_1_plus(counts[sorted[i].row]))) : value;
     }
-    free(places);
+    if (places != few) free(places);
     scale(table, x->values, known + bias + unknown, bias);
     return x;
 }
