@@ -106,13 +106,15 @@ static void scale(const Table *table, double *values, size_t count, size_t first
 typedef struct {
     const char *rows;
     size_t bytes;
-    const uint32_t *places; /* of weights whose rows may be short (rows.h), else NULL */
+    Block *const *places; /* where weights keep the places of rows that may be short (rows.h), else NULL */
     const char *shorts;
 } Ahead;
 
 static void fetch_row(const Ahead *ahead, size_t number) {
     if (ahead->places) {
-        uint32_t place = ahead->places[number];
+        /* This is read, not only asked for: of the weights as they are now, which may have fewer rows than the table. */
+        const Block *places = *ahead->places;
+        uint32_t place = number < places->bytes / sizeof place ? ((const uint32_t *)places->data)[number] : 0;
         if (!(place & 1)) {
             if (place) PREFETCH_FAR(ahead->shorts + (size_t)((place - 2) >> 1) * 64);
             return;
@@ -149,7 +151,7 @@ static Vector *look_up(const Table *table, const Features *features, const Ahead
     Place few[2 * (FEW + 1)], *places = count > FEW ? malloc(2 * (count + 1) * sizeof(Place)) : few;
     if (!places) return (Vector *)PyErr_NoMemory();
     Place *others = places + count + 1; /* what was looked ahead, and unknown ones, until the sort needs the place */
-    if (names->count) look_ahead(names, features, tables ? ahead[0].places : NULL, others);
+    if (names->count) look_ahead(names, features, tables && ahead[0].places ? (*ahead[0].places)->data : NULL, others);
     uint32_t largest = 0;
     size_t unknown = 0;
     for (size_t i = 0; i < count; i++) {

@@ -7,7 +7,7 @@ static PyTypeObject *WeightsType;
 /* For `look_up`. */
 static Ahead weights_ahead(const Weights *weights) {
     if (!weights->places) return (Ahead){weights->block->data, row_bytes(weights), NULL, NULL};
-    return (Ahead){weights->block->data, row_bytes(weights), weights->places->data, weights->shorts.block->data};
+    return (Ahead){weights->block->data, row_bytes(weights), &weights->places, weights->shorts.block->data};
 }
 
 /* How many columns a block of `labels` columns takes: the next multiple of a step of at most an eighth. */

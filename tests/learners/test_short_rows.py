@@ -145,3 +145,34 @@ def test_rare_words_take_a_line_of_the_cache_each():
         weights.shrink(0, 64)
     weights.grow(100, 64)
     assert not weights.theta.any()
+
+
+def test_a_round_on_fewer_rows_than_the_table_has_is_left_to_the_pieces():
+    table, weights = native.Table(), native.Weights(brief=True)
+    for i in range(5000):
+        table.add(f"n{i}")
+    weights.grow(3, 20)
+    rounds = native.Rounds(table, weights)
+    assert rounds.plan(native.read([f"n{i}" for i in range(0, 5000, 50)]), 0, 1.0, 1.0, ()) is None
+
+
+def test_a_name_that_teaches_while_it_is_compared_does_no_harm():
+    learner = build({"task": "multiclass", "algorithm": "predtron"})
+
+    class Name(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            if len(learner.features) < 3000:
+                for i in range(40):
+                    many = [f"{len(learner.features)}-{j}" for j in range(100)]
+                    learner.learn({"features": many}, {"label": f"l{i}"})
+            return str.__eq__(self, other)
+
+    for i in range(40):
+        learner.learn({"features": ["a", f"b{i}"]}, {"label": f"l{i}"})
+    learner.predict({"features": ["a", "b1"]})
+    learner.learn({"features": [Name("a"), Name("b2")]}, {"label": "l1"})
+    other = load(dump(learner))
+    assert dump(other) == dump(learner)
