@@ -300,9 +300,7 @@ class Worker:
 
     def room(self, kind: str) -> int:
         """See `Runner`."""
-        if self._busy > TURN or self._lock.locked():
-            return 0
-        return int(SHORT / self._rates.get(kind, FIRST))
+        return 0 if self._busy > TURN or self._lock.locked() else int(SHORT / self._rates.get(kind, FIRST))
 
     def attempt(
         self, kind: str, size: int, expected: float, work: Callable[..., T], *arguments: object
