@@ -41,24 +41,46 @@ class MalformedRequest(ServiceError):  # noqa: N818
     status, type, title = 400, "malformed-request", "This is not HTTP"
 
 
+class Outbox:
+    """What is written at the end of a turn of the event loop: all replies of the turn, one after another.
+
+    A reply written at once wakes its client, which then waits again for the next one: between two replies that costs more
+    than either.
+    """
+
+    def __init__(self) -> None:
+        self._full: list[JoinedWrites] = []
+
+    def add(self, writes: JoinedWrites, loop: asyncio.AbstractEventLoop) -> None:
+        if not self._full:
+            loop.call_soon(self._flush)
+        self._full.append(writes)
+
+    def _flush(self) -> None:
+        full, self._full = self._full, []
+        for writes in full:
+            writes.flush()
+
+
 class JoinedWrites:
     """A transport that writes at the end of a turn of the event loop what was handed to it during the turn."""
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, outbox: Outbox) -> None:
+        self._transport, self._loop, self._outbox = transport, loop, outbox
         self._waiting: list[bytes] = []
+        self.is_closing = transport.is_closing
 
     def write(self, data: bytes) -> None:
         if not self._waiting:
-            self._loop.call_soon(self._flush)
+            self._outbox.add(self, self._loop)
         self._waiting.append(data)
 
     def close(self) -> None:
-        self._flush()
+        self.flush()
         self._transport.close()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write now."""
         if self._waiting:
             self._transport.write(b"".join(self._waiting))
             self._waiting.clear()
@@ -119,6 +141,7 @@ class Protocol(HttpToolsProtocol):
     """One connection."""
 
     patrol: Patrol
+    outbox: Outbox
     crowded = False
     in_head = True
     length = 0  # of the head so far, with all that came in the same piece
@@ -126,7 +149,8 @@ class Protocol(HttpToolsProtocol):
     begun = False  # a message, with the piece of data that came last
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
+        joined = JoinedWrites(transport, self.loop, self.outbox)
+        super().connection_made(cast(asyncio.Transport, joined))
         if len(self.connections) > self.patrol.most:
             self.crowded = not self.patrol.make_room()
         self.patrol.wait("head", self)
@@ -199,7 +223,7 @@ class Protocol(HttpToolsProtocol):
 
 def protocol(settings: Settings) -> type[Protocol]:
     """The protocol of one server: its connections know of each other."""
-    return type("Protocol", (Protocol,), {"patrol": Patrol(settings)})
+    return type("Protocol", (Protocol,), {"patrol": Patrol(settings), "outbox": Outbox()})
 
 
 async def unavailable(scope: Scope, receive: Receive, send: Send) -> None:
