@@ -24,6 +24,7 @@ from feedrank.service.runtime import Host, same_bits
 from feedrank.service.runtime.folding import stopped
 from feedrank.service.store import Store
 
+from .direct import Direct
 from .edge import App, Edge
 from .keyring import Keyring, read_keys
 from .metrics import Metrics
@@ -46,7 +47,7 @@ FIRST_REPLIES = 1.0  # seconds from the start on that belong to them alone
 DESCRIPTION = "Ranking and labelling that learns from every piece of feedback, at once and durably."
 
 
-def create_app(settings: Settings | None = None, exporter: SpanExporter | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, exporter: SpanExporter | None = None) -> App:
     """The service as an ASGI app; without settings they come from the environment. `exporter` takes its spans."""
     chosen = Settings.from_env() if settings is None else settings
     if chosen.keys_file:
@@ -54,13 +55,15 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
     spans = tracing.tracer(exporter)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         app.state.stopping = asyncio.Event()
         async with Host.open(chosen.store, chosen) as host:
             if spans is not None:
                 tracing.trace_store(host.store, spans)
             app.state.host = host
             app.state.experiments = Experiments(host)
+            # What stands before the edge, traces or other origins, wants to see every call.
+            app.direct = Direct(app.edge, host) if isinstance(app.edge, Edge) else None
             for notice in host.notices:
                 log.warning(notice)
             comparing = asyncio.create_task(compare_bits(host.store))

@@ -9,8 +9,8 @@ import secrets
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import count
-from time import perf_counter
-from typing import Any
+from time import monotonic, perf_counter
+from typing import Any, Protocol
 
 from fastapi import FastAPI, Request
 from starlette.requests import ClientDisconnect
@@ -19,8 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from feedrank.service.contract.faults import Forbidden, Unauthorized
 from feedrank.service.contract.settings import Settings, is_loopback
 
-from .bodies import Handler
-from .keyring import Keyring
+from .bodies import Handler, authorize
+from .keyring import Key, Keyring
 from .logs import request_id
 from .metrics import BUCKETS, Metrics
 from .problems import respond
@@ -42,13 +42,18 @@ PAGE_POLICY = (
     b"default-src 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; form-action 'self'"
 )
 
-Task = asyncio.Task[Any]
+
+class Bounded(Protocol):
+    """What has a time limit: a task, or a call without one."""
+
+    def cancel(self) -> object: ...
 
 
 class App(FastAPI):
     """FastAPI with the edge around all of it, so that what the edge answers itself costs nothing more."""
 
     edge: ASGIApp
+    direct: Any = None  # answers plain calls without the app (direct.py), once there is a host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -74,7 +79,7 @@ class Edge:
         self.metrics = metrics
         self.keyring = keyring
         self._door = Door(settings)
-        self._deadlines = Deadlines(settings.request_timeout)
+        self.deadlines = Deadlines(settings.request_timeout)
         self._ids = count(1)
         self._process = secrets.token_hex(4)
 
@@ -83,7 +88,7 @@ class Edge:
             await self.app(scope, receive, send)
             return
         begun, status, ended = perf_counter(), 0, False
-        headers, identity = self._headers(scope)
+        headers, identity = self.identify(scope["headers"])
         request_id.set(identity)
         marks = [(b"x-request-id", identity.encode()), *HEADERS]
 
@@ -96,12 +101,12 @@ class Edge:
                 ended = True
             await send(message)
 
-        task = None if scope["path"].endswith(UNTIMED) else self._deadlines.start()
+        task = None if scope["path"].endswith(UNTIMED) else self.deadlines.start()
         try:
             try:
                 await self._answer(scope, receive, reply, headers)
             except asyncio.CancelledError:
-                if task is None or not self._deadlines.was_late(task):
+                if task is None or not self.deadlines.was_late(task):
                     raise
                 raise TimeoutError from None
         except ClientDisconnect:
@@ -114,19 +119,16 @@ class Edge:
                 raise
         finally:
             if task is not None:
-                self._deadlines.stop(task)
-            self._note(scope, status or GONE, perf_counter() - begun)
+                self.deadlines.stop(task)
+            operation = str(scope.get("operation") or getattr(scope.get("endpoint"), "__name__", "unmatched"))
+            self.note(operation, scope["method"], scope["path"], status or GONE, perf_counter() - begun)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, headers: dict[bytes, bytes]) -> None:
         """Check where it comes from and the key, and pass it on."""
         scope["feedrank.headers"] = headers
         self._door.check(headers)
         if self.keyring is not None and scope["path"].startswith("/v1/"):
-            sent = headers.get(b"authorization", b"")
-            bearer = sent[7:].strip().decode("latin-1") if sent[:7].lower() == b"bearer " else ""
-            scope["feedrank.key"] = key = self.keyring.find(bearer)
-            if key is None:
-                raise Unauthorized
+            scope["feedrank.key"] = self._key(self.keyring, headers)
         if (handler := self._express(scope)) is not None:
             response = await handler(Request(scope, receive))
             await response(scope, receive, send)
@@ -144,17 +146,31 @@ class Edge:
             scope["operation"] = parts[4]
         return handler
 
-    def _headers(self, scope: Scope) -> tuple[dict[bytes, bytes], str]:
+    def admit(self, headers: Mapping[bytes, bytes], name: str, scope: str) -> None:
+        """Refuse a call to a learner that may not come in, as the app would."""
+        self._door.check(headers)
+        if self.keyring is not None:
+            authorize(self._key(self.keyring, headers), scope, name)
+
+    def _key(self, keyring: Keyring, headers: Mapping[bytes, bytes]) -> Key:
+        sent = headers.get(b"authorization", b"")
+        bearer = sent[7:].strip().decode("latin-1") if sent[:7].lower() == b"bearer " else ""
+        key = keyring.find(bearer)
+        if key is None:
+            raise Unauthorized
+        return key
+
+    def identify(self, sent: Sequence[tuple[bytes, bytes]]) -> tuple[dict[bytes, bytes], str]:
         """The headers, the last of each name, and the request's id: the caller's if it has a sound one, else a new one."""
-        headers = by_name(scope["headers"])
-        sent = headers.get(b"x-request-id")
-        if sent is None or REQUEST_ID.fullmatch(identity := sent.decode("latin-1")) is None:
+        headers = by_name(sent)
+        own = headers.get(b"x-request-id")
+        if own is None or REQUEST_ID.fullmatch(identity := own.decode("latin-1")) is None:
             identity = f"{self._process}-{next(self._ids):x}"
         return headers, identity
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        operation = str(scope.get("operation") or getattr(scope.get("endpoint"), "__name__", "unmatched"))
-        self.metrics.replies[operation, scope["method"], status] += 1
+    def note(self, operation: str, method: str, path: str, status: int, seconds: float) -> None:
+        """Count a reply, and log it."""
+        self.metrics.replies[operation, method, status] += 1
         times = self.metrics.times[operation]
         times.counts[bisect_left(BUCKETS, seconds)] += 1
         times.total += seconds
@@ -162,8 +178,8 @@ class Edge:
         if log.isEnabledFor(level):
             fields = {
                 "operation": operation,
-                "method": scope["method"],
-                "path": scope["path"],
+                "method": method,
+                "path": path,
                 "status": status,
                 "milliseconds": round(seconds * 1000, 3),
             }
@@ -193,42 +209,46 @@ class Deadlines:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         # All have the same limit, so the order of starting is the order of ending.
-        self._ends: dict[Task, float] = {}
-        self._late: set[Task] = set()
+        self._ends: dict[Bounded, float] = {}
+        self._late: set[Bounded] = set()
         self._timer: asyncio.TimerHandle | None = None
 
-    def start(self) -> Task:
+    def start(self) -> asyncio.Task[Any]:
         """Watch the current task."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("only a task has a time limit")
-        loop = task.get_loop()
-        self._ends[task] = loop.time() + self._seconds
-        if self._timer is None:
-            self._timer = loop.call_later(self._seconds / 10, self._look, loop)
+        self.watch(task)
         return task
 
-    def was_late(self, task: Task) -> bool:
+    def watch(self, bounded: Bounded) -> None:
+        """Cancel it when its time is over."""
+        self._ends[bounded] = monotonic() + self._seconds
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._seconds / 10, self._look)
+
+    def was_late(self, task: asyncio.Task[Any]) -> bool:
         """Whether the cancellation that a task has just met was ours; it is then taken back."""
         if task not in self._late:
             return False
         task.uncancel()
         return True
 
-    def stop(self, task: Task) -> None:
+    def stop(self, bounded: Bounded) -> None:
         """Watch it no longer."""
-        self._ends.pop(task, None)
-        self._late.discard(task)
+        self._ends.pop(bounded, None)
+        self._late.discard(bounded)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = loop.time()
-        for task, end in self._ends.items():
+    def _look(self) -> None:
+        now = monotonic()
+        for bounded, end in list(self._ends.items()):
             if end > now:
                 break
-            if task not in self._late:
-                self._late.add(task)
-                task.cancel()
-        self._timer = loop.call_later(self._seconds / 10, self._look, loop) if self._ends else None
+            if bounded not in self._late:
+                self._late.add(bounded)
+                bounded.cancel()
+        later = asyncio.get_running_loop().call_later
+        self._timer = later(self._seconds / 10, self._look) if self._ends else None
 
 
 class ForeignRequest(Forbidden):

@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
 
 from feedrank.service.contract.faults import ServiceError
 from feedrank.service.contract.settings import Settings, SettingsError
@@ -21,6 +20,7 @@ from feedrank.service.contract.store_url import shown
 
 from . import logs
 from .app import create_app
+from .edge import App
 from .keyring import KeysError
 from .wire import protocol
 
@@ -38,7 +38,7 @@ class StartError(Exception):
 class Server(uvicorn.Server):
     """uvicorn that tells the app about the stop first, so that streams end by themselves."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._app = app
         self._ready = ready
@@ -97,12 +97,12 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def serve(app: FastAPI, settings: Settings, listener: socket.socket) -> None:
+async def serve(app: App, settings: Settings, listener: socket.socket) -> None:
     """Open the store, serve, and on a stop finish what is under way, then write snapshots, within the bound."""
     half = settings.stop_timeout / 2
     config = uvicorn.Config(
         app,
-        http=protocol(settings),
+        http=protocol(settings, app),
         ws="none",
         lifespan="off",
         log_config=None,

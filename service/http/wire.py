@@ -12,6 +12,7 @@ longest makes room; what comes while every other is at work is answered 503, but
 from __future__ import annotations
 
 import asyncio
+import re
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -21,6 +22,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from feedrank.service.contract.faults import ServiceError, TimedOut
 from feedrank.service.contract.settings import Settings
 
+from .direct import CALL, Direct
+from .edge import App
 from .problems import MEDIA_TYPE, respond
 
 HEALTH = ("/livez", "/readyz")
@@ -141,21 +144,28 @@ class Protocol(HttpToolsProtocol):
     """One connection."""
 
     patrol: Patrol
-    outbox: Outbox
     crowded = False
     in_head = True
     length = 0  # of the head so far, with all that came in the same piece
     part: str | None = "head"  # that is to come
     begun = False  # a message, with the piece of data that came last
+    owner: App
+    outbox: Outbox
+    direct: Direct | None = None
+    call: re.Match[bytes] | None = None  # of a request that may be answered directly, once it is whole
+    body = b""  # of such a request
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         joined = JoinedWrites(transport, self.loop, self.outbox)
         super().connection_made(cast(asyncio.Transport, joined))
+        self.direct = self.owner.direct
         if len(self.connections) > self.patrol.most:
             self.crowded = not self.patrol.make_room()
         self.patrol.wait("head", self)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self.call is not None:
+            self._hand_over()
         self.patrol.forget(self)
         super().connection_lost(exc)
 
@@ -164,6 +174,8 @@ class Protocol(HttpToolsProtocol):
             self.length += len(data)
         waiting, self.begun = self.part, False
         super().data_received(data)
+        if self.call is not None and not self._may_become_direct(self.call):
+            self._hand_over()
         # Once for all that came: most requests come whole, and are never waited for.
         if self.part == "body" or (self.part and self.begun):
             self.patrol.wait(self.part, self)
@@ -182,6 +194,9 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self.in_head, self.length = False, 0
+        if self._is_direct():
+            self.part = "body"
+            return
         path = self.url.partition(b"?")[0].decode("latin-1")
         self.part = None if path.endswith(PATIENT) else "body"
         strange = self.url[:1] != b"/" and self._names_another_host()
@@ -201,19 +216,65 @@ class Protocol(HttpToolsProtocol):
         authority = self.url.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0]
         return self.url != b"*" and [authority.lower()] != [host.lower() for host in hosts]
 
+    def _is_direct(self) -> bool:
+        """Whether the request may be answered without the app, by its head."""
+        if (
+            self.direct is None
+            or (call := CALL.fullmatch(self.url)) is None
+            or self.crowded
+            or self.expect_100_continue
+            or not (self.cycle is None or self.cycle.response_complete)
+            or self.parser.get_method() != b"POST"
+            or self.parser.get_http_version() != "1.1"
+            or not self.parser.should_keep_alive()
+            or self.parser.should_upgrade()
+        ):
+            return False
+        self.call, self.body = call, b""
+        return True
+
+    def _may_become_direct(self, call: re.Match[bytes]) -> bool:
+        """Whether the rest of such a request is worth waiting for: the app would refuse some by their head."""
+        name, operation = call.groups()
+        return self.direct is not None and self.direct.expects(
+            self.headers, name.decode(), operation.decode()
+        )
+
+    def _hand_over(self) -> None:
+        """Let the app have a request of which the head, and perhaps some of the body, has come."""
+        self.call = None
+        super().on_headers_complete()
+        if self.body:
+            super().on_body(self.body)
+            self.body = b""
+
+    def on_body(self, body: bytes) -> None:
+        if self.call is None:
+            super().on_body(body)
+        else:
+            self.body += body
+
     def on_message_complete(self) -> None:
         self.part = None
+        if self.direct is not None and self.call is not None:
+            name, operation = self.call.groups()
+            if self.direct.answer(self, name.decode(), operation.decode(), self.body):
+                self.call = None
+                return
+            self._hand_over()
         super().on_message_complete()
 
     def late(self) -> None:
         """It was waited for long enough: say so, and hang up."""
+        if self.call is not None:
+            self._hand_over()
         asked = bool(self.scope) and self.cycle is not None and not self.cycle.response_complete
         late = SlowRequest("send the whole request without a pause")
         self._refuse(late if asked or self.headers else None)
 
     def _refuse(self, error: ServiceError | None) -> None:
         """Hang up, and say why, unless that would stand in the middle of a reply."""
-        self.part = None
+        self.part = self.call = None
         self.patrol.forget(self)
         begun = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
         if error is not None and not begun:
@@ -221,9 +282,9 @@ class Protocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def protocol(settings: Settings) -> type[Protocol]:
+def protocol(settings: Settings, app: App) -> type[Protocol]:
     """The protocol of one server: its connections know of each other."""
-    return type("Protocol", (Protocol,), {"patrol": Patrol(settings), "outbox": Outbox()})
+    return type("Protocol", (Protocol,), {"patrol": Patrol(settings), "outbox": Outbox(), "owner": app})
 
 
 async def unavailable(scope: Scope, receive: Receive, send: Send) -> None:

@@ -87,6 +87,10 @@ class Runner(Protocol):
         """Let others have their turn, if it is time."""
         ...
 
+    def turned(self) -> None:
+        """Others have had their turn."""
+        ...
+
 
 S = TypeVar("S", bound=FoldState)
 E = TypeVar("E", bound=FoldEvent)

@@ -62,6 +62,7 @@ class Host:
         self.retract = Retractor(store, self._memory, self._writer)
         self.sweeper = Sweeper(store, self._memory, self._writer, settings)
         self.clicks = self.sweeper.clicks
+        self.at_hand, self.leave = self._memory.at_hand, self._memory.leave
 
     @classmethod
     @asynccontextmanager

@@ -6,8 +6,9 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from feedrank.learners import reading
@@ -34,22 +35,6 @@ TURN = 0.002  # seconds of short work after which others get their turn
 CHARACTERS, ITEMS = 20_000, 400  # of an instance, from which a thread costs less than it spares
 
 
-class LearnerUse:
-    """A learner that is being used. A class, because a generator would cost as much as all else on the way to it."""
-
-    __slots__ = ("_learner", "_memory", "_name")
-
-    def __init__(self, memory: Memory, name: str) -> None:
-        self._memory, self._name = memory, name
-
-    async def __aenter__(self) -> LoadedLearner:
-        self._learner = await self._memory.take(self._name)
-        return self._learner
-
-    async def __aexit__(self, *_: object) -> None:
-        self._memory.leave(self._learner)
-
-
 class Memory:
     """Loaded learners by their log, the most recently used last.
 
@@ -73,9 +58,23 @@ class Memory:
         """Events that are known to be in logs and not yet applied here."""
         return sum(learner.newest - learner.version for learner in self._learners.values())
 
-    def use(self, name: str) -> LearnerUse:
+    @asynccontextmanager
+    async def use(self, name: str) -> AsyncIterator[LoadedLearner]:
         """`async with memory.use(name) as learner`: the learner of a name or alias, in memory while it is used."""
-        return LearnerUse(self, name)
+        learner = await self.take(name)
+        try:
+            yield learner
+        finally:
+            self.leave(learner)
+
+    def at_hand(self, name: str) -> LoadedLearner | None:
+        """As `take`, of one that nothing has to be waited for."""
+        entry = self._catalogue.live.get(name)
+        learner = None if entry is None else self._learners.get(entry.log)
+        if learner is None or not learner.loaded:
+            return None
+        learner.users += 1
+        return learner
 
     async def take(self, name: str) -> LoadedLearner:
         """See `use`."""
@@ -127,8 +126,7 @@ class Memory:
 
     def forget(self, key: str) -> None:
         """Let a learner go without saving it."""
-        learner = self._learners.pop(key, None)
-        if learner is not None:
+        if (learner := self._learners.pop(key, None)) is not None:
             self.bytes -= learner.counted
             self._store.unwatch(key)
 
@@ -158,8 +156,7 @@ class Memory:
                 self.spawn(self._look_again())
 
     def _heard(self, key: str, version: int) -> None:
-        learner = self._learners.get(key)
-        if learner is None:
+        if (learner := self._learners.get(key)) is None:
             return
         if version == 0:
             self.gone(learner)
@@ -172,8 +169,8 @@ class Memory:
 
     def keep_up(self, learner: LoadedLearner) -> None:
         """Follow what was heard of, unless somebody is about to: who appends applies all before it by itself."""
-        behind = learner.version < learner.newest
-        if behind and learner.loaded and not learner.appending and not learner.following:
+        ready = learner.loaded and not (learner.appending or learner.following)
+        if ready and learner.version < learner.newest:
             self.spawn(self._follow(learner))
 
     async def _follow(self, learner: LoadedLearner) -> None:
@@ -190,12 +187,12 @@ class Memory:
     async def _catch_up(self, key: str) -> None:
         """Hear of what was written to a log before it was watched."""
         try:
-            (position,) = await self._store.positions([key])
+            ((version, _),) = await self._store.positions([key])
         except ServiceError as error:
             log.warning("the log %s could not be read: %s", key, error)
             return
-        if position.version:
-            self._heard(key, position.version)
+        if version:
+            self._heard(key, version)
 
     async def _look_again(self) -> None:
         """Look at every log: messages may have been missed, and it may have another history now."""
@@ -298,6 +295,10 @@ class Worker:
             self._busy = 0.0
             await asyncio.sleep(0)
 
+    def turned(self) -> None:
+        """See `Runner`."""
+        self._busy = 0.0
+
     def room(self, kind: str) -> int:
         """See `Runner`."""
         return 0 if self._busy > TURN or self._lock.locked() else int(SHORT / self._rates.get(kind, FIRST))
@@ -342,8 +343,6 @@ async def read_instance(spec: View, instance: View) -> FeatureVector | ItemList:
 
 def is_long(instance: View) -> bool:
     text, items = instance.get("text"), instance.get("items")
-    if text is None and items is None:
-        return False
     rows = items.get("rows") if isinstance(items, dict) else items
     fields = text.values() if isinstance(text, dict) else (text,)
     characters = sum(len(field) for field in fields if isinstance(field, str))

@@ -7,10 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import orjson
-
-from feedrank.learners import kernel
-from feedrank.learners.results import Prediction
 from feedrank.service.contract.faults import ServiceError
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.messages import Event
@@ -19,7 +15,7 @@ from feedrank.service.store import Placement
 from .applying import LONG
 from .folding import LATER
 from .learner_state import LoadedLearner
-from .predictor import Predictor, Question, Records
+from .predictor import Predictor, Question, Records, as_json
 
 
 class PlainRounds:
@@ -90,11 +86,3 @@ class PlainRounds:
             except BaseException as error:
                 learner.failed(error)
                 return
-
-
-def as_json(prediction: Prediction) -> orjson.Fragment | None:
-    """The ranking of a prediction as the kernel writes it; None leaves it to orjson."""
-    if kernel.ranking_json is None:
-        return None
-    written = kernel.ranking_json(prediction.form.entry, prediction.ranking, prediction.probabilities)
-    return None if written is None else orjson.Fragment(written)

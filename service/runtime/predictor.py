@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from feedrank.learners import reading
+from feedrank.learners import kernel, reading
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.learners.results import Prediction
 from feedrank.service.contract.faults import (
@@ -43,7 +43,7 @@ from feedrank.service.contract.messages import (
 )
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Clash, Record, Store
-from feedrank.service.store.shared import Batcher
+from feedrank.service.store.shared import Batcher, Waiter
 
 from .folding import LATER, Counts
 from .learner_state import LoadedLearner
@@ -75,6 +75,17 @@ class Question(NamedTuple):
 MOST_ENTRIES = 1_000_000
 TURN = 8  # instances of a batch that are read and answered in one turn of the loop
 TOO_MANY = f"the reply would have more than {MOST_ENTRIES} entries and contributions: ask for the `top` ones, or for fewer"
+
+
+Ranked = Callable[[Prediction], object]
+
+
+def as_json(prediction: Prediction) -> orjson.Fragment | None:
+    """The ranking of a prediction as the kernel writes it; None leaves it to orjson."""
+    if kernel.ranking_json is None:
+        return None
+    written = kernel.ranking_json(prediction.form.entry, prediction.ranking, prediction.probabilities)
+    return None if written is None else orjson.Fragment(written)
 
 
 def entries_of(reply: JSON) -> int:
@@ -136,6 +147,10 @@ class Predictor:
         finally:
             self._memory.leave(learner)
 
+    def offer(self, learner: LoadedLearner, records: Records, waiter: Waiter[None]) -> None:
+        """Have the store remember what `plain` gave, and tell `waiter` when it has."""
+        self._records.add(learner.log, records, waiter)
+
     async def keep(self, learner: LoadedLearner, records: Records) -> None:
         """Have the store remember these predictions; a reply to a request that came before becomes the first reply."""
         chosen = {id: one for id, one in records.items() if one.record.digest}
@@ -170,10 +185,12 @@ class Predictor:
             raise
         return [None] * len(waiting)
 
-    def plain(self, learner: LoadedLearner, request: Any, records: Records) -> JSON | None:
+    def plain(
+        self, learner: LoadedLearner, request: Any, records: Records, write: Ranked | None = None
+    ) -> JSON | None:
         """What most requests are, features as the kernel has read them and little else, answered without waiting.
 
-        The same as `one` gives; None leaves it to that, with all that may be wrong.
+        The same as `one` gives, the ranking as `write` gives it; None leaves it to that, with all that may be wrong.
         """
         question = self.question(learner, request)
         if question is None:
@@ -183,7 +200,7 @@ class Predictor:
         if not self.affords(cost):
             return None
         reply = learner.worker.attempt(
-            "predict", size, cost.seconds, lambda: self.answer(learner, question, records)
+            "predict", size, cost.seconds, lambda: self.answer(learner, question, records, write)
         )
         return None if reply is LATER else reply
 
@@ -214,7 +231,7 @@ class Predictor:
         learner: LoadedLearner,
         question: Question,
         records: Records,
-        write: Callable[[Prediction], object] | None = None,
+        write: Ranked | None = None,
     ) -> JSON:
         """The reply to a plain request, at once; `write` gives the ranking as the caller wants it."""
         core, features = learner.state.learner, question.features

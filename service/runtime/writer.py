@@ -46,7 +46,7 @@ from feedrank.service.contract.messages import (
 )
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Closed, Diverged, Draft, Placement, Position, Store, StoreSignal
-from feedrank.service.store.shared import Batcher
+from feedrank.service.store.shared import Batcher, Waiter
 
 from .folding import Counts, Pending
 from .learner_state import LoadedLearner
@@ -68,10 +68,9 @@ def weigh(chunk: Chunk) -> int:
 
 def last_of(learner: LoadedLearner) -> Position | None:
     """Where the log is, as far as the learner knows: behind what waits to be applied."""
-    if not learner.pending:
-        return learner.position
-    version = next(reversed(learner.pending))
-    return Position(version, learner.pending[version].chain)
+    for version in reversed(learner.pending):
+        return Position(version, learner.pending[version].chain)
+    return learner.position
 
 
 class Writer:
@@ -98,7 +97,8 @@ class Writer:
         learner = await self._memory.take(name)
         try:
             if not (isinstance(request, Mapping) and "events" in request):
-                event, draft = self.plain(learner, request, key) or await self.read(learner, request, key, "")
+                plain = None if key is not None else self.plain(learner, request)
+                event, draft = plain or await self.read(learner, request, key, "")
                 del request  # as a prediction does
                 return await self.write(learner, event, draft)
             events, drafts = [], []
@@ -129,10 +129,11 @@ class Writer:
                 if where == "" and feedback_id not in (None, key):
                     raise Unprocessable.at("/feedback_id", "differs from the header Idempotency-Key")
                 feedback_id = feedback_id or (key if prediction_id is None or where == "" else None)
-            event = Event(truth, feedback_id=feedback_id, prediction_id=prediction_id)
-            event.weight = reading.weight(request.get("weight", 1.0))
-            named = (("p", prediction_id), ("f", feedback_id))
-            ids = [f"{letter}:{id}" for letter, id in named if id is not None]
+            weight = reading.weight(request.get("weight", 1.0))
+            event = Event(truth, feedback_id=feedback_id, prediction_id=prediction_id, weight=weight)
+            ids = [
+                f"{kind}:{id}" for kind, id in (("p", prediction_id), ("f", feedback_id)) if id is not None
+            ]
             instance = instance_of(request, self._settings)
             if prediction_id is None:
                 event.instance = instance
@@ -145,40 +146,31 @@ class Writer:
                 event.show(served_of(request, core.form))
             if event.parsed is not None:
                 core.check(event.parsed, truth, weight=event.weight, served=event.served)
-                self._afford(learner, event)
-            body = event.body()
-            if event.parsed is not None:
-                event.instance = None
-            draft = Draft(body, tuple(ids), truth_digest(truth, event.weight) if ids else "", prediction_id)
+                affordable(cost := learner.state.cost(event), self._settings)
+                event.expected = cost.seconds
+            digest = truth_digest(truth, event.weight) if ids else ""
+            draft = Draft(event.body(), tuple(ids), digest, prediction_id)
+            event.instance = event.instance if event.parsed is None else None
         return event, draft
 
-    def plain(
-        self, learner: LoadedLearner, request: Any, key: str | None = None
-    ) -> tuple[Event, Draft] | None:
+    def plain(self, learner: LoadedLearner, request: Any) -> tuple[Event, Draft] | None:
         """What most events are, features and a label: what the kernel has read of them leaves little to refuse.
 
         The same as `read` gives; None leaves it to that.
         """
-        if key is not None or not learner.any_label or type(request) is not dict or request.keys() != PLAIN:
+        if not learner.any_label or type(request) is not dict or request.keys() != PLAIN:
             return None
         features, label = request["features"], request["label"]
         if type(features) is not FeatureVector or type(label) is not str or not label:
             return None
         size, raw = len(features), features.json
-        if size > self._settings.max_features or raw is None:
-            return None
         cost = learner.state.vector_cost(size)
-        if not self._predictor.affords(cost):
+        if raw is None or size > self._settings.max_features or not self._predictor.affords(cost):
             return None
         event = Event({"label": label}, parsed=features, expected=cost.seconds)
         # `Event.body` of it, the features as they came.
         body = b'{"truth":{"label":%b},"instance":{"features":%b}}' % (encode(label), raw)
         return event, Draft(body)
-
-    def _afford(self, learner: LoadedLearner, event: Event) -> None:
-        cost = learner.state.cost(event)
-        affordable(cost, self._settings)
-        event.expected = cost.seconds
 
     async def write(self, learner: LoadedLearner, event: Event, draft: Draft) -> JSON:
         """Append and apply one event that was read before. Once begun it is finished, even if who asked has gone."""
@@ -186,8 +178,7 @@ class Writer:
 
     async def _recall(self, learner: LoadedLearner, id: str, event: Event) -> None:
         """Give the event the instance and the decision of its prediction; neither if the prediction is used up."""
-        stored = await self._store.recall(learner.log, id)
-        if stored is not None:
+        if (stored := await self._store.recall(learner.log, id)) is not None:
             record = loads(stored)
             event.instance, event.served = record["instance"], record["served"]
             event.parsed = await read_instance(learner.state.learner.spec, event.instance)
@@ -196,11 +187,23 @@ class Writer:
 
     # Writing
 
+    def offer(self, learner: LoadedLearner, request: Any, waiter: Waiter[Done]) -> bool:
+        """Have a plain event written and tell `waiter` what it gave; False if it is another."""
+        if (parsed := self.plain(learner, request)) is None:
+            return False
+        self._commits.add(
+            learner.log, self._chunk(learner, Step(events=parsed[:1], drafts=parsed[1:])), waiter
+        )
+        return True
+
     def submit(self, learner: LoadedLearner, steps: Sequence[Step]) -> asyncio.Future[Done]:
         """Have these steps done, behind all that was submitted before. Once begun they are finished."""
+        return self._commits.submit(learner.log, self._chunk(learner, *steps))
+
+    def _chunk(self, learner: LoadedLearner, *steps: Step) -> Chunk:
         learner.users += 1
         learner.appending += 1
-        return self._commits.submit(learner.log, Chunk(learner, steps))
+        return Chunk(learner, steps)
 
     async def _write(self, learner: LoadedLearner, step: Step) -> list[JSON]:
         (done,) = await self.submit(learner, (step,))
@@ -265,7 +268,7 @@ class Writer:
                 step.error = error
         else:
             for step in steps:
-                step.placements = [next(placements) for _ in step.drafts]
+                step.placements = list(islice(placements, len(step.drafts)))
                 for event, place in zip(step.events, step.placements, strict=True):
                     if place.fresh and place.version > learner.version:
                         event.at = place.at

@@ -17,14 +17,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from hashlib import blake2b, sha1
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import BinaryIO, Generic, TypeVar, cast
+from typing import BinaryIO, Generic, Protocol, TypeVar, cast
 
 from .interface import Entry
 from .signals import Damaged
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Batch = list[tuple[Item, "asyncio.Future[Result]"]]
+Given_contra = TypeVar("Given_contra", contravariant=True)
 
 ITEMS = 64  # in one call
 WEIGHT = 4 * 2**20  # of one call, where items have a weight (bytes, say)
@@ -32,6 +32,17 @@ TURNS = 2  # of the loop, before a call is made: requests that are ready now sha
 MOMENT = 2e-4  # seconds
 LENGTH = 32  # of a checksum in hex
 SPOOLED = 4 * 2**20  # bytes of a snapshot from which it is kept in a file, not in memory
+
+
+class Waiter(Protocol[Given_contra]):
+    """Who waits for a result: a future, or who does without the turn of the loop in which a future wakes its task."""
+
+    def done(self) -> bool: ...
+    def set_result(self, result: Given_contra, /) -> None: ...
+    def set_exception(self, error: Exception, /) -> None: ...
+
+
+Batch = list[tuple[Item, Waiter[Result]]]
 
 
 class Batcher(Generic[Item, Result]):
@@ -68,16 +79,19 @@ class Batcher(Generic[Item, Result]):
 
     def submit(self, key: str, item: Item) -> asyncio.Future[Result]:
         """The same, to be waited for later; what is submitted first goes first."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Result] = loop.create_future()
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.add(key, item, future)
+        return future
+
+    def add(self, key: str, item: Item, waiter: Waiter[Result]) -> None:
+        """The same for who is not a future."""
         waiting = self._waiting.get(key)
         if waiting is None:
-            self._waiting[key] = [(item, future)]
+            self._waiting[key] = [(item, waiter)]
         else:
-            waiting.append((item, future))
+            waiting.append((item, waiter))
         if key not in self._tasks:
-            self._tasks[key] = loop.create_task(self._drain(key))
-        return future
+            self._tasks[key] = asyncio.get_running_loop().create_task(self._drain(key))
 
     async def close(self) -> None:
         """Finish what was asked."""
@@ -132,13 +146,13 @@ class Batcher(Generic[Item, Result]):
 
 def hand_out(batch: Batch[Item, Result], results: Sequence[Result | Exception]) -> None:
     """Give each who waits its result."""
-    for (_, future), result in zip(batch, results, strict=True):
-        if future.done():  # the request was given up
+    for (_, waiter), result in zip(batch, results, strict=True):
+        if waiter.done():  # the request was given up
             continue
         if isinstance(result, Exception):
-            future.set_exception(result)
+            waiter.set_exception(result)
         else:
-            future.set_result(result)
+            waiter.set_result(result)
 
 
 class WorkThread:
@@ -159,13 +173,15 @@ class WorkThread:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
 
+        waiting: Batch[Item, Result] = [(argument, future)]
+
         def done() -> None:
+            results: list[Result | Exception]
             try:
-                result = work(argument)
+                results = [work(argument)]
             except Exception as error:
-                loop.call_soon_threadsafe(hand_out, [(argument, future)], [error])
-            else:
-                loop.call_soon_threadsafe(hand_out, [(argument, future)], [result])
+                results = [error]
+            loop.call_soon_threadsafe(hand_out, waiting, results)
 
         self._begun.acquire(blocking=False)
         self._queue.put(done)

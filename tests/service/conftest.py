@@ -17,11 +17,12 @@ import pytest
 import redis_cluster as clusters
 import store_logs
 import uvicorn
-from fastapi import FastAPI
 from redis_sentinel import Replicated
 from redis_server import RedisServer
 
 from feedrank.service.contract.settings import Settings
+from feedrank.service.http.edge import App
+from feedrank.service.http.wire import protocol
 from feedrank.service.runtime import Host
 from feedrank.service.store import Store
 
@@ -30,12 +31,19 @@ T = TypeVar("T")
 
 @pytest.fixture(scope="session")
 def serving() -> Callable[..., AbstractContextManager[str]]:
-    """`with serving(app, port=0) as url`: the app behind a real server in a thread."""
+    """`with serving(app, port=0) as url`: the app behind a real server in a thread, ours or a bare uvicorn."""
 
     @contextmanager
-    def serve(app: FastAPI, port: int = 0) -> Iterator[str]:
+    def serve(app: App, port: int = 0, *, direct: bool = True) -> Iterator[str]:
         server = uvicorn.Server(
-            uvicorn.Config(app, port=port, lifespan="on", log_config=None, access_log=False)
+            uvicorn.Config(
+                app,
+                port=port,
+                http=protocol(app.state.settings, app) if direct else "auto",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+            )
         )
         thread = threading.Thread(target=server.run)
         thread.start()

@@ -1,0 +1,230 @@
+"""Plain calls are answered without the app, and as the app answers them; all others are left to it."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+
+import httpx
+import pytest
+from waiting import until
+
+from feedrank.service.contract.faults import StoreUnavailable
+from feedrank.service.contract.settings import Settings
+from feedrank.service.http.app import create_app
+from feedrank.service.http.direct import Direct
+
+SPEC = {"task": "multiclass", "algorithm": "predtron"}
+MAIL = "/v1/learners/mail"
+CASES = [
+    ("predict", {"features": {"a": 1, "b": 2.5}, "remember": False}),
+    ("predict", {"features": ["a", "c"], "top": 1, "remember": False}),
+    ("predict", {"features": {"a": 1}}),
+    ("predict", {"features": {"a": 1}, "explain": True, "remember": False}),
+    ("predict", {"features": {"a": 1}, "top": 0}),
+    ("predict", {"features": {}}),
+    ("predict", {"text": "a b", "remember": False}),
+    ("predict", {"instances": [{"features": ["a"]}], "remember": False}),
+    ("predict", b"{"),
+    ("predict", b'{"features": {"a": NaN}}'),
+    ("predict", b"[]"),
+    ("predict", b""),
+    ("predict", {"features": ["a"], "top": "x" * 2_000}),
+    ("feedback", {"features": {"a": 1}, "label": "x"}),
+    ("feedback", {"features": {"b": 1, "c": -2}, "label": "y"}),
+    ("feedback", {"features": {"a": 1}, "label": "x", "feedback_id": "1"}),
+    ("feedback", {"features": {"a": 1}, "label": "x", "feedback_id": "1"}),
+    ("feedback", {"features": {"a": 1}, "label": "y", "feedback_id": "1"}),
+    ("feedback", {"features": {"a": 1}, "label": ""}),
+    ("feedback", {"features": {"a": 1}}),
+    ("feedback", {"prediction_id": "none", "label": "x"}),
+    ("feedback", {"events": [{"features": ["a"], "label": "x"}, {"features": ["b"], "label": "y"}]}),
+    ("feedback", {"features": {"a": 1}, "label": "x", "weight": 2}),
+]
+HEADERS = [
+    {},
+    {"X-Request-ID": "mine"},
+    {"Host": "elsewhere.example"},
+    {"Origin": "http://elsewhere.example"},
+    {"Idempotency-Key": "k"},
+    {"Connection": "close"},
+]
+
+
+@pytest.fixture
+def both(tmp_path, serving):
+    """Two clients of services alike, one answers plain calls directly, the other is a bare uvicorn."""
+    with contextlib.ExitStack() as stack:
+        clients = []
+        for direct in (True, False):
+            app = create_app(Settings(store=f"sqlite:{tmp_path / f'{direct}.db'}", max_body=1_024))
+            url = stack.enter_context(serving(app, direct=direct))
+            client = stack.enter_context(httpx.Client(base_url=url, timeout=600, trust_env=False))
+            client.put(MAIL, json=SPEC)
+            client.get(MAIL)
+            clients.append(client)
+        yield clients
+
+
+@pytest.fixture
+def answered(monkeypatch):
+    """Whether each call so far was answered directly."""
+    seen, answer = [], Direct.answer
+    monkeypatch.setattr(Direct, "answer", lambda *call: seen.append(answer(*call)) or seen[-1])
+    return seen
+
+
+def shown(reply, headers):
+    """A reply without what is of its own moment."""
+    body = reply.json()
+    if "prediction_id" in body:
+        assert len(body.pop("prediction_id")) == 40
+    left = {name: value for name, value in reply.headers.items() if name not in ("date", "content-length")}
+    if "X-Request-ID" not in headers:
+        left.pop("x-request-id")
+    return reply.status_code, list(left.items()), body
+
+
+@pytest.mark.parametrize("headers", HEADERS, ids=lambda headers: next(iter(headers), "none"))
+def test_the_reply_is_that_of_the_app(both, headers):
+    for call, body in CASES:
+        sent = {"content": body} if isinstance(body, bytes) else {"json": body}
+        replies = [
+            shown(client.post(f"{MAIL}/{call}", headers=headers, timeout=600, **sent), headers)
+            for client in both
+        ]
+        assert replies[0] == replies[1], (call, body)
+    states = [client.get(MAIL).json() for client in both]
+    assert states[0] == states[1]
+
+
+def test_plain_calls_are_answered_directly_and_no_others(mail, answered):
+    mail.post(f"{MAIL}/predict", json={"features": ["a"], "explain": True})  # loads it
+    answered.clear()
+    for body in ({"features": ["a"]}, {"features": ["a"], "remember": False, "top": 3}):
+        assert mail.post(f"{MAIL}/predict", json=body).status_code == 200
+    assert mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"}).json()["version"] == 1
+    assert answered == [True] * 3
+    mail.post(f"{MAIL}/predict", json={"features": ["a"], "explain": True})
+    mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x", "feedback_id": "1"})
+    assert answered[3:] == [False] * 2
+    counted = mail.get("/metrics").text
+    assert 'feedrank_requests_total{method="POST",operation="feedback",status="200"}' in counted
+
+
+def raw(mail, *requests):
+    """A socket on which requests were sent in one piece."""
+    url = mail.base_url
+    connection = socket.create_connection((url.host, url.port))
+    pieces = [
+        f"POST {MAIL}/{call} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        for call, body in requests
+    ]
+    connection.sendall("".join(pieces).encode())
+    return connection
+
+
+def received(connection, count):
+    """The bodies of so many replies."""
+    file, bodies = connection.makefile("rb"), []
+    for _ in range(count):
+        size = 0
+        while (line := file.readline().lower()) != b"\r\n":
+            assert line, "the connection was closed"
+            size = int(line.split(b":")[1]) if line.startswith(b"content-length") else size
+        bodies.append(file.read(size))
+    return bodies
+
+
+def test_calls_in_a_row_are_answered_in_their_order(mail):
+    teach, ask = '{"features": ["a"], "label": "x"}', '{"features": ["a"], "remember": false}'
+    calls = [("feedback", teach), ("predict", ask), ("feedback", teach), ("predict", ask), ("predict", "{")]
+    for _ in range(3):
+        with contextlib.closing(raw(mail, *calls)) as connection:
+            bodies = received(connection, len(calls))
+        assert [b'"duplicate"' in body for body in bodies] == [True, False, True, False, False]
+        assert b"malformed-json" in bodies[-1]
+    assert mail.get(MAIL).json()["version"] == 6
+
+
+def test_a_body_that_comes_in_pieces_is_waited_for(mail, answered):
+    url, body = mail.base_url, b'{"features": ["a"], "label": "x"}'
+    with socket.create_connection((url.host, url.port)) as connection:
+        head = f"POST {MAIL}/feedback HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+        for piece in (head.encode(), body[:9], body[9:]):
+            connection.sendall(piece)
+            time.sleep(0.05)
+        assert b'"version":1' in received(connection, 1)[0]
+    assert answered == [True]
+
+
+def test_a_request_that_breaks_off_is_counted_as_gone(mail):
+    url = mail.base_url
+    with socket.create_connection((url.host, url.port)) as connection:
+        head = f"POST {MAIL}/feedback HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n"
+        connection.sendall(head.encode() + b"{")
+    gone = 'feedrank_requests_total{method="POST",operation="feedback",status="499"} 1.0'
+    until(lambda: gone in mail.get("/metrics").text)
+
+
+def test_a_head_that_the_app_refuses_is_not_waited_for(mail):
+    url = mail.base_url
+    for head, status in (("Host: elsewhere.example", b" 403 "), ("Host: 127.0.0.1", b" 413 ")):
+        with socket.create_connection((url.host, url.port)) as connection:
+            request = f"POST {MAIL}/feedback HTTP/1.1\r\n{head}\r\nContent-Length: 999999999\r\n\r\n"
+            connection.sendall(request.encode())
+            assert status in connection.makefile("rb").readline()
+
+
+def slowed(app, monkeypatch, error=None):
+    """Let appends wait for an event, then fail with `error` if there is one."""
+    store, gate = app.state.host.store, threading.Event()
+    append = store.append
+
+    async def slow(*arguments):
+        while not gate.is_set():
+            await asyncio.sleep(0.005)
+        if error is not None:
+            raise error
+        return await append(*arguments)
+
+    monkeypatch.setattr(store, "append", slow)
+    return gate
+
+
+def test_an_event_whose_caller_has_gone_is_not_lost(make_client, monkeypatch):
+    mail = make_client()
+    mail.put(MAIL, json=SPEC)
+    mail.get(MAIL)
+    gate = slowed(mail.app, monkeypatch)
+    raw(mail, ("feedback", '{"features": ["a"], "label": "x"}')).close()
+    time.sleep(0.1)
+    gate.set()
+    until(lambda: mail.get(MAIL).json()["version"] == 1)
+
+
+def test_a_call_that_takes_too_long_is_503_and_its_event_counts_once_it_is_there(
+    make_client, monkeypatch, refused
+):
+    mail = make_client(request_timeout=0.3)
+    mail.put(MAIL, json=SPEC)
+    mail.get(MAIL)
+    gate = slowed(mail.app, monkeypatch)
+    refused(mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"}), 503, "timed-out")
+    gate.set()
+    until(lambda: mail.get(MAIL).json()["version"] == 1)
+    assert mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"}).json()["version"] == 2
+
+
+def test_what_the_store_does_not_take_is_refused_as_by_the_app(make_client, monkeypatch, refused):
+    mail = make_client()
+    mail.put(MAIL, json=SPEC)
+    mail.get(MAIL)
+    with monkeypatch.context() as patch:
+        slowed(mail.app, patch, StoreUnavailable("the disk is full")).set()
+        headers = {"X-Request-ID": "mine"}
+        reply = mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"}, headers=headers)
+        refused(reply, 503, "store-unavailable")
+        assert reply.headers["x-request-id"] == "mine"
+    assert mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"}).json()["version"] == 1
