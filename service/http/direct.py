@@ -18,9 +18,11 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from feedrank.learners import kernel
 from feedrank.service.contract.faults import ServiceError
+from feedrank.service.contract.messages import Event
 from feedrank.service.runtime import Host
 from feedrank.service.runtime.learner_state import LoadedLearner
 from feedrank.service.runtime.predictor import Records, as_json
+from feedrank.service.store import Draft
 
 from .bodies import LARGE
 from .edge import HEADERS, Edge, by_name
@@ -74,40 +76,40 @@ class Direct:
 
     def answer(self, connection: Connection, name: str, operation: str, data: bytes) -> bool:
         """Answer a request that has come whole, at once or when it is durable; False leaves all of it to the app."""
-        begun, host, learner = perf_counter(), self.host, None
+        begun, host = perf_counter(), self.host
         if len(data) > self._limit or connection.flow.write_paused:
             return False
+        learner, identity = None, ""
+        plain: tuple[Event, Draft] | bytes | None = None  # what to write, or the reply
+        records: Records = {}
         try:
             headers, identity = self.edge.identify(connection.headers)
             self.edge.admit(headers, name, operation)
-            learner = host.at_hand(name)
-            if learner is not None and b"idempotency-key" not in headers:
-                call = Call(self, connection, learner, identity, operation, begun)
-                request = kernel.loads(data)
+            learner = None if b"idempotency-key" in headers else host.at_hand(name)
+            if learner is not None:
                 learner.worker.turned()
-                if operation == "predict":
-                    done = self._predict(learner, request, call)
-                elif done := host.feedback.offer(learner, request, call):
-                    call.wait()
-                if done:
-                    return True
+                request = kernel.loads(data)
+                if operation == "feedback":
+                    plain = host.feedback.plain(learner, request)
+                elif (reply := host.predict.plain(learner, request, records, as_json)) is not None:
+                    plain = orjson.dumps(reply, option=NEWLINE)
         except Exception:
             log.debug("left to the app", exc_info=True)  # which meets it too, and answers it
-        if learner is not None:
-            host.leave(learner)
-        return False
-
-    def _predict(self, learner: LoadedLearner, request: Any, call: Call) -> bool:
-        records: Records = {}
-        reply = self.host.predict.plain(learner, request, records, as_json)
-        if reply is None:
+        if learner is None or plain is None:
+            if learner is not None:
+                host.leave(learner)
             return False
-        call.body = orjson.dumps(reply, option=NEWLINE)
-        if records:
-            self.host.predict.offer(learner, records, call)
+        # From here on it is ours alone, whatever happens: the app would do it a second time.
+        call = Call(self, connection, learner, identity, operation, begun)
+        if isinstance(plain, tuple):
             call.wait()
+            host.feedback.offer(learner, *plain, call)
+        elif records:
+            call.body = plain
+            call.wait()
+            host.predict.offer(learner, records, call)
         else:
-            call.finish(200, OK, JSON_TYPE, call.body)
+            call.finish(200, OK, JSON_TYPE, plain)
         return True
 
     def defaults(self, connection: Connection) -> bytes:

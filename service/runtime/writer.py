@@ -187,14 +187,10 @@ class Writer:
 
     # Writing
 
-    def offer(self, learner: LoadedLearner, request: Any, waiter: Waiter[Done]) -> bool:
-        """Have a plain event written and tell `waiter` what it gave; False if it is another."""
-        if (parsed := self.plain(learner, request)) is None:
-            return False
-        self._commits.add(
-            learner.log, self._chunk(learner, Step(events=parsed[:1], drafts=parsed[1:])), waiter
-        )
-        return True
+    def offer(self, learner: LoadedLearner, event: Event, draft: Draft, waiter: Waiter[Done]) -> None:
+        """Have what `plain` gave written, and tell `waiter` what came of it."""
+        step = Step(events=(event,), drafts=(draft,))
+        self._commits.add(learner.log, self._chunk(learner, step), waiter)
 
     def submit(self, learner: LoadedLearner, steps: Sequence[Step]) -> asyncio.Future[Done]:
         """Have these steps done, behind all that was submitted before. Once begun they are finished."""

@@ -228,3 +228,22 @@ def test_what_the_store_does_not_take_is_refused_as_by_the_app(make_client, monk
         refused(reply, 503, "store-unavailable")
         assert reply.headers["x-request-id"] == "mine"
     assert mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"}).json()["version"] == 1
+
+
+def test_what_fails_after_it_was_begun_is_not_done_again_by_the_app(make_client, monkeypatch):
+    mail = make_client()
+    mail.put(MAIL, json=SPEC)
+    mail.get(MAIL)
+    batcher = mail.app.state.host.feedback._commits
+    add = batcher.add
+
+    def failing(*arguments):
+        add(*arguments)
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batcher, "add", failing)
+        with contextlib.suppress(httpx.HTTPError):
+            mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"})
+    until(lambda: mail.get(MAIL).json()["version"] == 1)
+    assert mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"}).json()["version"] == 2
