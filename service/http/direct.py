@@ -100,7 +100,7 @@ class Direct:
                 host.leave(learner)
             return False
         # From here on it is ours alone, whatever happens: the app would do it a second time.
-        call = Call(self, connection, learner, identity, operation, begun)
+        call = DirectCall(self, connection, learner, identity, operation, begun)
         if isinstance(plain, tuple):
             call.wait()
             host.feedback.offer(learner, *plain, call)
@@ -120,7 +120,7 @@ class Direct:
         return self._defaults[1]
 
 
-class Call:
+class DirectCall:
     """One call. For the batch that it waits for it is a future, for uvicorn the cycle of a request."""
 
     response_started = disconnected = response_complete = False

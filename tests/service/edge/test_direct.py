@@ -10,11 +10,13 @@ import httpx
 import pytest
 from waiting import until
 
+from feedrank.learners import kernel
 from feedrank.service.contract.faults import StoreUnavailable
 from feedrank.service.contract.settings import Settings
 from feedrank.service.http.app import create_app
 from feedrank.service.http.direct import Direct
 
+NATIVE = pytest.mark.skipif(kernel.NAME != "native", reason="the NumPy kernel leaves every call to the app")
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
 MAIL = "/v1/learners/mail"
 CASES = [
@@ -99,6 +101,7 @@ def test_the_reply_is_that_of_the_app(both, headers):
     assert states[0] == states[1]
 
 
+@NATIVE
 def test_plain_calls_are_answered_directly_and_no_others(mail, answered):
     mail.post(f"{MAIL}/predict", json={"features": ["a"], "explain": True})  # loads it
     answered.clear()
@@ -148,6 +151,7 @@ def test_calls_in_a_row_are_answered_in_their_order(mail):
     assert mail.get(MAIL).json()["version"] == 6
 
 
+@NATIVE
 def test_a_body_that_comes_in_pieces_is_waited_for(mail, answered):
     url, body = mail.base_url, b'{"features": ["a"], "label": "x"}'
     with socket.create_connection((url.host, url.port)) as connection:
