@@ -33,6 +33,7 @@ from served import HERE, SPEC, taught
 
 ROOT = HERE.parent
 LABELS = 100
+TURNS = 9  # the best of so many is taken
 COMPILED = tempfile.TemporaryDirectory(prefix="feedrank-compiled-")
 
 
@@ -201,7 +202,7 @@ def main() -> None:
         for side, code in sides.items():
             with tempfile.TemporaryDirectory() as folder:
                 figures = part(
-                    code, Path(folder), quick if options.quick else size, 1 if options.quick else 3
+                    code, Path(folder), quick if options.quick else size, 1 if options.quick else TURNS
                 )
             rows.append([side, *(f"{figure:.4g}" for figure in figures)])
         report.table([f"{name}, {quick if options.quick else size:,}", *columns], rows)
