@@ -77,7 +77,8 @@ class Direct:
     def answer(self, connection: Connection, name: str, operation: str, data: bytes) -> bool:
         """Answer a request that has come whole, at once or when it is durable; False leaves all of it to the app."""
         begun, host = perf_counter(), self.host
-        if len(data) > self._limit or connection.flow.write_paused:
+        # One in a turn of the loop, as the app does: replies that wait for its end hold nobody back.
+        if len(data) > self._limit or connection.flow.write_paused or connection.transport.pending:
             return False
         learner, identity = None, ""
         plain: tuple[Event, Draft] | bytes | None = None  # what to write, or the reply
@@ -138,7 +139,11 @@ class DirectCall:
     ) -> None:
         self._direct, self._connection, self._learner = direct, connection, learner
         self._identity, self._operation, self._begun = identity, operation, begun
-        self.message_event = self
+
+    @property
+    def message_event(self) -> DirectCall:
+        """For uvicorn, which sets it where a connection is lost. No attribute: a cycle would keep every reply."""
+        return self
 
     def set(self) -> None:
         """The connection was lost. Nothing waits for more of the request, and what was begun is finished."""
@@ -167,14 +172,12 @@ class DirectCall:
     def set_exception(self, error: Exception) -> None:
         """It was refused after all, or failed."""
         token = request_id.set(self._identity)
-        try:
-            problem = respond(error)
-            headers = [header for header in problem.raw_headers if header[0] != b"content-length"]
-            self.finish(
-                problem.status_code, STATUS_LINE[problem.status_code], lines(headers), bytes(problem.body)
-            )
-        finally:
-            request_id.reset(token)
+        problem = respond(error)
+        request_id.reset(token)
+        headers = [header for header in problem.raw_headers if header[0] != b"content-length"]
+        self.finish(
+            problem.status_code, STATUS_LINE[problem.status_code], lines(headers), bytes(problem.body)
+        )
 
     def finish(self, status: int, first: bytes, headers: bytes, body: bytes) -> None:
         """Send the reply and count it."""
@@ -199,5 +202,8 @@ class DirectCall:
             if not self.keep_alive:
                 connection.transport.close()
             connection.on_response_complete()
+        self.body = b""  # the connection keeps its last call
         path = f"/v1/learners/{self._learner.entry.name}/{self._operation}"
+        token = request_id.set(self._identity)
         edge.note(self._operation, "POST", path, status, perf_counter() - self._begun)
+        request_id.reset(token)

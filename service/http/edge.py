@@ -246,7 +246,10 @@ class Deadlines:
                 break
             if bounded not in self._late:
                 self._late.add(bounded)
-                bounded.cancel()
+                try:
+                    bounded.cancel()
+                except Exception:  # one that fails leaves the others their limit
+                    log.exception("a request that was late could not be ended")
         later = asyncio.get_running_loop().call_later
         self._timer = later(self._seconds / 10, self._look) if self._ends else None
 

@@ -12,6 +12,7 @@ longest makes room; what comes while every other is at work is answered 503, but
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from http import HTTPStatus
 from typing import Any, cast
@@ -82,11 +83,18 @@ class JoinedWrites:
         self.flush()
         self._transport.close()
 
+    @property
+    def pending(self) -> bool:
+        """Whether something waits for the end of the turn."""
+        return bool(self._waiting)
+
     def flush(self) -> None:
         """Write now."""
         if self._waiting:
-            self._transport.write(b"".join(self._waiting))
-            self._waiting.clear()
+            data, self._waiting = b"".join(self._waiting), []
+            # uvloop raises it where the connection has ended; those of others in the same turn go on.
+            with contextlib.suppress(RuntimeError):
+                self._transport.write(data)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -169,12 +177,18 @@ class Protocol(HttpToolsProtocol):
         self.patrol.forget(self)
         super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        if self.call is not None:  # else it would be taken for idle
+            self._hand_over()
+        super().shutdown()
+
     def data_received(self, data: bytes) -> None:
         if self.in_head:
             self.length += len(data)
         waiting, self.begun = self.part, False
         super().data_received(data)
-        if self.call is not None and not self._may_become_direct(self.call):
+        # Head and body may come one after the other; what comes in more pieces has the time that the app gives it.
+        if self.call is not None and not (self.begun and self._may_become_direct(self.call)):
             self._hand_over()
         # Once for all that came: most requests come whole, and are never waited for.
         if self.part == "body" or (self.part and self.begun):
@@ -190,6 +204,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self.in_head = self.begun = True
         self.part = "head"
+        self._unset_keepalive_if_required()  # a direct reply before it, to the same piece of data, has set it
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -259,7 +274,7 @@ class Protocol(HttpToolsProtocol):
         if self.direct is not None and self.call is not None:
             name, operation = self.call.groups()
             if self.direct.answer(self, name.decode(), operation.decode(), self.body):
-                self.call = None
+                self.call, self.body = None, b""
                 return
             self._hand_over()
         super().on_message_complete()

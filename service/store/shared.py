@@ -12,6 +12,7 @@ SHA-1 is what there is; it guards against accidents and mix-ups, not against som
 from __future__ import annotations
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from hashlib import blake2b, sha1
@@ -22,6 +23,7 @@ from typing import BinaryIO, Generic, Protocol, TypeVar, cast
 from .interface import Entry
 from .signals import Damaged
 
+log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Given_contra = TypeVar("Given_contra", contravariant=True)
@@ -149,10 +151,13 @@ def hand_out(batch: Batch[Item, Result], results: Sequence[Result | Exception]) 
     for (_, waiter), result in zip(batch, results, strict=True):
         if waiter.done():  # the request was given up
             continue
-        if isinstance(result, Exception):
-            waiter.set_exception(result)
-        else:
-            waiter.set_result(result)
+        try:
+            if isinstance(result, Exception):
+                waiter.set_exception(result)
+            else:
+                waiter.set_result(result)
+        except Exception:  # a future has none of its own; whoever has leaves the others theirs
+            log.exception("a result could not be handed out")
 
 
 class WorkThread:

@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import gc
 import socket
 import threading
 import time
+from itertools import pairwise
 
 import httpx
 import pytest
@@ -14,7 +16,8 @@ from feedrank.learners import kernel
 from feedrank.service.contract.faults import StoreUnavailable
 from feedrank.service.contract.settings import Settings
 from feedrank.service.http.app import create_app
-from feedrank.service.http.direct import Direct
+from feedrank.service.http.direct import Direct, DirectCall
+from feedrank.service.http.wire import Protocol
 
 NATIVE = pytest.mark.skipif(kernel.NAME != "native", reason="the NumPy kernel leaves every call to the app")
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
@@ -152,15 +155,61 @@ def test_calls_in_a_row_are_answered_in_their_order(mail):
 
 
 @NATIVE
-def test_a_body_that_comes_in_pieces_is_waited_for(mail, answered):
+@pytest.mark.parametrize(("cuts", "direct"), [((0,), [True]), ((0, 9), [])], ids=["head and body", "drops"])
+def test_a_body_that_comes_behind_its_head_is_waited_for_once(mail, answered, cuts, direct):
     url, body = mail.base_url, b'{"features": ["a"], "label": "x"}'
     with socket.create_connection((url.host, url.port)) as connection:
         head = f"POST {MAIL}/feedback HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
-        for piece in (head.encode(), body[:9], body[9:]):
+        for piece in (head.encode(), *(body[a:b] for a, b in pairwise((*cuts, len(body))))):
             connection.sendall(piece)
             time.sleep(0.05)
         assert b'"version":1' in received(connection, 1)[0]
-    assert answered == [True]
+    assert answered == direct
+
+
+@NATIVE
+def test_of_many_calls_in_one_piece_one_is_answered_directly_in_a_turn(mail, answered):
+    ask = ("predict", '{"features": ["a"], "remember": false}')
+    with contextlib.closing(raw(mail, *[ask] * 50)) as connection:
+        assert len(received(connection, 50)) == 50
+    assert answered[:2] == [True, False]
+
+
+@NATIVE
+def test_a_call_that_was_answered_leaves_nothing_behind(mail):
+    mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"})
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(20):
+            mail.post(f"{MAIL}/predict", json={"features": ["a"]})
+        calls = [one for one in gc.get_objects() if type(one) is DirectCall]
+        assert len(calls) <= 1  # the connection has its last one
+        assert all(call.body == b"" for call in calls)
+    finally:
+        gc.enable()
+
+
+@NATIVE
+def test_a_request_behind_a_direct_reply_is_not_cut_off_by_the_time_between_requests(
+    make_client, monkeypatch
+):
+    mail = make_client(version_wait=1.5)
+    mail.put(MAIL, json=SPEC)
+    mail.get(MAIL)
+    asks = [
+        ("predict", '{"features": ["a"], "remember": false}'),
+        ("predict", '{"features": ["a"], "min_version": 9}'),
+    ]
+    real = Protocol.connection_made
+
+    def impatient(self, transport):
+        real(self, transport)
+        self.timeout_keep_alive = 0.3
+
+    monkeypatch.setattr(Protocol, "connection_made", impatient)
+    with contextlib.closing(raw(mail, *asks)) as connection:
+        assert b'"status":409' in received(connection, 2)[1]
 
 
 def test_a_request_that_breaks_off_is_counted_as_gone(mail):
@@ -251,3 +300,27 @@ def test_what_fails_after_it_was_begun_is_not_done_again_by_the_app(make_client,
             mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"})
     until(lambda: mail.get(MAIL).json()["version"] == 1)
     assert mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"}).json()["version"] == 2
+
+
+def takes_connections(url):
+    try:
+        socket.create_connection((url.host, url.port)).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def test_a_request_whose_body_is_on_its_way_is_answered_before_the_service_stops(start):
+    process = start()
+    with process.client() as client:
+        client.put(MAIL, json=SPEC)
+        client.get(MAIL)
+    url, body = httpx.URL(process.url), b'{"features": ["a"], "label": "x"}'
+    head = f"POST {MAIL}/feedback HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection((url.host, url.port)) as connection:
+        connection.sendall(head.encode() + body[:9])
+        time.sleep(0.2)  # it has come
+        process.process.terminate()
+        until(lambda: not takes_connections(url))
+        connection.sendall(body[9:])
+        assert b'"version":1' in received(connection, 1)[0]

@@ -1,8 +1,11 @@
-"""Long work of one learner does not stall another: what the fast one answers while a call of the slow one is under way."""
+"""One does not stall another: long work of a learner the fast ones, and a connection that has ended those that go on."""
 
+import asyncio
 import threading
 
 import numpy as np
+
+from feedrank.service.http.wire import JoinedWrites, Outbox
 
 ITEMS = 2000
 SLOW_CALLS = 5
@@ -37,3 +40,31 @@ def test_a_slow_learner_does_not_stall_a_fast_one(start):
         worker.join()
     # If the fast one waited for each slow call to end, there would be one answer or two for each.
     assert answered > 3 * SLOW_CALLS
+
+
+def test_a_reply_to_a_connection_that_has_ended_does_not_hold_back_those_of_others():
+    class Transport:
+        def __init__(self, ended):
+            self.ended, self.sent = ended, []
+
+        def write(self, data):
+            if self.ended:
+                raise RuntimeError("the handler is closed")
+            self.sent.append(data)
+
+        def is_closing(self):
+            return self.ended
+
+    async def body():
+        outbox, loop = Outbox(), asyncio.get_running_loop()
+        transports = [Transport(ended=True), Transport(ended=False)]
+        joined = [JoinedWrites(transport, loop, outbox) for transport in transports]
+        for _ in range(2):
+            for writes in joined:
+                writes.write(b"reply")
+            assert joined[1].pending
+            await asyncio.sleep(0)
+            assert not joined[1].pending
+        assert transports[1].sent == [b"reply"] * 2
+
+    asyncio.run(body())
