@@ -72,17 +72,17 @@ static int store_reserve(Store *store, size_t more, size_t bytes) {
 static size_t store_take(Store *store, size_t bytes) {
     if (!store->free) return store->used++;
     size_t number = store->next - 1;
-    uint32_t *row = (uint32_t *)((char *)store->block->data + number * bytes);
-    store->next = row[0];
+    char *row = (char *)store->block->data + number * bytes;
+    memcpy(&store->next, row, sizeof store->next);
+    memset(row, 0, sizeof store->next);
     store->free--;
-    row[0] = 0;
     return number;
 }
 
 static void store_give(Store *store, size_t number, size_t bytes) {
-    uint32_t *row = (uint32_t *)((char *)store->block->data + number * bytes);
+    char *row = (char *)store->block->data + number * bytes;
     memset(row, 0, bytes);
-    row[0] = store->next;
+    memcpy(row, &store->next, sizeof store->next);
     store->next = (uint32_t)number + 1;
     store->free++;
 }

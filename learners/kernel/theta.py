@@ -116,5 +116,5 @@ class Weights:
         self.theta[first : first + len(rows)] = rows
 
     def nbytes(self) -> int:
-        """Bytes of the weights in use, at most: short rows take less."""
+        """Bytes of the weights in use, as long rows: where rows are short it is mostly less."""
         return self._theta.itemsize * self.features * columns_for(self.labels)
