@@ -2,7 +2,7 @@
 
 import pytest
 from imap_server import ImapServer
-from mailboxes import directories, maildir, mboxes, nested_maildirs, prefixed_maildir, thunderbird
+from sample_mail import directories, maildir, mboxes, nested_maildirs, prefixed_maildir, thunderbird
 
 from feedrank.clients import Client
 from feedrank.embedded import Embedded

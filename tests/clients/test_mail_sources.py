@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from mailboxes import MESSAGES, TOPICS, directories, nested_maildirs, raw
+from sample_mail import MESSAGES, TOPICS, directories, nested_maildirs, raw
 
 from feedrank.clients.mail.folder_names import is_choice
 from feedrank.clients.mail.sources import SourceError, find, in_order

@@ -4,7 +4,7 @@ import itertools
 import os
 
 import pytest
-from mailboxes import TOPICS, directories, maildir, raw
+from sample_mail import TOPICS, directories, maildir, raw
 
 from feedrank.clients import Client
 from feedrank.clients.exceptions import Conflict
