@@ -7,7 +7,7 @@ Reading is pure and depends on nothing but the input: what one process accepts, 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from numbers import Real
@@ -18,10 +18,10 @@ import numpy as np
 from . import kernel, sparse, text
 from .errors import InstanceError, pointer
 from .kernel import Features as FeatureVector
-from .kernel import times
 from .kernel.elementary import Floats, Mask
 from .kernel.reference import EMPTY, Ints, Vector, ones
 from .kernel.reference import Features as PlainFeatures
+from .matrix import Matrix
 from .sparse import Csr
 
 __all__ = [
@@ -49,43 +49,6 @@ PLAIN = frozenset({int, float})
 # Lists whose matrix would be mostly zeros are kept sparse: above this many cells, below this share of them filled.
 _SPARSE_CELLS = 65_536
 _SPARSE_SHARE = 0.1
-
-
-@dataclass(slots=True)
-class Matrix:
-    """X of a list: one row an item, one column for each of the known feature `rows` of the list."""
-
-    rows: Ints
-    values: Floats | Csr  # (items, len(rows))
-    unseen: Floats = field(default_factory=lambda: EMPTY)  # squared norm of each item's features not seen yet
-
-    def product(self, block: Floats) -> Floats:
-        """t = X w, where `block` holds the active rows of w as a column."""
-        return _product(self.values, block[:, 0])
-
-    def gradient(self, g: Floats) -> Floats:
-        """The step in the active rows: X' g, as a column."""
-        values = self.values
-        step: Floats = times(g, values) if isinstance(values, np.ndarray) else values.T.dot(g)
-        return step[:, None]
-
-    def squared_norms(self) -> Floats:
-        """||x_i||^2 of every item, unseen features included."""
-        values = self.values
-        if isinstance(values, np.ndarray):
-            squares: Floats = (values * values).sum(axis=1)
-        else:
-            squares = np.asarray(values.multiply(values).sum(axis=1)).ravel()
-        return squares + self.unseen if len(self.unseen) else squares
-
-    def squared_norm(self) -> float:
-        """The largest ||x_i||^2: R^2 of this list."""
-        return float(self.squared_norms().max())
-
-
-def _product(values: Floats | Csr, w: Floats) -> Floats:
-    """X w, every sum from the first feature to the last: SciPy's loops over sparse rows run so too."""
-    return times(values, w) if isinstance(values, np.ndarray) else values.dot(w)
 
 
 @dataclass(slots=True)
@@ -322,11 +285,23 @@ def read(instance: object, kind: str, context: bool = False) -> FeatureVector | 
         return parsed
     if not instance:
         raise InstanceError("missing field: features or text", "/features")
-    if len(instance) > 1:
-        raise InstanceError("only one of features and text can be the instance", "/text")
-    if "text" in instance:
-        return FeatureVector(text.read(instance["text"]), None)
-    return _features(instance["features"])
+    if "text" not in instance:
+        return _features(instance["features"])
+    words = text.read(instance["text"])
+    return (
+        _together(_features(instance["features"]), words)
+        if "features" in instance
+        else FeatureVector(words, None)
+    )
+
+
+def _together(features: FeatureVector, words: Sequence[str]) -> FeatureVector:
+    """Features and words in one vector; a word that is named as a feature adds 1 to it."""
+    numbers = ones(len(features)) if features.values is None else features.values
+    values = dict(zip(features.names, numbers.tolist(), strict=True))
+    for word in words:
+        values[word] = values.get(word, 0.0) + 1.0
+    return FeatureVector(list(values), np.fromiter(values.values(), np.float64, len(values)))
 
 
 def _features(features: object) -> FeatureVector:

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import forms, instances, registry
-from .errors import OptionError, TruthError, pointer
+from . import forms, instances, registry, table_rows
+from .errors import InstanceError, OptionError, TruthError, pointer
 from .instances import FeatureVector, ItemList
 from .registry import Cost, Size
 from .truths import Truth
@@ -45,11 +45,28 @@ __all__ = [
 def instance(spec: Mapping[str, Any], value: object) -> FeatureVector | ItemList:
     """The instance by name; InstanceError, with a pointer, if a learner of this spec cannot take it."""
     form = forms.of(spec["task"])
+    value = _record(spec, value)
     parsed = instances.read(value, form.instance, form.chooses or spec.get("context", False))
     accepts = registry.algorithm(spec["algorithm"]).accepts
     if accepts is not None:
         accepts(spec, parsed)
     return parsed
+
+
+def _record(spec: Mapping[str, Any], value: object) -> object:
+    """The instance that a row gives under the spec's `input`; what is no row, as it is."""
+    if not isinstance(value, Mapping) or not ("row" in value or "input" in spec):
+        return value
+    if "input" not in spec:
+        raise InstanceError("this learner has no `input`: send features, text or a vector", "/row")
+    if "row" not in value:
+        raise InstanceError(
+            'missing field: this learner reads records, send {"row": {column: value}}', "/row"
+        )
+    for key in value:
+        if key not in ("row", "unknown_columns"):
+            raise InstanceError("unknown field beside a row", pointer(key))
+    return table_rows.instance_of(spec["input"], value["row"], value.get("unknown_columns"))
 
 
 def truth(spec: Mapping[str, Any], value: object, parsed: FeatureVector | ItemList | None = None) -> Truth:

@@ -6,7 +6,7 @@ parameter that has no meaning where it stands is refused, never ignored.
 
 from collections.abc import Mapping
 
-from . import forms, registry, text
+from . import forms, registry, table_rows, text
 from .checks import boolean, choice, label_list, number, numbers
 from .errors import SpecError, pointer
 from .forms import Form
@@ -54,6 +54,15 @@ COMMON: dict[str, Parameter] = {
         forms=lambda form: not form.items,
         why="goes with feature vectors",
         example="words-1",
+    ),
+    "input": Parameter(
+        table_rows.roles,
+        "what the columns of a record are, see below: makes the learner read `row`",
+        None,
+        forms=lambda form: not form.items,
+        why="goes with feature vectors",
+        example={"subject": "text", "plan": "category", "age": "number"},
+        omitted=True,
     ),
     "context": Parameter(
         boolean,

@@ -308,6 +308,26 @@ rule that turns it into features; a learner keeps the rule it was created with. 
 With fields, the name of the field comes first: `{{"subject": "Cheap pills", "body": "..."}}` gives `subject:cheap`,
 `subject:pills`, `subject:cheap pills` and so on. Pairs do not cross fields.
 
+`"features"` and `"text"` may stand in one instance: a word that is also named as a feature adds 1 to it.
+
+## Records
+
+With `input` in the spec a learner reads records as they are, `"row": {{"Subject": "...", "age": 31}}`; import, serving and
+learning read them by one function. The role of a column says what becomes of its value:
+
+| role | value | features |
+|---|---|---|
+| `text` | text | its words, `column:word`, by the tokenizer |
+| `category` | text, a number, `true`, `false`, or a list of these | `column=value`, 1 |
+| `number` | a number, or text that is one | `column`, the number |
+| `time` | ISO 8601, or seconds since 1970 | `column:month=11`, `column:weekday=wed`, `column:hour=13` |
+| `vector` | numbers, their JSON as text, or base64 | the vector of the instance |
+| `id`, `truth`, `ignore` | anything | none |
+
+Columns match without case and outer blanks. A missing, null or blank cell is a missing value. An unknown column is refused,
+with the nearest known name, unless the request says `"unknown_columns": "ignore"`. `2026/11/18`, `18.11.2026` and
+milliseconds are times too; a date that can be read in two ways (`11/12/2026`) is refused.
+
 ## Items in columns, and their context
 
 `"items": {{"ids": ["d1", "d2"], "columns": ["bm25", "age"], "rows": [[12.1, 3], [8.0, 1]]}}` is the short way to write

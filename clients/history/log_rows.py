@@ -7,7 +7,7 @@ from typing import Any
 
 from ..payloads import JSON, Payload
 
-INSTANCES = ("features", "items", "text")
+INSTANCES = ("features", "items", "text", "row", "unknown_columns")
 TRUTHS = ("label", "labels", "relevance", "clicks", "reward")
 LOG = (
     "version",

@@ -29,7 +29,7 @@ from .settings import Settings
 
 Line = tuple[str, JSON]  # of a stream: ("predict" or "feedback", its body)
 
-INSTANCE = ("features", "items", "text")
+INSTANCE = ("features", "items", "text", "row", "unknown_columns")
 OPTIONS = ("top", "explain", "loss", "min_margin")
 SHARED = frozenset({*OPTIONS, "coverage", "remember", "min_version"})
 PREDICT = SHARED.union(INSTANCE, ("prediction_id", "exclude"))
@@ -80,6 +80,7 @@ def instance_of(request: Body, settings: Settings) -> JSON:
     """The instance of a request, within the limits of size; the core reads the rest."""
     instance = {name: request[name] for name in INSTANCE if name in request}
     _limit(instance.get("features"), settings.max_features, "/features", "features an instance")
+    _limit(instance.get("row"), settings.max_features, "/row", "columns a row")
     items = instance.get("items")
     if items is None:
         return instance
@@ -218,7 +219,7 @@ class Event:
         items = instance.get("items", ())
         if isinstance(items, Mapping):
             return len(items["ids"]) * len(items["columns"])
-        own = len(instance.get("features", ())) + len(instance.get("text", ()))
+        own = sum(len(instance.get(name, ())) for name in ("features", "text", "row"))
         return own + sum(len(item["features"]) for item in items) if items else own
 
     def body(self) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
@@ -61,10 +61,14 @@ class Columns(BaseModel):
 
 
 class Instance(BaseModel):
-    """`features` or `text` (one vector), or `items` (a list), with `features` of their context."""
+    """`features` and `text` (one vector), a `row` of the learner's `input`, or `items` with `features` of their context."""
 
     features: Features | None = None
     text: str | dict[Text, str] | None = Field(None, description="raw text, made into words by docs/spec.md")
+    row: dict[Text, Any] | None = Field(None, description="a record as it is, read by the learner's `input`")
+    unknown_columns: Literal["ignore"] | None = Field(
+        None, description="pass over columns of the row that `input` does not name"
+    )
     items: Annotated[list[Item], Field(min_length=1)] | Columns | None = None
 
 

@@ -342,8 +342,9 @@ async def read_instance(spec: View, instance: View) -> FeatureVector | ItemList:
 
 
 def is_long(instance: View) -> bool:
-    text, items = instance.get("text"), instance.get("items")
+    items = instance.get("items")
     rows = items.get("rows") if isinstance(items, dict) else items
-    fields = text.values() if isinstance(text, dict) else (text,)
+    texts = [instance[name] for name in ("text", "row") if name in instance]
+    fields = [field for text in texts for field in (text.values() if isinstance(text, dict) else (text,))]
     characters = sum(len(field) for field in fields if isinstance(field, str))
     return characters > CHARACTERS or (isinstance(rows, list) and len(rows) > ITEMS)

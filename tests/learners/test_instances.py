@@ -44,7 +44,7 @@ def test_fields_of_a_text_keep_their_names_and_do_not_mix():
         ({"text": 1}, "/text"),
         ({"text": {"subject": None}}, "/text/subject"),
         ({"text": {"": "x"}}, "/text"),
-        ({"text": "x", "features": []}, "/text"),
+        ({"text": "x", "features": 1}, "/features"),
         ({}, "/features"),
     ],
 )
