@@ -26,6 +26,7 @@ class Prediction:
     objective: float | None = None
     contributions: list[dict[str, float]] = field(default_factory=list)
     probabilities: list[float] = field(default_factory=list)
+    draw: dict[str, Json] | None = None  # of a choice: what is kept of how it was drawn
 
     @property
     def label(self) -> str | None:
@@ -64,7 +65,8 @@ class Prediction:
 
     def served(self) -> dict[str, Json]:
         """What the user saw, as `Learner.learn` takes it back to judge it."""
-        return self.form.decision.shown(self.decision, self.ranking)
+        shown = self.form.decision.shown(self.decision, self.ranking)
+        return shown if self.draw is None else {**shown, "draw": self.draw}
 
 
 @dataclass(slots=True)

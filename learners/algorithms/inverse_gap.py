@@ -79,8 +79,8 @@ register(
             ),
             "baseline": Parameter(
                 _between(0.0, 0.99),
-                "above 0: the learner decides in this share of the calls, and the first item of the list is served in the "
-                "others, until the learner is proved not worse",
+                "above 0: the learner decides in this share of the calls, and the first item not excluded is served "
+                "in the others, until the learner is proved not worse; a tenth of the calls stays with that item",
                 0.0,
                 example=0.1,
             ),

@@ -20,15 +20,16 @@ from ..forms import of as form_of
 from ..instances import EMPTY, FeatureVector, Floats, Ints, ItemList
 from ..json_types import Json
 from ..kernel import Table
-from ..kernel.elementary import log, row_total, sigmoid
-from ..kernel.welford import CLIP, FLAT
+from ..kernel.elementary import row_total, sigmoid
 from ..learner import Learner
 from ..names import Names
 from ..registry import Spec
 from ..results import Outcome, Prediction, Progress, Served
-from ..scaling import ScaledVector, Scaling
+from ..scaling import ScaledVector
 from ..transforms import Transform
+from .draw_records import DrawEvidence, draw_of, evidence_of, fingerprint, without_draw
 from .exploration import draw
+from .item_scaling import scaled_rows
 from .rewards import Rewards, RewardsMark
 
 CONTEXT, FEATURE, ID = "c", "f", "i"
@@ -64,6 +65,7 @@ class ChoiceLearner(Learner):
         self.labels = Names()
         self.features = Table()
         self.costs = {}
+        self._own = fingerprint(spec)
         self.grow()
 
     def grow(self, fresh: int = 0) -> None:
@@ -106,7 +108,7 @@ class ChoiceLearner(Learner):
         parsed = self._parse(instance)
         allowed = self._allowed(parsed.ids, exclude)
         seen = self._see(parsed)
-        p = self.model.probabilities(sigmoid(seen.scores), allowed, self.version)
+        p, policy = self.model.probabilities(sigmoid(seen.scores), allowed, self.version)
         if chance is None:
             text = "\0".join([str(self.version), *parsed.ids]).encode()
             chance = int.from_bytes(blake2b(text, digest_size=6).digest(), "big") / 2.0**48
@@ -121,9 +123,26 @@ class ChoiceLearner(Learner):
             (parsed.ids[chosen], float(p[chosen])),
         )
         prediction.probabilities = p[order].tolist()
+        prediction.draw = draw_of(p, exclude, self._beside(parsed.ids, policy, chosen, allowed))
         if explain:
             prediction.contributions = [self._parts(seen, i) for i in order.tolist()]
         return prediction
+
+    def _beside(
+        self, ids: Sequence[str], policy: Floats, chosen: int, allowed: Floats
+    ) -> dict[str, Json] | None:
+        """What is kept of the baseline that an item was drawn beside."""
+        apprentice = self.model.apprentice
+        if not apprentice.share:
+            return None
+        baseline = int(allowed.argmax())
+        return {
+            "id": ids[baseline],
+            "share": apprentice.present_share,
+            "policy": [float(policy[chosen]), float(policy[baseline])],
+            "since": apprentice.phase.since,
+            "by": self._own,
+        }
 
     def _allowed(self, ids: Sequence[str], exclude: Sequence[str]) -> Floats:
         allowed = np.ones(len(ids))
@@ -173,7 +192,7 @@ class ChoiceLearner(Learner):
             raise TruthError(
                 "a reward needs the item that was served: send `prediction_id` or `served`", "/served"
             )
-        self.form.decision.check(served)
+        self.form.decision.check(without_draw(served))
         if served["id"] not in parsed.ids:
             raise TruthError(f"{served['id']!r} is not an item of the list", "/served/id")
         return list(parsed.ids).index(served["id"])
@@ -191,19 +210,19 @@ class ChoiceLearner(Learner):
         names = (len(self.features), len(self._contexts), len(self._columns), self.features.events)
         mark = self.model.mark()
         try:
-            return self._reward_round(parsed, item, reward, float(served["probability"]), weight)
+            return self._reward_round(parsed, item, reward, evidence_of(served, self._own), weight)
         except BaseException:
             self._take_back(mark, names)
             raise
 
     def _reward_round(
-        self, parsed: ItemList, item: int, reward: float, probability: float, weight: float
+        self, parsed: ItemList, item: int, reward: float, evidence: DrawEvidence | None, weight: float
     ) -> Outcome:
         seen = self._see(parsed)
         best = int(seen.scores.argmax())
         rows, x, columns, a = self._served_pair(seen, item)
         self.model.learn_pair(rows, x, columns, a, reward, weight)
-        self.model.record(int(columns[-1]), reward, item != best, probability, item == 0, self.version + 1)
+        self.model.record(int(columns[-1]), reward, item != best, evidence, self.version + 1)
         # Ready before the counts: behind them nothing can fail.
         after, outcome = (
             self.progress.after(1.0 - reward),
@@ -260,7 +279,7 @@ class ChoiceLearner(Learner):
         raw = parsed.values if isinstance(parsed.values, np.ndarray) else parsed.values.toarray()
         features = self._columns.rows([FEATURE + name for name in parsed.names])
         ids = self._columns.rows([ID + name for name in parsed.ids])
-        scaled = _scaled_rows(self.model.items, features, raw, self.version)
+        scaled = scaled_rows(self.model.items, features, raw, self.version)
         scores = self._scores(context, features, scaled, ids)
         return Seen(parsed.ids, parsed.names, context, features, scaled, raw, scores)
 
@@ -298,36 +317,3 @@ class ChoiceLearner(Learner):
     def nbytes(self) -> int:
         """Memory taken, roughly."""
         return self.model.nbytes() + 2 * self.features.nbytes()
-
-
-def _scaled_rows(scaling: Scaling, columns: Ints, raw: Floats, events: int) -> Floats:
-    """Every item's features as `Scaling.vector` would scale them alone, all at once; 0 stays 0."""
-    if not raw.size:
-        return raw
-    known = columns >= 0
-    counts = (
-        np.where(known, scaling.counts.take(columns, mode="clip"), 0.0)
-        if len(scaling.counts)
-        else np.zeros(len(columns))
-    )
-    means = (
-        np.where(counts > 0.0, scaling.means.take(columns, mode="clip"), 0.0)
-        if len(scaling.counts)
-        else counts
-    )
-    deviations = scaling.deviations.take(columns, mode="clip") if len(scaling.counts) else counts
-    variances = np.where(counts > 0.0, deviations, 0.0) / np.maximum(counts, 1.0)
-    spreads = np.sqrt(variances)
-    dense = (20.0 * counts >= 19.0 * events) & (spreads > FLAT * np.abs(means)) & (events > 0)
-    sizes = np.sqrt(means * means + variances)
-    sizes[sizes == 0.0] = 1.0
-    z = np.where(dense, (raw - means) / np.where(dense, spreads, 1.0), raw / sizes)
-    z = np.where(counts == 0.0, np.sign(raw), z)
-    z = np.where(raw != 0.0, np.minimum(np.maximum(z, -CLIP), CLIP), 0.0)
-    idf = np.where(dense, 0.0, 1.0 + (log(np.array([1.0 + events]))[0] - log(1.0 + counts)))
-    words = z * idf
-    lengths = np.sqrt(row_total((words * words).T)) if words.shape[1] else np.zeros(len(raw))
-    shares = np.sqrt(row_total(((raw != 0.0) & dense).astype(np.float64).T))
-    lengths[lengths == 0.0] = 1.0
-    shares[shares == 0.0] = 1.0
-    return np.where(dense, z / shares[:, None], words / lengths[:, None])

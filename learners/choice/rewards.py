@@ -13,6 +13,7 @@ from ..tasks.task import Sigma, Y
 from ..weights.base import Arrays, Counters, X
 from .apprentice import Apprentice, ApprenticeMark
 from .bilinear import Bilinear
+from .draw_records import DrawEvidence
 from .exploration import inverse_gap
 
 MOST = 100  # items that `GET` shows
@@ -47,10 +48,12 @@ class Rewards(Model):
         self.items.grow(columns)
         self.served, self.earned = grown(self.served, columns), grown(self.earned, columns)
 
-    def probabilities(self, q: Floats, allowed: Floats, events: int) -> Floats:
-        """The chance of every item; an apprentice serves the first that is allowed but for its share."""
-        p = inverse_gap(q, allowed, events, self.gamma, self.floor)
-        return self.apprentice.mixed(p, int(allowed.argmax())) if self.apprentice.serving else p
+    def probabilities(self, q: Floats, allowed: Floats, events: int) -> tuple[Floats, Floats]:
+        """(p, pi): the chance of every item, and the learner's own; the first that is allowed is the baseline."""
+        policy = inverse_gap(q, allowed, events, self.gamma, self.floor)
+        if not self.apprentice.share:
+            return policy, policy
+        return self.apprentice.mixed(policy, int(allowed.argmax())), policy
 
     def learn_pair(
         self, rows: Ints, x: Floats, columns: Ints, a: Floats, reward: float, weight: float
@@ -58,13 +61,16 @@ class Rewards(Model):
         """One implicit step."""
         self.weights.step(rows, x, columns, a, reward, weight)
 
-    def record(self, column: int, reward: float, explored: bool, p: float, first: bool, version: int) -> None:
+    def record(
+        self, column: int, reward: float, explored: bool, evidence: DrawEvidence | None, version: int
+    ) -> None:
         """Count what was served and what it earned."""
         self._before = (column, float(self.served[column]), float(self.earned[column]))
         self.served[column] += 1.0
         self.earned[column] += reward
         self.explored += explored
-        self.apprentice.add(p, first, reward, version)
+        if evidence is not None:
+            self.apprentice.add(evidence, reward, version)
 
     def mark(self) -> RewardsMark:
         self.contexts.mark()

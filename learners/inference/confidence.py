@@ -28,15 +28,16 @@ from numpy.typing import ArrayLike, NDArray
 from ..instances import Floats
 from ..kernel import elementary
 
-__all__ = ["BETS", "LOG_WEIGHTS", "Capital", "log_mixture", "lower_bounds", "needed"]
+__all__ = ["BETS", "LOG_WEIGHTS", "WEIGHTS", "Capital", "log_mixture", "lower_bounds", "needed"]
 
 Int64s = NDArray[np.int64]
 
 # lambda c over three decades with half-Cauchy weights: flat below the scale (large samples), 1 / lambda above (small).
 _SCALE = 0.3
 BETS: Floats = np.geomspace(0.001, 0.97, 24)
-_WEIGHTS: Floats = BETS / (1 + (BETS / _SCALE) ** 2)
-LOG_WEIGHTS: Floats = elementary.log(_WEIGHTS / elementary.total(_WEIGHTS))
+_MASS: Floats = BETS / (1 + (BETS / _SCALE) ** 2)
+WEIGHTS: Floats = _MASS / elementary.total(_MASS)
+LOG_WEIGHTS: Floats = elementary.log(WEIGHTS)
 _LN2 = 0.6931471805599453
 _STEPS = 100  # of Newton; some ten are taken
 

@@ -165,6 +165,10 @@ class LoggedEvent(BaseModel):
     instance: JSON | None = None
     truth: JSON | None = None
     served: JSON | None = None
+    draw: JSON | None = Field(
+        None,
+        description="of a choice drawn here: the probability of each item, what was excluded, the baseline",
+    )
     weight: float | None = None
     retracted: bool | None = Field(None, description="of feedback: whether it was retracted")
     retracts: Count | None = Field(None, description="of a retraction: the version of the event")

@@ -299,6 +299,9 @@ def audit(entry: Entry) -> JSON:
         value = getattr(event, name)
         if value is not None and (name, value) != ("weight", 1.0):
             shown[name] = value
+    if event.served is not None and "draw" in event.served:
+        shown |= {"served": dict(event.served), "draw": event.served["draw"]}
+        del shown["served"]["draw"]
     if event.retracts:
         shown["retracts"] = event.retracts
     else:

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from feedrank.learners import OptionError, SpecError, TruthError, build, dump, load
-from feedrank.learners.choice.apprentice import Apprentice
 from feedrank.learners.choice.bilinear import FORGET, PRIOR, Bilinear, implicit
-from feedrank.learners.choice.chooser import _scaled_rows
 from feedrank.learners.choice.exploration import draw, inverse_gap
+from feedrank.learners.choice.item_scaling import scaled_rows
 from feedrank.learners.instances import FeatureVector
 from feedrank.learners.kernel import Table
 from feedrank.learners.scaling import Scaling
@@ -67,13 +66,13 @@ def test_what_earned_for_long_is_given_up_when_it_earns_no_more():
 
 
 def test_items_are_scaled_as_a_context_of_the_same_features_would_be():
-    """`_scaled_rows` does for all items at once what `Scaling.vector` does for one vector."""
+    """`scaled_rows` does for all items at once what `Scaling.vector` does for one vector."""
     chance = np.random.default_rng(5)
     names = [f"f{j}" for j in range(6)]
     table, scaling = Table(), Scaling(idf=True, bias=False)
     for events in range(60):
         raw = np.where(chance.random((4, 6)) < [1, 1, 0.97, 0.7, 0.3, 0.02], chance.normal(3, 2, (4, 6)), 0.0)
-        scaled = _scaled_rows(scaling, table.rows(names), raw, events)
+        scaled = scaled_rows(scaling, table.rows(names), raw, events)
         for i in range(4):
             here = np.flatnonzero(raw[i])
             look = table.look(FeatureVector([names[j] for j in here], raw[i, here]))
@@ -230,33 +229,3 @@ def test_rewards_outside_their_range_and_unserved_ones_are_refused():
 def test_a_spec_that_cannot_be_is_refused(bad):
     with pytest.raises(SpecError):
         build({**SPEC, **bad})
-
-
-def served_by(apprentice, policy, first, chance):
-    p = apprentice.mixed(policy.copy(), first)
-    item = int(chance.choice(len(p), p=p))
-    return item, float(p[item])
-
-
-def test_an_apprentice_that_is_better_is_released_and_one_that_is_worse_is_not():
-    chance = np.random.default_rng(5)
-    policy = np.array([0.1, 0.9])
-    for means, released in (((0.3, 0.7), True), ((0.7, 0.3), False)):
-        apprentice = Apprentice(0.2)
-        for version in range(1, 1501):
-            if not apprentice.serving:
-                break
-            item, p = served_by(apprentice, policy, 0, chance)
-            apprentice.add(p, item == 0, float(chance.random() < means[item]), version)
-        assert bool(apprentice.released) == released
-        lower, upper = apprentice.interval()
-        true = 0.1 * means[0] + 0.9 * means[1] - means[0]
-        assert lower <= true <= upper
-
-
-def test_what_the_caller_lists_first_is_served_but_for_the_share():
-    learner = build({**SPEC, "baseline": 0.1})
-    prediction = learner.predict({"items": items("mine", "other")})
-    by_id = dict(zip([name for name, _ in prediction.ranking], prediction.probabilities, strict=True))
-    assert by_id["mine"] == pytest.approx(0.9 + 0.1 * 0.5)
-    assert learner.describe()["choice"]["apprentice"]["released"] is None

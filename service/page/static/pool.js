@@ -67,7 +67,7 @@ export function choiceCard() {
     if (apprentice.hidden) return;
     const summary = `mean reward minus that of your first item: between ${decimal(trial.lower)} and ${decimal(trial.upper)}`;
     apprentice.replaceChildren(
-      h("p", null, trial.released ? `Released at version ${count(trial.released)}: the learner now serves all rounds.` : `Apprentice: your first item is served in ${percent(1 - trial.share)} of the rounds.`),
+      h("p", null, trial.released ? `Released at version ${count(trial.released)}: the learner serves ${percent(trial.share)} of the rounds, your first item the others.` : `Apprentice: your first item is served in ${percent(1 - trial.share)} of the rounds.${trial.taken_back ? ` At version ${count(trial.taken_back)} the release was taken back.` : ""}`),
       interval(trial.lower, trial.upper, -0.01, summary),
       h("p", { class: "note" }, `The ${summary} (95 %, valid at every look), from ${count(trial.rounds)} rounds.`));
   }

@@ -103,3 +103,27 @@ def test_a_choice_survives_a_restart_bit_for_bit(start):
     one.kill()
     with start().client() as client:
         assert client.get("/v1/learners/drinks/snapshot").content == before
+
+
+def test_a_draw_is_logged_whole_and_what_was_served_elsewhere_proves_nothing(client, refused):
+    client.put("/v1/learners/drinks", json={"task": "choice", "baseline": 0.2})
+    event = {"items": ITEMS, "reward": 1, "served": {"id": "tea", "probability": 0.01}}
+    for _ in range(4):
+        assert client.post(FEEDBACK, json=event).status_code == 200
+    instead = {"prediction_id": ask(client)["prediction_id"], "reward": 1, "served": event["served"]}
+    assert client.post(FEEDBACK, json=instead).status_code == 200
+    trial = client.get("/v1/learners/drinks").json()["choice"]["apprentice"]
+    assert (trial["rounds"], trial["lower"], trial["released"]) == (0, -1.0, None)
+    reply = ask(client, exclude=["coffee"])
+    client.post(FEEDBACK, json={"prediction_id": reply["prediction_id"], "reward": 1})
+    shares = {entry["id"]: entry["probability"] for entry in reply["ranking"]}
+    logged = client.get("/v1/learners/drinks/events").json()["events"]
+    assert ["draw" in one for one in logged] == [False] * 5 + [True]
+    assert logged[-1]["served"] == {"id": reply["choice"], "probability": reply["probability"]}
+    draw = logged[-1]["draw"]
+    assert draw["probabilities"] == [shares[item["id"]] for item in ITEMS]
+    assert draw["exclude"] == ["coffee"]
+    assert draw["baseline"]["id"] == "tea"
+    assert client.get("/v1/learners/drinks").json()["choice"]["apprentice"]["rounds"] == 1
+    forged = {**event, "served": {**event["served"], "draw": draw}}
+    refused(client.post(FEEDBACK, json=forged), 422, "unprocessable")
