@@ -24,7 +24,7 @@ FOLDERS = {
     **{f"feedrank.{name}": name for name in ("learners", "service", "clients")},
 }
 LINKED = all((ROOT / "feedrank" / name).is_dir() for name in FOLDERS.values() if name != "feedrank")
-NATIVE = "learners/kernel/native.c"
+KERNEL = ROOT / "learners" / "kernel" / "c"  # core/: C alone, each file by itself; python/native.c: the edge
 CODE = {".py", ".pyc", ".so", ".pyd"}
 
 
@@ -51,15 +51,14 @@ def native() -> list[Extension]:
 
     FEEDRANK_NATIVE=0 leaves it out: a wheel for every platform.
     """
-    if not (ROOT / NATIVE).exists() or os.environ.get("FEEDRANK_NATIVE") == "0":
+    sources = [KERNEL / "python" / "native.c", *sorted((KERNEL / "core").glob("*.c"))]
+    if not sources[0].exists() or os.environ.get("FEEDRANK_NATIVE") == "0":
         return []
     return [
         Extension(
             "feedrank.learners.kernel._native",
-            [NATIVE],
-            depends=[
-                path.relative_to(ROOT).as_posix() for path in sorted((ROOT / NATIVE).parent.glob("*.h"))
-            ],
+            [path.relative_to(ROOT).as_posix() for path in sources],
+            depends=[path.relative_to(ROOT).as_posix() for path in sorted(KERNEL.glob("*/*.h"))],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
             optional=True,

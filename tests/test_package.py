@@ -184,9 +184,9 @@ def test_an_editable_install_follows_the_checkout(linked, tmp_path):
 def test_the_native_kernel_is_built_where_a_compiler_is_and_only_there(tmp_path):
     source = checkout(tmp_path / "source", linked=False)
     kernel = source / "learners" / "kernel"
-    kernel.mkdir(exist_ok=True)
+    (kernel / "c" / "python").mkdir(parents=True)
     (kernel / "__init__.py").touch()
-    (kernel / "native.c").write_text(
+    (kernel / "c" / "python" / "native.c").write_text(
         "#include <Python.h>\n"
         'static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", NULL, -1, NULL};\n'
         "PyMODINIT_FUNC PyInit__native(void) { return PyModule_Create(&module); }\n"

@@ -2,7 +2,7 @@
 
     NAME       "native" where the compiled kernel was built, else "numpy"; FEEDRANK_KERNEL forces one of them
     read       plain Python objects -> Features         loads    raw JSON -> objects with Features in them
-    matrix     lists of numbers -> an array
+    matrix     lists of numbers -> an array               body_bytes  what reading a body takes
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     Rounds     a whole round, in two calls              ascend   a direction of dual ascent
     FeatureBlocks   the block of every feature, and how often each block was right
@@ -14,7 +14,7 @@
     scale, tally, recount   features scaled by what was counted of them
     word_scores, calibrated, recalibrate, pool_round, adapt   pieces of the automatic learner
 
-`reference.py` and the other Python files here are the specification; the native version is native.c. Nobody outside this
+`reference.py` and the other Python files here are the specification; the native version is in c/. Nobody outside this
 folder asks which one runs but to say so.
 """
 
@@ -22,8 +22,10 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .body_cost import check_body
+
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 18
+SEAM = 19
 
 
 def _choice() -> str:
@@ -51,6 +53,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .blend_rounds import EXPERTS as BLEND_EXPERTS
     from .blend_rounds import MODES as BLEND_MODES
     from .blend_rounds import BlendRounds
+    from .body_cost import body_bytes
     from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .feature_blocks import FeatureBlocks
@@ -72,6 +75,7 @@ else:
         add_outer,
         ascend,
         best,
+        body_bytes,
         calibrated,
         cos_turns,
         exp,
@@ -117,7 +121,9 @@ __all__ = [
     "add_outer",
     "ascend",
     "best",
+    "body_bytes",
     "calibrated",
+    "check_body",
     "cos_turns",
     "exp",
     "exp_of",

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..growth import grown
+from .body_cost import check_body
 from .elementary import LOGS, Floats, log, log_of, row_product, total
 
 Ints = npt.NDArray[np.intp]
@@ -75,6 +76,7 @@ def matrix(rows: Any, width: int) -> Floats | None:
 
 def loads(line: bytes, last: Features | None = None) -> Any:
     """JSON with the members "features" read, `last` where they are those; None leaves it to another reader."""
+    check_body(line)
     return None
 
 

@@ -101,6 +101,7 @@ def read_round(data: bytes, last: FeatureVector | None = None) -> JSON:
 
 def read_object(data: bytes) -> JSON:
     """The JSON object in `data`."""
+    kernel.check_body(data)
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:

@@ -27,7 +27,8 @@
 #include <sys/mman.h>
 #endif
 
-#include "elementary.h"
+#include "../core/body_cost.h"
+#include "../core/elementary.h"
 #include "arrays.h"
 #include "names.h"
 #include "features.h"
@@ -56,7 +57,7 @@
 #include "blend_learn.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 18
+#define SEAM 19
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -92,8 +93,17 @@ static PyObject *apply_sigmoid(PyObject *module, PyObject *array) { return (void
 static PyObject *apply_log(PyObject *module, PyObject *array) { return (void)module, apply(array, log_of); }
 static PyObject *apply_cos(PyObject *module, PyObject *array) { return (void)module, apply(array, cos_turns_of); }
 
+static PyObject *body_bytes_of(PyObject *module, PyObject *body) {
+    char *bytes;
+    Py_ssize_t length;
+    (void)module;
+    return PyBytes_AsStringAndSize(body, &bytes, &length) ? NULL
+                                                          : PyLong_FromUnsignedLongLong(body_bytes((unsigned char *)bytes, (size_t)length));
+}
+
 static PyMethodDef methods[] = {
     {"read", features_of, METH_O, "The features of plain Python objects, or None where they are unusual."},
+    {"body_bytes", body_bytes_of, METH_O, "What reading a body of JSON takes at most."},
     {"matrix", matrix_of, METH_VARARGS, "Lists of numbers as a matrix, or None where they are unusual."},
     {"loads", (PyCFunction)(void (*)(void))loads, METH_FASTCALL, "JSON with features read, or None where it is unusual."},
     {"ranking_json", (PyCFunction)(void (*)(void))ranking_json, METH_FASTCALL, "A ranking as JSON, or None where it is unusual."},

@@ -6,7 +6,6 @@ typedef struct {
     Vector *x;
 } Asked;
 
-static PyObject *features_word; /* "features" */
 
 static void asked_drop(Asked *asked) {
     Py_CLEAR(asked->raw);

@@ -65,13 +65,23 @@ static PyObject *read_again(Reader *reader) {
     return (PyObject *)last;
 }
 
+/* How many features are to come, by the marks up to the next bracket: memory is taken for no more than can be there. */
+static Py_ssize_t room_for(const Reader *reader, int object, int named) {
+    const unsigned char *stop = memchr(reader->at, object ? '}' : ']', (size_t)(reader->end - reader->at));
+    Py_ssize_t length = (stop ? stop : reader->end) - reader->at, marks = 0;
+    for (Py_ssize_t i = 0; i < length; i++) marks += reader->at[i] == (named ? '"' : ',');
+    if (named) return (marks + 1) / 2;
+    return object || !length ? 0 : marks + 1 < length / 2 + 1 ? marks + 1 : length / 2 + 1;
+}
+
 static PyObject *read_features(Reader *reader) {
     PyObject *again = read_again(reader);
     if (again) return again;
     const unsigned char *start = reader->at;
     int object = *reader->at++ == '{';
     skip_space(reader);
-    Features *features = features_new(128, *reader->at == '"' && !object);
+    int named = *reader->at == '"';
+    Features *features = features_new(room_for(reader, object, named), named && !object, !named && !object);
     if (!features) return NULL;
     Py_INCREF(reader->source);
     features->source = reader->source;
@@ -115,10 +125,16 @@ static PyObject *read_object(Reader *reader) {
     do {
         if (!next_is(reader, '"')) goto wrong;
         const unsigned char *name = reader->at;
-        if (!(key = read_string(reader)) || !next_is(reader, ':')) goto wrong;
+        int features = reader->end - name > 9 && !memcmp(name, "features\"", 9);
+        if (features) { /* one text for all of them */
+            reader->at += 9;
+            Py_INCREF(key = features_word);
+        } else
+            key = read_string(reader);
+        if (!key || !next_is(reader, ':')) goto wrong;
         skip_space(reader);
         size_t length = (size_t)(reader->at - name);
-        int features = length > 9 && !memcmp(name, "features\"", 9) && !reader->items;
+        features = features && !reader->items;
         int items = length > 6 && !memcmp(name, "items\"", 6);
         reader->items += items;
         value = features && (*reader->at == '{' || *reader->at == '[') ? read_features(reader) : read_value(reader);
@@ -169,6 +185,15 @@ static PyObject *read_value(Reader *reader) {
     }
 }
 
+/* The sentence is body_cost.py's. */
+static PyObject *refuse_body(void) {
+    PyObject *module = PyImport_ImportModule("feedrank.learners.kernel.body_cost");
+    PyObject *none = module ? PyObject_CallMethod(module, "refuse_body", NULL) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(none);
+    return NULL;
+}
+
 static PyObject *loads(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
     (void)module;
     char *bytes;
@@ -176,6 +201,7 @@ static PyObject *loads(PyObject *module, PyObject *const *arguments, Py_ssize_t 
     if (count < 1 || count > 2) return PyErr_SetString(PyExc_TypeError, "loads(bytes, last=None)"), NULL;
     if (PyBytes_AsStringAndSize(arguments[0], &bytes, &length)) return NULL;
     const unsigned char *start = (unsigned char *)bytes;
+    if (!body_affordable(start, (size_t)length)) return refuse_body();
     Features *last = count > 1 && Py_IS_TYPE(arguments[1], FeaturesType) ? (Features *)arguments[1] : NULL;
     Reader reader = {start, start, start + length, arguments[0], last, 0, 0};
     skip_space(&reader);

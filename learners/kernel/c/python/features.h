@@ -29,10 +29,11 @@ typedef struct {
     Py_ssize_t start, stop;
     uint32_t *seen;   /* while reading: number plus 1 of the entry in each slot of a hash table */
     uint32_t mask;
-    int named; /* names alone: each counts 1 */
+    int named, distinct; /* names alone: each counts 1; no name can come twice */
 } Features;
 
 static PyTypeObject *FeaturesType;
+static PyObject *features_word; /* "features" */
 
 static void features_dealloc(PyObject *self) {
     Features *features = (Features *)self;
@@ -45,32 +46,16 @@ static void features_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-static Features *features_new(Py_ssize_t room, int named) {
-    Features *features = PyObject_New(Features, FeaturesType);
-    if (!features) return NULL;
-    memset((char *)features + sizeof(PyObject), 0, sizeof *features - sizeof(PyObject));
-    features->named = named;
-    features->room = room < 8 ? 8 : room;
-    uint32_t slots = 16;
-    while (slots < 2 * (uint64_t)features->room && slots < 0x80000000u) slots *= 2;
-    features->mask = slots - 1;
-    features->entries = malloc((size_t)features->room * sizeof(Entry));
-    features->seen = calloc(slots, sizeof(uint32_t));
-    if (!features->entries || !features->seen) {
-        Py_DECREF(features);
-        return (Features *)PyErr_NoMemory();
-    }
-    return features;
-}
-
-static int features_wider(Features *features) {
-    Py_ssize_t room = 2 * features->room;
-    uint32_t slots = 2 * (features->mask + 1);
+static int features_reserve(Features *features, Py_ssize_t room) {
     if (room > 0x20000000) return PyErr_NoMemory(), -1;
+    if (!room) return 0;
     Entry *entries = realloc(features->entries, (size_t)room * sizeof(Entry));
     if (!entries) return PyErr_NoMemory(), -1;
     features->entries = entries;
     features->room = room;
+    if (features->distinct) return 0;
+    uint32_t slots = 4;
+    while (slots < 2 * (uint64_t)room) slots *= 2;
     uint32_t *seen = calloc(slots, sizeof(uint32_t));
     if (!seen) return PyErr_NoMemory(), -1;
     for (Py_ssize_t i = 0; i < features->count; i++) {
@@ -84,10 +69,25 @@ static int features_wider(Features *features) {
     return 0;
 }
 
+/* Room for so many; with `distinct`, who puts names knows that none comes twice. */
+static Features *features_new(Py_ssize_t room, int named, int distinct) {
+    Features *features = PyObject_New(Features, FeaturesType);
+    if (!features) return NULL;
+    memset((char *)features + sizeof(PyObject), 0, sizeof *features - sizeof(PyObject));
+    features->named = named;
+    features->distinct = distinct;
+    if (features_reserve(features, room)) Py_CLEAR(features);
+    return features;
+}
+
 /* One more name: 1 if it is new, 0 if it was there before, -1 with an exception. */
 static int features_put(Features *features, const char *text, size_t length, double value) {
-    if (features->count == features->room && features_wider(features)) return -1;
+    if (features->count == features->room && features_reserve(features, features->room ? 2 * features->room : 4)) return -1;
     uint64_t hash = hash_of(text, length);
+    if (features->distinct) {
+        features->entries[features->count++] = (Entry){hash, text, length, value};
+        return 1;
+    }
     uint32_t at = (uint32_t)(hash >> 32) & features->mask;
     for (; features->seen[at]; at = (at + 1) & features->mask) {
         const Entry *entry = &features->entries[features->seen[at] - 1];
@@ -198,10 +198,10 @@ static PyObject *features_of(PyObject *module, PyObject *object) {
     if (Py_IS_TYPE(object, &PyList_Type)) {
         Py_ssize_t count = PyList_Size(object);
         int named = count && PyUnicode_Check(PyList_GetItem(object, 0));
-        if (!(features = features_new(count, named))) return NULL;
+        if (!(features = features_new(count, named, !named))) return NULL;
         state = read_list(features, object, count);
     } else if (Py_IS_TYPE(object, &PyDict_Type)) {
-        if (!(features = features_new(PyDict_Size(object), 0))) return NULL;
+        if (!(features = features_new(PyDict_Size(object), 0, 1))) return NULL;
         state = read_dict(features, object);
     } else
         Py_RETURN_NONE;
@@ -271,7 +271,7 @@ static PyObject *features_make(PyTypeObject *type, PyObject *arguments, PyObject
     Py_ssize_t count = PySequence_Size(names);
     Py_buffer buffer = {0};
     if (count < 0 || (values != Py_None && numbers_of(values, &buffer, 'd', count, 0))) return NULL;
-    Features *features = features_new(count, values == Py_None);
+    Features *features = features_new(count, values == Py_None, 0);
     int state = features ? 0 : -1;
     for (Py_ssize_t i = 0; i < count && !state; i++) {
         PyObject *name = PySequence_GetItem(names, i);
