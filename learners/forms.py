@@ -153,8 +153,10 @@ class Order(DecisionKind[Ints, Floats]):
         y[[index[name] for name in labels]] = 1.0
         return y
 
-    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Ints:
-        """What was not shown stands behind it, in order of joining."""
+    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> Ints | None:
+        """What was not shown stands behind it, in order of joining. Nothing shown is no decision."""
+        if not served["ranking"]:
+            return None
         shown = [index[name] for name in served["ranking"] if name in index]
         rest = np.ones(len(index), dtype=bool)
         rest[shown] = False

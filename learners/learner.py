@@ -21,6 +21,7 @@ from .results import Outcome, Prediction, Progress, Served
 from .tasks.task import Sigma
 from .transforms import ALL_KNOWN, Transform, UnknownFeatures
 from .truths import Truth
+from .unknown_labels import Before, loss_before
 from .weights.base import X
 
 ALL = 2**31 - 1  # a `top` that cuts nothing, and that every kernel can count to
@@ -198,7 +199,10 @@ class Learner:
             lesson = self._label_lesson(parsed, truth, served)
         self._forget_last()
         decision, seen = lesson.look.decision, lesson.seen
-        loss = float(self.model.judge(decision, lesson.y)) if lesson.teaches else 0.0
+        loss = 0.0
+        if lesson.teaches:
+            loss = float(self.model.judge(decision, lesson.y))
+            loss = loss if decision.before is None else decision.before.loss
         served_loss = None if seen is None else float(self.model.loss(seen, lesson.y))
         x = self._with_every_feature(lesson.look)
         self._counted = x
@@ -222,12 +226,17 @@ class Learner:
         self._name_costs()
 
     def _label_lesson(self, parsed: FeatureVector, truth: Truth, served: Served | None) -> "Lesson":
-        """A round on the labels: those that the truth names join before it is judged."""
+        """A round on the labels. Those that the truth names join first; the loss is that of the decision without them."""
+        fresh = not truth.grades.keys() <= self.labels.index.keys()
+        prior = self._look(parsed).decision if fresh and len(self.labels) else None
         self._join(truth.grades)
         if not len(self.labels) and not self.model.learns_unlabelled:
             return Lesson(Look(*self._x(parsed), NOTHING), teaches=False)
         seen = None if served is None else self._seen(served)
-        return Lesson(self._look(parsed), self.form.decision.encode(truth, self.labels.index), seen)
+        look, y = self._look(parsed), self.form.decision.encode(truth, self.labels.index)
+        if fresh:
+            look.decision.before = Before(prior, loss_before(self.model, prior, y))
+        return Lesson(look, y, seen)
 
     def _seen(self, served: Served) -> Sigma:
         """The decision that the user saw; None if it abstained and the loss has no REJECT."""

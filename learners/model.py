@@ -1,7 +1,6 @@
 """Models: how scores become decisions, and feedback becomes a step.
 
-All algorithms but one are `FirstOrder`: weights give scores, a surrogate gives a direction, the weights take the step.
-A new algorithm of that kind is one `Surrogate`; what it leaves out has a default here.
+All but one are `FirstOrder`: weights score, a surrogate gives a direction, the weights step. Another is a `Surrogate`.
 """
 
 import copy
@@ -27,7 +26,7 @@ class Decision:
     """sigma in the task's form; one score a label or item; the value of the objective where a search gave sigma.
 
     `judged` is what judging it came upon and learning from it needs again. `probabilities`, one a label, where the model
-    estimates them.
+    estimates them. `before`: see unknown_labels.py.
     """
 
     sigma: Sigma
@@ -35,6 +34,7 @@ class Decision:
     objective: float | None = None
     judged: Any = None
     probabilities: Floats | None = None
+    before: Any = None
 
 
 @dataclass(slots=True)

@@ -12,7 +12,6 @@ experts that cannot forget begin anew.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from ...kernel import Table, sigmoid, softmax, times
 from ...model import Decision, ExpertRow, Model
 from ...scaling import ScaledVector, Scaling
 from ...tasks.task import Sigma, Y
+from ...unknown_labels import Before, loss_before
 from ...weights.base import Arrays, Counters, X
 from .calibration import Calibration
 from .decisions import ByGrade, Decider
@@ -32,21 +32,10 @@ from .experts import Expert, Inputs, Target
 from .fused import FusedBlend, mode_of
 from .lead import Lead
 from .pool import Pool
+from .stage import Stage, known_columns, stage_of
 
 # One label is right, so that the first choice has a probability to be right.
 CALIBRATED = ("class", "grade")
-
-
-@dataclass(slots=True)
-class Stage:
-    """What deciding came upon, for learning: the inputs, Z of the experts, t, its link, p before and after calibration."""
-
-    inputs: Inputs
-    Z: Floats
-    t: Floats
-    linked: Floats
-    p: Floats
-    shown: Floats
 
 
 class Blend(Model):
@@ -177,9 +166,9 @@ class Blend(Model):
         if not self.labels:
             return False
         assert isinstance(x, ScaledVector)
-        target = self._target(y, weight)
+        target, before = self._target(y, weight), decision.before
         inputs = stage.inputs if x is scored else Inputs.of(x, self.bias)
-        self._judge_each(stage, y)
+        self._judge_each(stage, y, before)
         linked = stage.linked if self.lead is None else self._link(times(self.pool.weights, stage.Z))
         target.errors = target.Y - linked
         only = target.only
@@ -187,19 +176,34 @@ class Blend(Model):
             teaches = self.bits or bool((self.seen[target.relevant] > 0.0).any())
         else:
             teaches = bool(self.seen[only] > 0.0)
-        if self.bits or only is not None or target.relevant.any():
-            stage.Z[~self.pool.present] = 0.0  # also of who has left in this very round
+        stage.Z[~self.pool.present] = 0.0  # also of who has left in this very round
+        if before is not None:
+            self._trust_known(stage.Z, target, before, teaches)
+        elif self.bits or only is not None or target.relevant.any():
             self.pool.learn(stage.Z, target.Y, weight, teaches)
         for expert, s in zip(self.experts, stage.Z, strict=True):
             if expert.present:
                 expert.learn(inputs, stage.inputs, s / expert.scale, target)
         if self.kind in CALIBRATED:
-            first = int(stage.p.argmax())
-            self.calibration.learn(float(stage.p[first]), teaches and first == y)
+            self._recalibrate(stage if before is None else stage_of(before), teaches, y)
         self.seen[target.relevant if only is None else only] += 1.0
-        if self.drift_alarm.learn(min(self.judge(decision, y) / self.decider.most(self.labels), 1.0)):
+        loss = self.judge(decision, y) if before is None else before.loss
+        if self.drift_alarm.learn(min(loss / self.decider.most(self.labels), 1.0)):
             self._begin_anew()
         return True
+
+    def _recalibrate(self, stage: Stage | None, teaches: bool, y: Y) -> None:
+        if stage is not None:
+            first = int(stage.p.argmax())
+            self.calibration.learn(float(stage.p[first]), teaches and first == y)
+
+    def _trust_known(self, Z: Floats, target: Target, before: Before, teaches: bool) -> None:
+        """The pool's round on the labels that were known: nobody could know the others."""
+        known = known_columns(before)
+        Y = target.Y[:known]
+        share = 1.0 if self.bits else float(Y.sum())
+        if known and share > 0.0:
+            self.pool.learn(np.ascontiguousarray(Z[:, :known]), Y / share, target.weight, teaches)
 
     def _target(self, y: Y, weight: float) -> Target:
         relevant = np.zeros(self.labels, dtype=bool)
@@ -214,19 +218,25 @@ class Blend(Model):
         count = np.count_nonzero(relevant)
         return Target(Y / count if self.kind == "ranking" and count else Y, relevant, weight)
 
-    def _judge_each(self, stage: Stage, y: Y) -> None:
+    def _judge_each(self, stage: Stage, y: Y, before: Before | None) -> None:
         """What every expert alone would have lost; the lead that the pool has over the first."""
         self.rounds += 1
         losses = [0.0] * len(self.experts)
-        for i, z in enumerate(stage.Z):
+        known = self.labels if before is None else known_columns(before)
+        for i, z in enumerate(stage.Z[:, :known]):
             if self.pool.present[i]:
                 losses[i] = self._lost(z, y)
         self.losses += losses
         if self.lead is not None:
-            self.lead.learn(losses[0], self._lost(times(self.pool.weights, stage.Z), y))
+            self.lead.learn(losses[0], self._lost(times(self.pool.weights, stage.Z)[:known], y))
 
     def _lost(self, t: Floats, y: Y) -> float:
-        return self.decider.loss(self.decider.decide(t, self._link(t) if self.decider.asks else t), y)
+        """What deciding by these log-odds costs, of the labels that were known."""
+        if not len(t):
+            return loss_before(self, None, y)
+        sigma = self.decider.decide(t, self._link(t) if self.decider.asks else t)
+        all_known = len(t) == self.labels
+        return self.decider.loss(sigma, y) if all_known else loss_before(self, Decision(sigma, t), y)
 
     def _begin_anew(self) -> None:
         for expert in self.experts:

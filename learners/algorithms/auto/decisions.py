@@ -121,7 +121,7 @@ class Weighted(_Costed):
     """L = cost_y if sigma != y: -cost_k p_k, up to a constant."""
 
     def expected(self, p: Floats) -> Floats:
-        return -(p * self.costs)
+        return -(p * self.costs[: len(p)])
 
     def loss(self, sigma: Sigma, y: Y) -> float:
         return 0.0 if sigma == y else float(self.costs[y])
@@ -131,7 +131,7 @@ class WithReject(_Costed):
     """L(REJECT, y) = cost_y, else 1 if wrong."""
 
     def expected(self, p: Floats) -> Floats:
-        return np.append(1.0 - p, np.add.accumulate(p * self.costs)[-1])
+        return np.append(1.0 - p, np.add.accumulate(p * self.costs[: len(p)])[-1])
 
     def decide(self, t: Floats, p: Floats) -> Sigma:
         expected = self.expected(p)
@@ -154,20 +154,20 @@ class ByBlock(Decider):
 
     def _shares(self, p: Floats) -> dict[int, float]:
         shares: dict[int, float] = {}
-        for block, share in zip(self.blocks, p.tolist(), strict=True):
+        for block, share in zip(self.blocks, p.tolist(), strict=False):
             shares[block] = shares.get(block, 0.0) + share
         return shares
 
     def decide(self, t: Floats, p: Floats) -> Sigma:
         shares = self._shares(p)
         best = max(shares, key=lambda block: shares[block])
-        return int(np.where(np.array(self.blocks) == best, t, -np.inf).argmax())
+        return int(np.where(np.array(self.blocks[: len(p)]) == best, t, -np.inf).argmax())
 
     def margin(self, t: Floats, p: Floats) -> float | None:
         return lead(np.array(list(self._shares(p).values())))
 
     def loss(self, sigma: Sigma, y: Y) -> float:
-        return float(self.blocks[sigma] != self.blocks[y])
+        return float(sigma == REJECT or self.blocks[sigma] != self.blocks[y])
 
 
 class FScore(Decider):
