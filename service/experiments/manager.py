@@ -52,7 +52,7 @@ class ExperimentUse:
         return await self._experiments.take(self._name)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        await self._experiments.leave(self._name, error)
+        await self._experiments.leave(self._name)
 
 
 class Experiments:
@@ -307,16 +307,19 @@ class Experiments:
             if live is None or await live.gone():
                 live = await self._load(name)
         except BaseException as error:
-            await self.leave(name, error)
+            if isinstance(
+                error, NotFound
+            ):  # it was deleted; what a loaded one does not find is no reason to let it go
+                self._live.pop(name, None)
+            await self.leave(name)
             raise
         live.used = time.monotonic()
-        self._live.move_to_end(name)
+        if self._live.get(name) is live:  # it may have been deleted meanwhile
+            self._live.move_to_end(name)
         return live
 
-    async def leave(self, name: str, error: BaseException | None) -> None:
+    async def leave(self, name: str) -> None:
         """See `ExperimentUse`."""
-        if isinstance(error, NotFound):
-            self._live.pop(name, None)
         users = self._users[name] = self._users[name] - 1
         if users == 0:
             del self._users[name]

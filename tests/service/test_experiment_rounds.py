@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -163,3 +164,28 @@ def test_a_trimmed_log_still_answers_repeats(store_url: str) -> None:
         assert (await Experiments(host).info("e"))["version"] == 25
 
     run(store_url, body, snapshot_every=5, log_retention=2)
+
+
+def test_a_prediction_that_is_not_known_leaves_the_experiment_in_memory(store_url: str) -> None:
+    async def body(host: Host, experiments: Experiments) -> None:
+        await two(host)
+        await experiments.create("e", {"arms": ["a", "b"]})
+        asked = {"features": {"f": 1.0}, "unit": "u"}
+        first = await experiments.predict("e", asked)
+        (live,) = experiments._live.values()
+
+        async def wrong(i: int) -> None:
+            with pytest.raises(NotFound):
+                await experiments.feedback("e", {"prediction_id": f"nobody-gave-{i}", "label": "x"})
+
+        async def good() -> None:
+            assert (await experiments.predict("e", asked))["label"] == first["label"]
+
+        await asyncio.gather(*(wrong(i) if i % 2 else good() for i in range(40)))
+        assert list(experiments._live.values()) == [live]
+        await experiments.delete("e")
+        with pytest.raises(NotFound):
+            await experiments.predict("e", asked)
+        assert experiments.loaded == []
+
+    run(store_url, body)
