@@ -3,7 +3,7 @@
 
 ServiceError
   Unauthorized 401   Forbidden 403   NotFound 404   Conflict 409   Gone 410   TooLarge 413   Unprocessable 422
-  StoreUnavailable 503 (StateDropped)   TimedOut 503   StorageFull 507
+  StoreUnavailable 503 (StateDropped, NotReady)   TimedOut 503   StorageFull 507
   StoreRefused       at start only: the store cannot be used and was not touched
 """
 
@@ -19,6 +19,7 @@ __all__ = [
     "Forbidden",
     "Gone",
     "NotFound",
+    "NotReady",
     "ServiceError",
     "StateDropped",
     "StorageFull",
@@ -119,6 +120,18 @@ class StateDropped(StoreUnavailable):
     """A fault of this process, not of the request: the learner is folded again from its log, and nothing is lost."""
 
     status, type, title = 503, "state-dropped", "The learner is being rebuilt"
+
+
+class NotReady(StoreUnavailable):
+    """A check of `/readyz` fails: `checks` says why, by its name, and nothing for those that pass."""
+
+    def __init__(self, checks: Mapping[str, str]) -> None:
+        failing = {name: reason for name, reason in checks.items() if reason}
+        super().__init__("; ".join(f"{name}: {reason}" for name, reason in failing.items()))
+        self.checks = {name: reason or "ok" for name, reason in checks.items()}
+
+    def problem(self) -> JSON:
+        return super().problem() | {"checks": self.checks}
 
 
 class TimedOut(ServiceError):

@@ -18,6 +18,7 @@ class Problem(BaseModel):
     status: int
     detail: str
     errors: list[Place] | None = Field(None, description="with 422: each wrong place")
+    checks: dict[str, str] | None = Field(None, description="of `/readyz`: each check, `ok` or why it fails")
 
 
 class Place(BaseModel):
@@ -217,6 +218,7 @@ class Health(BaseModel):
     """All is well."""
 
     status: Literal["ok"]
+    checks: dict[str, str] | None = Field(None, description="of `/readyz`: the names of all checks")
 
 
 class LabelCount(BaseModel):

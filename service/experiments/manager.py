@@ -281,6 +281,7 @@ class Experiments:
     async def _document(self, name: str) -> Document:
         document = await self._store.get(KIND, name)
         if document is None:
+            self._live.pop(name, None)
             raise NotFound(f"there is no experiment {name!r}")
         return document
 
@@ -306,15 +307,11 @@ class Experiments:
             live = self._live.get(name)
             if live is None or await live.gone():
                 live = await self._load(name)
-        except BaseException as error:
-            if isinstance(
-                error, NotFound
-            ):  # it was deleted; what a loaded one does not find is no reason to let it go
-                self._live.pop(name, None)
+        except BaseException:
             await self.leave(name)
             raise
         live.used = time.monotonic()
-        if self._live.get(name) is live:  # it may have been deleted meanwhile
+        if name in self._live:  # it may have been deleted meanwhile
             self._live.move_to_end(name)
         return live
 

@@ -26,6 +26,7 @@ COUNTERS = {
     "store_errors": ("feedrank_store_errors", "Failed calls of the store"),
     "divergences": ("feedrank_divergences", "States that disagreed with the log or a snapshot"),
     "accidents": ("feedrank_accidents", "States dropped by an accident, and folded again from the log"),
+    "restarts": ("feedrank_restarts", "Tasks of the service that ended by a failure and were started again"),
     "skipped_events": ("feedrank_skipped_events", "Log entries that could not be applied"),
 }
 GAUGES = {
@@ -34,6 +35,7 @@ GAUGES = {
     "log_faults": ("feedrank_log_faults", "Logs that went back or are damaged: an operator must look"),
     "log_lag": ("feedrank_log_lag", "Events known to be in the logs and not applied yet"),
 }
+READY = "ready:"  # begins the keys of checks
 
 
 class Times:
@@ -89,6 +91,11 @@ class Metrics:
         yield events
         mean = stats["loss_total"] / stats["feedback"] if stats["feedback"] else 0.0
         yield GaugeMetricFamily("feedrank_mean_loss", "Mean loss of applied events", mean)
+        ready = GaugeMetricFamily("feedrank_ready", "1 where a check of /readyz passes", labels=["check"])
+        for key in stats:
+            if key.startswith(READY):
+                ready.add_metric([key.removeprefix(READY)], stats[key])
+        yield ready
         for key, (name, text) in COUNTERS.items():
             yield CounterMetricFamily(name, text, stats[key])
         for key, (name, text) in GAUGES.items():

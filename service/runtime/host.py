@@ -18,7 +18,14 @@ from feedrank.learners import reading
 from feedrank.learners.errors import SnapshotError
 from feedrank.learners.explaining import strongest
 from feedrank.learners.learner import Learner
-from feedrank.service.contract.faults import Conflict, Gone, StorageFull, StoreUnavailable, Unprocessable
+from feedrank.service.contract.faults import (
+    Conflict,
+    Gone,
+    NotReady,
+    StorageFull,
+    StoreUnavailable,
+    Unprocessable,
+)
 from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import ErrorScope, Event
 from feedrank.service.contract.naming import check_limit, every_name, spec_members
@@ -35,6 +42,7 @@ from .memory import Memory, affordable
 from .predictor import Predictor
 from .retractor import Retractor
 from .streams import Stream
+from .supervisor import Supervisor
 from .sweeper import Sweeper
 from .writer import Writer
 
@@ -53,14 +61,16 @@ class Host:
         self.settings = settings
         self.notices = store.notices
         self.cursors = Cursors(store)
+        self._store_fault = ""  # what the last check of the store said
         self._counts = Counts()
         self._catalogue = Catalogue(store, settings.max_learners)
-        self._memory = Memory(store, self._catalogue, settings, self._counts)
+        self._supervisor = Supervisor()
+        self._memory = Memory(store, self._catalogue, settings, self._counts, self._supervisor)
         self._predictor = Predictor(store, self._memory, settings, self._counts)
         self._writer = Writer(store, self._memory, self._predictor, settings, self._counts)
         self.predict, self.feedback = self._predictor, self._writer
         self.retract = Retractor(store, self._memory, self._writer)
-        self.sweeper = Sweeper(store, self._memory, self._writer, settings)
+        self.sweeper = Sweeper(store, self._memory, self._writer, settings, self._supervisor)
         self.clicks = self.sweeper.clicks
         self.at_hand, self.leave = self._memory.at_hand, self._memory.leave
 
@@ -264,20 +274,34 @@ class Host:
 
     # Operating
 
-    async def ready(self) -> None:
-        """Return if the store takes writes now and no log needs an operator, else raise StoreUnavailable."""
-        await self.store.check()
-        for fault in self._counts.faults.values():
-            raise StoreUnavailable(fault)
+    async def ready(self) -> dict[str, str]:
+        """The names of all checks, each "ok", if the process can serve now, else NotReady with the reasons."""
+        try:
+            await self.store.check()
+            self._store_fault = ""
+        except StoreUnavailable as error:
+            self._store_fault = error.detail
+            raise NotReady(self._checks()) from None
+        checks = self._checks()
+        if any(checks.values()):
+            raise NotReady(checks)
+        return dict.fromkeys(checks, "ok")
+
+    def _checks(self) -> dict[str, str]:
+        """Why each check fails, if it does; of the store, what it said last."""
+        faults = next(iter(self._counts.faults.values()), "")
+        return {"store": self._store_fault, "logs": faults, **self._supervisor.checks()}
 
     def stats(self) -> dict[str, float]:
-        """For metrics: loaded_learners, loaded_bytes, log_lag, and what `Counts` counts."""
+        """For metrics: what is loaded, log_lag, what `Counts` counts, and for each check `ready:NAME`, 1 or 0."""
         return {
             "loaded_learners": len(self._memory),
             "loaded_bytes": self._memory.bytes,
             "log_lag": self._memory.lag,
             **{name: count for name, count in asdict(self._counts).items() if name != "faults"},
             "log_faults": len(self._counts.faults),
+            "restarts": self._supervisor.restarts,
+            **{f"ready:{name}": float(not reason) for name, reason in self._checks().items()},
         }
 
 

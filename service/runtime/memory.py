@@ -16,11 +16,13 @@ from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessable
 from feedrank.service.contract.json_types import View
 from feedrank.service.contract.settings import Settings
-from feedrank.service.store import Diverged, Store
+from feedrank.service.store import Store
 
-from .catalogue import KIND, CatalogEntry, Catalogue
-from .folding import LATER, Counts, Later, finished, stopped, timed
+from .catalogue import CatalogEntry, Catalogue
+from .changes import Changes
+from .folding import LATER, Counts, Later, finished, timed
 from .learner_state import LoadedLearner
+from .supervisor import Supervisor
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -42,16 +44,26 @@ class Memory:
     counts as a user from the same moment on, so that it is not let go.
     """
 
-    def __init__(self, store: Store, catalogue: Catalogue, settings: Settings, counts: Counts) -> None:
+    def __init__(
+        self, store: Store, catalogue: Catalogue, settings: Settings, counts: Counts, supervisor: Supervisor
+    ) -> None:
         self._store, self._catalogue, self._settings, self._counts = store, catalogue, settings, counts
         self._learners: OrderedDict[str, LoadedLearner] = OrderedDict()
         self._background: set[asyncio.Task[object]] = set()
         self.executor = ThreadPoolExecutor(THREADS, "feedrank-work")
         self.bytes = 0
-        self._listener = asyncio.create_task(self._listen())
+        self._changes = Changes(self, store, catalogue, supervisor)
 
     def __len__(self) -> int:
         return len(self._learners)
+
+    def loaded(self, key: str) -> LoadedLearner | None:
+        """The learner of a log, if it is here."""
+        return self._learners.get(key)
+
+    def keys(self) -> list[str]:
+        """The logs of all that are here."""
+        return list(self._learners)
 
     @property
     def lag(self) -> int:
@@ -141,32 +153,6 @@ class Memory:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    # What other processes write
-
-    async def _listen(self) -> None:
-        async for kind, name, version in self._store.changes():
-            if kind == "log":
-                self._heard(name, version)
-            elif kind == "watched":
-                self.spawn(self._catch_up(name))
-            elif kind == "document" and name.startswith(f"{KIND}/"):
-                self._catalogue.invalidate(name.partition("/")[2])
-            elif kind == "lost":
-                self._catalogue.invalidate_all()
-                self.spawn(self._look_again())
-
-    def _heard(self, key: str, version: int) -> None:
-        if (learner := self._learners.get(key)) is None:
-            return
-        if version == 0:
-            self.gone(learner)
-        elif version - learner.asked > learner.every and not learner.users and not learner.unsettled:
-            # Others teach it and nobody asks here: loading it costs less than following it did.
-            self.forget(key)
-        elif version > learner.newest:
-            learner.newest = version
-            self.keep_up(learner)
-
     def keep_up(self, learner: LoadedLearner) -> None:
         """Follow what was heard of, unless somebody is about to: who appends applies all before it by itself."""
         ready = learner.loaded and not (learner.appending or learner.following)
@@ -184,44 +170,9 @@ class Memory:
         finally:
             learner.following = False
 
-    async def _catch_up(self, key: str) -> None:
-        """Hear of what was written to a log before it was watched."""
-        try:
-            ((version, _),) = await self._store.positions([key])
-        except ServiceError as error:
-            log.warning("the log %s could not be read: %s", key, error)
-            return
-        if version:
-            self._heard(key, version)
-
-    async def _look_again(self) -> None:
-        """Look at every log: messages may have been missed, and it may have another history now."""
-        keys = list(self._learners)
-        try:
-            positions = await self._store.positions(keys)
-            for key, position in zip(keys, positions, strict=True):
-                learner = self._learners.get(key)
-                if learner is not None and position.version > learner.version:
-                    self._heard(key, position.version)
-                elif learner is not None and learner.loaded:
-                    async with learner.order:
-                        await self._compare(learner)
-        except ServiceError as error:
-            log.warning("logs could not be read: %s", error)
-
-    async def _compare(self, learner: LoadedLearner) -> None:
-        """A log that is not ahead of its state: was it dropped, or has it another history?"""
-        if (await self._store.head(learner.log)).closed:
-            self.gone(learner)
-            return
-        try:
-            await self._store.read(learner.log, learner.version, 1, learner.chain or None)
-        except Diverged as error:
-            await learner.forward(await learner.diverged(error))
-
     async def close(self) -> None:
         """Save what is in memory and wait for all that runs."""
-        await stopped(self._listener)
+        await self._changes.close()
         gate = asyncio.Semaphore(SAVING)
 
         async def save(learner: LoadedLearner) -> None:

@@ -34,16 +34,17 @@ from feedrank.service.contract.messages import (
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Draft, Due, Missing, Stale, Store, StoreSignal
 
-from .folding import stopped
 from .learner_state import LoadedLearner
 from .memory import Memory
 from .steps import unknown
+from .supervisor import Supervisor
 from .writer import Writer
 
 log = logging.getLogger(__name__)
 EVERY = 1.0  # seconds between two looks
 AT_ONCE = 256  # records of one look
 LEARNER = "learner"
+TASK = "sweeper"
 Sweep = Callable[
     [Due, str, bytes, JSON], Awaitable[None]
 ]  # what is due, its owner's name, its record, that read
@@ -52,14 +53,17 @@ Sweep = Callable[
 class Sweeper:
     """Looks for records that are due, and has their owners append them: `owners["learner"]`, and others by their kind."""
 
-    def __init__(self, store: Store, memory: Memory, writer: Writer, settings: Settings) -> None:
+    def __init__(
+        self, store: Store, memory: Memory, writer: Writer, settings: Settings, supervisor: Supervisor
+    ) -> None:
         self._store, self._memory, self._writer, self._settings = store, memory, writer, settings
         self.owners: dict[str, Sweep] = {LEARNER: self._append}
-        self._task = asyncio.create_task(self._work())
+        self._supervisor = supervisor
+        supervisor.keep(TASK, self._work)
 
     async def close(self) -> None:
         """Stop looking; what is due stays due."""
-        await stopped(self._task)
+        await self._supervisor.stop(TASK)
 
     # Clicks
 

@@ -141,6 +141,7 @@ class Store(Protocol):
     """One of the two implementations; both pass tests/service/test_store_laws.py. All that reads may raise Damaged."""
 
     notices: tuple[str, ...]  # what an operator should know about this store, from opening it
+    shared: bool  # whether other processes may write to it meanwhile
 
     async def append(
         self, log: str, drafts: Sequence[Draft], expected: Position | None = None
@@ -274,6 +275,10 @@ class Store(Protocol):
         ("lost", "", 0) says that some may have been missed, now and whenever listening starts again. A store of one
         process gives nothing and ends.
         """
+        ...
+
+    def silence(self) -> float:
+        """Seconds since whoever listens to `changes` has proved that it would hear; 0 in a store of one process."""
         ...
 
     async def check(self) -> None:

@@ -39,6 +39,8 @@ CLOSED = 30 * 86_400  # seconds that a dropped log stays closed
 class RedisStore:
     """See `interface.Store`."""
 
+    shared = True
+
     def __init__(self, pipes: Pipes, listener: Listener, notices: tuple[str, ...] = ()) -> None:
         self._pipes = pipes
         self._listener = listener
@@ -66,6 +68,9 @@ class RedisStore:
 
     def changes(self) -> AsyncIterator[tuple[str, str, int]]:
         return self._listener.changes()
+
+    def silence(self) -> float:
+        return self._listener.silence()
 
     async def _script(self, script: Script, names: Sequence[str], arguments: Sequence[Argument]) -> Any:
         return await self._pipes.run(names[0], *script.call(names, arguments), write=True)

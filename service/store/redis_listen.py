@@ -7,6 +7,8 @@ processes there are. Messages that come within a moment are taken together: the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import islice
 from typing import Any
@@ -16,7 +18,7 @@ from .redis_nodes import FAILURES
 
 Change = tuple[str, str, int]
 PAUSE = 0.25  # seconds between attempts to connect again
-IDLE = 5.0  # seconds of silence after which the connection is tested
+IDLE = 5.0  # seconds between two tests of the connection
 MOMENT = 0.02  # seconds that messages are left to come together
 CHANNELS = 1_000  # in one command
 
@@ -31,6 +33,11 @@ class Listener:
         self._watched: set[str] = set()
         self._asked: dict[str, bool] = {}  # since the last command: to be heard of, or no more
         self._asking: asyncio.Task[None] | None = None
+        self._answered = time.monotonic()  # the last ping
+
+    def silence(self) -> float:
+        """See `Store.silence`."""
+        return time.monotonic() - self._answered
 
     def watch(self, log: str) -> None:
         """See `Store.watch`."""
@@ -84,24 +91,30 @@ class Listener:
             finally:
                 self._channel = None
                 if client is not None:
-                    await client.aclose()
+                    with contextlib.suppress(*FAILURES):
+                        await client.aclose()
 
     async def _messages(self, channel: Any) -> AsyncIterator[Change]:
-        awaited = complete = False
+        """Whatever comes, the connection is tested every `IDLE` seconds: messages prove only that they came."""
+        complete, pinged = False, 0.0
+        answered = True
         while not self._closed:
-            message = await channel.get_message(timeout=IDLE)
-            if message is None:
-                if awaited:
+            now = time.monotonic()
+            if now - pinged >= IDLE:
+                if not answered:
                     raise ConnectionError("no answer on the channel of changes")
                 await channel.ping()
-                awaited = True
+                pinged, answered = now, False
+            message = await channel.get_message(timeout=max(0.01, pinged + IDLE - now))
+            if message is None:
                 continue
-            awaited = False
             newest: dict[tuple[str, str], int] = {}
             while message is not None:
                 if message["type"] == "message":
                     kind, name, version = message["data"].decode().rsplit(" ", 2)
                     newest[kind, name] = int(version)
+                elif message["type"] == "pong":
+                    self._answered, answered = time.monotonic(), True
                 elif message["type"] == "subscribe":
                     name = message["channel"].decode()
                     if name == keys.CHANGES:

@@ -11,7 +11,9 @@ from redis.exceptions import RedisClusterException, RedisError
 
 from feedrank.service.contract.json_types import JSON
 
-FAILURES = (RedisError, RedisClusterException, OSError)
+# What a connection may end by. A transport that was closed raises RuntimeError, a reply that breaks off EOFError, and
+# redis-py passes both on as they are.
+FAILURES = (RedisError, RedisClusterException, OSError, RuntimeError, EOFError)
 Address = tuple[str, int]
 
 

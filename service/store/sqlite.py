@@ -49,6 +49,7 @@ class SqliteStore:
     """See `interface.Store`. Point reads run on the loop (microseconds), long ones in a reader's thread."""
 
     notices: tuple[str, ...] = ()
+    shared = False
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(path)
@@ -95,6 +96,9 @@ class SqliteStore:
     async def changes(self) -> AsyncIterator[tuple[str, str, int]]:
         return
         yield
+
+    def silence(self) -> float:
+        return 0.0
 
     # Logs
 

@@ -18,7 +18,7 @@ router = APIRouter(tags=["health"])
 
 NOT_READY: dict[int | str, JSON] = {
     503: {
-        "description": "the store does not take writes, or the service is stopping",
+        "description": "the store does not take writes, something does not run, or the service is stopping",
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 }
@@ -32,12 +32,11 @@ async def livez() -> Response:
 
 @router.get("/readyz", responses={200: described("Health"), **NOT_READY})
 async def readyz(request: Request) -> Response:
-    """The store takes writes now."""
+    """The store takes writes now, and all that must keep running runs: `checks` names each."""
     state = request.app.state
     if state.stopping.is_set():
         raise StoreUnavailable("the service is stopping")
-    await state.host.ready()
-    return reply({"status": "ok"})
+    return reply({"status": "ok", "checks": await state.host.ready()})
 
 
 @router.get("/openapi.json", include_in_schema=False)

@@ -165,7 +165,8 @@ def test_cors_is_off_unless_set(make_client):
 
 def test_health(client):
     assert client.get("/livez").json() == {"status": "ok"}
-    assert client.get("/readyz").json() == {"status": "ok"}
+    checks = dict.fromkeys(("store", "logs", "listener", "positions", "sweeper"), "ok")
+    assert client.get("/readyz").json() == {"status": "ok", "checks": checks}
 
 
 def test_readiness_fails_with_the_store_and_liveness_does_not(own_redis, make_client, refused):
