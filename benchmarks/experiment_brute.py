@@ -93,6 +93,11 @@ class Book:
     confidence: float = 0.95
     rounds: list[Round] = field(default_factory=list)
 
+    @property
+    def split(self) -> bool:
+        """Whether a unit sees one arm: then its first outcome alone decides."""
+        return self.rounds[0].arm is not None
+
     def entries(self, level: int) -> list[Entry]:
         """Every unit that has had 2^level rounds, in the order in which it got there."""
         own: dict[str, list[Round]] = {}
@@ -125,10 +130,20 @@ class Book:
             for arm in range(self.arms)
         ]
 
+    def returned(self, number: int) -> list[tuple[int, float | None]]:
+        """(units, mean) of every arm in the units' `number`-th round."""
+        seen: dict[str, int] = {}
+        values: list[list[float]] = [[] for _ in range(self.arms)]
+        for one in self.rounds:
+            seen[one.unit] = seen.get(one.unit, 0) + 1
+            if seen[one.unit] == number and one.arm is not None:
+                values[one.arm].append(one.values[0])
+        return [(len(own), sum(own) / len(own) if own else None) for own in values]
+
     def interval(self, i: int, j: int, level: int) -> tuple[float, float]:
         """Of the difference of two arms at a level, that level's part of the error being its own."""
         pairs = self.arms * (self.arms - 1) / 2
-        share = 2 / 3 if level == 0 else 1 / (3 * level * (level + 1))
+        share = 1.0 if self.split else 2 / 3 if level == 0 else 1 / (3 * level * (level + 1))
         alpha = (1 - self.confidence) / pairs * share / 2
         n, terms = 0, list[tuple[float, float]]()
         for deviation, guess in self._terms(i, j, level):
@@ -152,11 +167,11 @@ class Book:
             seen[each.arm].append((each.values[0], each.before))
 
     def winner(self) -> int | None:
-        """The arm that is better than every other one at some level, no level saying the contrary."""
+        """The arm that is better than every other one at some level, no level saying the contrary; a split has one."""
         better = dict.fromkeys(permutations(range(self.arms), 2), False)
         most = max(sum(one.unit == unit for one in self.rounds) for unit in {one.unit for one in self.rounds})
         for i, j in combinations(range(self.arms), 2):
-            ends = [self.interval(i, j, level) for level in range(most.bit_length())]
+            ends = [self.interval(i, j, level) for level in range(1 if self.split else most.bit_length())]
             above, below = any(low > 0 for low, _ in ends), any(high < 0 for _, high in ends)
             if above != below:
                 better[(i, j) if above != self.lower_is_better else (j, i)] = True
@@ -228,6 +243,10 @@ def differing(book: Book, names: list[str], shown: dict[str, Any], deep: bool) -
     for name, figures in zip(names, book.figures(shown["rounds_per_unit"]), strict=True):
         for field_, wanted in zip(("units", "rounds", "mean"), figures, strict=True):
             same(f"{field_} of {name}", shown["arms"][name][field_], wanted)
+    for one in shown.get("returns", ()):
+        for name, (units, mean) in zip(names, book.returned(one["round"]), strict=True):
+            same(f"units of {name} in round {one['round']}", one["units"][name], units)
+            same(f"mean of {name} in round {one['round']}", one["means"][name], mean)
     for pair in shown["differences"]:
         i, j = (names.index(name) for name in pair["arms"])
         means = [book.figures(pair["rounds_per_unit"])[arm][2] for arm in (i, j)]

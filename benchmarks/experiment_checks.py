@@ -25,7 +25,6 @@ from feedrank.service.experiments import plan as plans
 from feedrank.service.experiments import verdict
 from feedrank.service.experiments.arrivals import Arrivals
 from feedrank.service.experiments.handover import BUDGET, MARGIN, STARTS
-from feedrank.service.experiments.levels import level_share
 from feedrank.service.experiments.state import State
 from feedrank.service.experiments.watch import NEVER, signs, split_terms, split_verdicts
 
@@ -46,8 +45,8 @@ def late_answers(rng: np.random.Generator, runs: int, events: int, wait: bool) -
         order = np.broadcast_to(np.arange(events), order.shape)
     own, y = np.take_along_axis(arms, order, axis=1), np.take_along_axis(value, order, axis=1)
     guesses, off = split_terms(y.astype(np.float64), own, (0.5, 0.5))
-    alpha = (1 - CONFIDENCE) * level_share(0)
-    decided = signs(np.where(own == 0, off, -off), guesses[:, :, 0] - guesses[:, :, 1], 2.0, alpha) != 0
+    gap = guesses[:, :, 0] - guesses[:, :, 1]
+    decided = signs(np.where(own == 0, off, -off), gap, 2.0, 1 - CONFIDENCE) != 0
     if not wait:
         passed = np.minimum(np.take_along_axis(answered, order, axis=1), events - 1)
         for run in np.flatnonzero(decided.any(axis=1)):

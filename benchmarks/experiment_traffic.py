@@ -94,12 +94,12 @@ def verdicts(units: Ints, values: Floats, arms: int, served: Ints | None, confid
     means = unit_means(units, count, values)
     pairs = list(combinations(range(arms), 2))
     ahead = np.zeros((len(pairs), 2, runs, events), dtype=bool)
-    for k in range(LEVELS):
+    for k in range(LEVELS if served is None else 1):
         entered = count == 1 << k
         if not entered.any():
             break
         order, present = packed(entered)
-        alpha = (1 - confidence) / len(pairs) * level_share(k)
+        alpha = (1 - confidence) / len(pairs) * level_share(k, many=served is None)
         y = np.take_along_axis(means, order if means.ndim == 2 else order[:, :, None], axis=1)
         if served is not None:
             arm = np.take_along_axis(served, order, axis=1)

@@ -52,7 +52,8 @@ class Definition(BaseModel):
     count: str = Field(
         "units",
         pattern="^(units|rounds)$",
-        description="every unit once (about the population of units), or every round (about this traffic)",
+        description="every unit once (about the population of units), or every round (about this traffic; in a split "
+        "that names nobody)",
     )
     wait: float | None = Field(
         None, gt=0, le=2_592_000, description="seconds after which a round counts, answered or not"
@@ -159,7 +160,7 @@ class Promotion(BaseModel):
 class Difference(BaseModel):
     """One pair of arms: the running difference of their measures, first minus second, with its interval.
 
-    `units` units count, each by the mean of its first `rounds_per_unit` rounds.
+    `units` units count, each by the mean of its first `rounds_per_unit` rounds; in a split by its first outcome.
     """
 
     arms: list[str]
@@ -171,6 +172,14 @@ class Difference(BaseModel):
     rounds: int
     rounds_per_unit: int
     better: str | None
+
+
+class ReturnedUnits(BaseModel):
+    """Of a split: who had so many outcomes. It names nobody, since an arm may decide who stays."""
+
+    round: int
+    units: dict[str, int] = Field(description="of each arm that came that far")
+    means: dict[str, float | None] = Field(description="of their values in this round")
 
 
 class GuardrailReport(BaseModel):
@@ -238,6 +247,9 @@ class Experiment(BaseModel):
         description="units, rounds and mean of each; in a split also rounds served, answered, and delays in seconds"
     )
     differences: list[Difference]
+    returns: list[ReturnedUnits] = Field(
+        description="a unit's 1st, 2nd, ... outcome, up to 64; empty if interleaved"
+    )
     guardrails: list[GuardrailReport]
     handover: HandoverReport | None = Field(None, description="where the definition asks for it")
     waiting: int = Field(description="rounds answered whose time to answer is not over yet")

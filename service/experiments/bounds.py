@@ -1,8 +1,10 @@
 """Confidence intervals of an experiment: for every pair of arms and every level, valid together at every look.
 
 The error alpha = 1 - confidence is shared: by the measure (all of it, or half where there are guardrails) and the
-guardrails, then by the pairs of arms, then by the levels, then by the two sides. So with probability `confidence` every
-interval covers its running difference at all times.
+guardrails, then by the pairs of arms, then by the levels (a split has one), then by the two sides. So with probability
+`confidence` every interval covers its running difference at all times.
+
+A split that counts rounds has none: the rounds of a unit are alike, and how many there are may be the arm's doing.
 """
 
 from __future__ import annotations
@@ -49,9 +51,12 @@ def guardrail_alpha(plan: Plan) -> float:
 
 
 def bounds(
-    levels: UnitLevels, alpha: float, many: bool, only: Collection[tuple[int, int]] | None = None
+    plan: Plan, levels: UnitLevels, alpha: float, only: Collection[tuple[int, int]] | None = None
 ) -> list[Bound]:
     """The intervals at all levels that have units; `alpha` is that of a pair. `only` names (pair, level)s."""
+    if not plan.proves:
+        return []
+    many = plan.count == "units" and not plan.split
     entries, logs = [], []
     for k, level in enumerate(levels.levels):
         wanted = [each for each in levels.each_pair() if only is None or (each[0], k) in only]
@@ -77,17 +82,15 @@ def bounds(
 def moments(plan: Plan, levels: UnitLevels) -> list[PairMoment]:
     """Each pair of arms now, at the level that tells most of it: what is kept for the chart."""
     sharpest = {pair: levels.sharpest(pair, i, j) for pair, i, j in levels.each_pair()}
-    own = {
-        each.pair: each
-        for each in bounds(levels, pair_alpha(plan), plan.count == "units", set(sharpest.items()))
-    }
+    own = {each.pair: each for each in bounds(plan, levels, pair_alpha(plan), set(sharpest.items()))}
     kept: list[PairMoment] = []
     for pair, i, j in levels.each_pair():
         k = sharpest[pair]
-        if pair not in own:
+        if not levels.levels:
             kept.append((0, 1 << k, 0.0, -1.0, 1.0))
             continue
-        level, bound = levels.levels[k], own[pair]
+        level, bound = levels.levels[k], own.get(pair)
+        lower, upper = (-1.0, 1.0) if bound is None else (bound.lower, bound.upper)
         one, other = (mean or 0.0 for mean in (level.means()[i], level.means()[j]))
-        kept.append((level.n, 1 << k, one - other, bound.lower, bound.upper))
+        kept.append((level.n, 1 << k, one - other, lower, upper))
     return kept

@@ -1,11 +1,12 @@
-"""Means per unit while units get more rounds: a confidence sequence for each level of 1, 2, 4, 8, ... rounds.
+"""What units tell of the arms: of a split by the first outcome of each, of interleaved lists also by its mean over more.
 
-At level k a unit counts once, when its 2^k-th round is in, by the mean y of its first 2^k rounds: a unit's rounds are
-one cluster, and every level is a sequence of independent units. Level k has the share s_k of the error, sum s_k <= 1,
-so by a union bound over the levels all intervals of all levels hold together, at every look (each by Ville's inequality
-for the supermartingale of `feedrank.learners.inference.confidence`, whose bets on X_ij and on X_ji it keeps).
+A unit's rounds are one cluster, and it counts once in a sequence of independent units: a confidence sequence by Ville's
+inequality for the supermartingale of `feedrank.learners.inference.confidence`, whose bets on X_ij and on X_ji it keeps.
 
-split       a unit of arm a, with shares p and guesses m made before it, adds for every arm b
+split       Only a unit's first outcome: who has a second one may be the arm's doing. Where users leave after a failure, the
+            means of those who stayed say that the arm which drives its users away is the better one. Their means by
+            round are kept beside (`returns`), and nobody is named by them. A unit of arm a, with shares p and guesses m
+            made before it, adds for every arm b
 
                 Y_b = m_b + 1[b = a] (y - m_a) / p_a,      X_ij = Y_i - Y_j,      X_ij - (m_i - m_j) >= -1 / min(p_i, p_j)
 
@@ -13,10 +14,12 @@ split       a unit of arm a, with shares p and guesses m made before it, adds fo
             know. m_b is the mean of the arm's units before, plus theta (x - mean of theirs) where the unit brings a
             number x that was known before the experiment (CUPED): good guesses leave less noise. theta is the common
             slope of the units before, so it is predictable and nothing is assumed of x.
-interleave  X_ij is the difference of two arms' mean credits, or losses, on the same lists; its guess is 0 and c = 1.
+interleave  Every arm has a hand in every list, so that nobody stays or leaves for one of them. At level k a unit counts
+            when its 2^k-th round is in, by the mean of its first 2^k rounds. Level k has the share s_k of the error,
+            sum s_k <= 1, so by a union bound all intervals of all levels hold together. X_ij is the difference of two
+            arms' mean credits, or losses, on the same lists; its guess is 0 and c = 1.
 
-What is covered is the running mean over units of the effect on their first 2^k rounds. It takes for granted that units come
-without regard to the arm; where an arm makes its users come back more often, the sample ratio of that level says so.
+What is covered is the running mean over units of the effect on their first outcome, or on their first 2^k rounds.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from feedrank.learners.inference.confidence import BETS, Capital
 from feedrank.service.contract.json_types import JSON, View
 
 LEVELS = 16
+MOST_RETURNS = 64  # rounds of a unit that are told apart
 _RIDGE = 0.25
 # log(2 / (0.05 s_k)) in tenths: enough to compare the levels, and the same on every machine.
 _GOALS = (4.1, 5.5, 6.6, 7.3, 7.8, 8.2, 8.5, 8.8, 9.1, 9.3, 9.5, 9.7, 9.8, 10.0, 10.1, 10.3)
@@ -42,7 +46,10 @@ NO_COVARIATE = nan
 
 
 def level_share(level: int, many: bool = True) -> float:
-    """s_k of the error: 2/3 for the first round of every unit, 1 / (3 k (k + 1)) for level k; all of it if there is one."""
+    """s_k of the error: 2/3 for the first round of every unit, 1 / (3 k (k + 1)) for level k; all of it if there is one.
+
+    There are `many` where interleaved units count.
+    """
     if not many:
         return 1.0
     return 2 / 3 if level == 0 else 1 / (3 * level * (level + 1))
@@ -162,10 +169,19 @@ class Level:
 
 
 @dataclass(slots=True)
-class UnitLevels:
-    """All levels of one measure, and of each unit that may come back its rounds, its running sums and its x.
+class Return:
+    """Of one arm: how many units reached a round, and the sum of their values in it."""
 
-    `shares` are the arms' shares of units in a split; None where every unit is served by all arms.
+    units: int = 0
+    total: float = 0.0
+
+
+@dataclass(slots=True)
+class UnitLevels:
+    """All levels of one measure, and of each unit that may come back how often it did.
+
+    `shares` are the arms' shares of units in a split; None where every unit is served by all arms, and then `totals` are
+    a unit's sums. `returns` has, for a unit's 1st, 2nd, ... outcome in a split, who reached it.
     """
 
     width: int
@@ -174,11 +190,7 @@ class UnitLevels:
     slots: dict[int, int] = field(default_factory=dict)
     counts: array[int] = field(default_factory=lambda: array("q"))
     totals: array[float] = field(default_factory=lambda: array("d"))
-
-    @property
-    def row(self) -> int:
-        """Numbers kept of a unit: its sum and x, or its sums."""
-        return self.width if self.shares is None else 2
+    returns: list[list[Return]] = field(default_factory=list)
 
     def add(self, unit: int | None, arm: int, values: Sequence[float], x: float = NO_COVARIATE) -> None:
         """A round of `unit`: the value of its arm, or the values of all arms. Without a name it is a unit of its own."""
@@ -189,16 +201,29 @@ class UnitLevels:
         if slot is None:
             slot = self.slots[unit] = len(self.counts)
             self.counts.append(0)
-            # What the unit is known for must be older than its first round: a later x is not read.
-            self.totals.extend([0.0] * self.width if self.shares is None else (0.0, x))
-        start, own = slot * self.row, len(values)
+            self.totals.extend([0.0] * (self.width if self.shares is None else 0))
         self.counts[slot] = count = self.counts[slot] + 1
+        if self.shares is not None:
+            self._came_back(count, arm, values[0])
+            if count == 1:
+                self._enter(0, arm, values, x)
+            return
+        start = slot * self.width
         for place, value in enumerate(values, start):
             self.totals[place] += value
         if count & (count - 1) == 0 and count.bit_length() <= LEVELS:
-            mean = [total / count for total in self.totals[start : start + own]]
-            first = NO_COVARIATE if self.shares is None else self.totals[start + 1]
-            self._enter(count.bit_length() - 1, arm, mean, first)
+            mean = [total / count for total in self.totals[start : start + self.width]]
+            self._enter(count.bit_length() - 1, arm, mean, NO_COVARIATE)
+
+    def _came_back(self, count: int, arm: int, value: float) -> None:
+        """The unit's `count`-th outcome."""
+        if count > MOST_RETURNS:
+            return
+        if count > len(self.returns):
+            self.returns.append([Return() for _ in range(self.width)])
+        own = self.returns[count - 1][arm]
+        own.units += 1
+        own.total += value
 
     def _enter(self, level: int, arm: int, values: Sequence[float], x: float) -> None:
         while len(self.levels) <= level:
@@ -250,6 +275,7 @@ class UnitLevels:
             "units": _packed(np.fromiter(self.slots, dtype="<u8", count=len(self.slots))),
             "counts": _packed(np.array(self.counts, dtype="<i8")),
             "totals": _packed(np.array(self.totals, dtype="<f8")),
+            "returns": [[asdict(one) for one in arms] for arms in self.returns],
         }
 
     def load(self, data: View) -> UnitLevels:
@@ -258,6 +284,7 @@ class UnitLevels:
         self.slots = {unit: slot for slot, unit in enumerate(_unpacked(data["units"], "<u8"))}
         self.counts = array("q", _unpacked(data["counts"], "<i8"))
         self.totals = array("d", _unpacked(data["totals"], "<f8"))
+        self.returns = [[Return(**one) for one in arms] for arms in data["returns"]]
         return self
 
 

@@ -70,6 +70,11 @@ class Plan:
         return self.method == "split"
 
     @property
+    def proves(self) -> bool:
+        """Whether it may name an arm: by units, or by lists that every arm had a hand in."""
+        return self.count == "units" or not self.split
+
+    @property
     def compares_losses(self) -> bool:
         """Whether a drafted list needs every arm's own: a loss is judged on each."""
         every = (*self.measures.values(), *(each.measure for each in self.guardrails))

@@ -24,8 +24,8 @@ def report(plan: Plan, state: State) -> JSON:
     """The reply of GET, without the experiment's name and definition."""
     measure = plan.measure(state.feedback)
     up = -1 if measure is not None and measure.is_loss else 1
-    levels, many = state.main, plan.count == "units"
-    every = bounds(levels, pair_alpha(plan), many)
+    levels = state.main
+    every = bounds(plan, levels, pair_alpha(plan))
     shown = _shown(levels, every)
     differences, better = [], {}
     for pair, i, j in levels.each_pair():
@@ -57,6 +57,7 @@ def report(plan: Plan, state: State) -> JSON:
         "waiting": len(state.waiting),
         "better": "lower" if up < 0 else "higher",
         "differences": differences,
+        "returns": _returns(plan, levels),
         "handover": None if state.handover is None else state.handover.report(),
         "guardrails": guardrails(plan, state),
         "sample_ratio": ratio,
@@ -94,10 +95,12 @@ def _difference(
     if sign and (bound is None or not bound.sign):
         bound = next(each for each in own if each.sign)
     base = {"arms": [plan.arms[i], plan.arms[j]], "better": plan.arms[i if sign > 0 else j] if sign else None}
-    if bound is None:
+    if not levels.levels:
         return {**base, "means": [None, None], "difference": None, "lower": -1.0, "upper": 1.0,
                 "units": 0, "rounds": 0, "rounds_per_unit": 1 << shown}  # fmt: skip
-    level = levels.levels[bound.level]
+    k = shown if bound is None else bound.level
+    lower, upper = (-1.0, 1.0) if bound is None else (bound.lower, bound.upper)
+    level = levels.levels[k]
     means = level.means()
     one, other = means[i], means[j]
     difference = None if one is None or other is None else one - other
@@ -106,12 +109,27 @@ def _difference(
         "means": [one, other],
         "difference": difference,
         # The centre of the interval weighs the first units a little differently: wider is always valid.
-        "lower": bound.lower if difference is None else min(bound.lower, difference),
-        "upper": bound.upper if difference is None else max(bound.upper, difference),
+        "lower": lower if difference is None else min(lower, difference),
+        "upper": upper if difference is None else max(upper, difference),
         "units": level.n,
-        "rounds": level.n << bound.level,
-        "rounds_per_unit": 1 << bound.level,
+        "rounds": level.n << k,
+        "rounds_per_unit": 1 << k,
     }
+
+
+def _returns(plan: Plan, levels: UnitLevels) -> list[JSON]:
+    """Of a unit's 1st, 2nd, ... outcome in a split: how many units of each arm came that far, and their mean in it."""
+    return [
+        {
+            "round": number,
+            "units": {name: one.units for name, one in zip(plan.arms, arms, strict=True)},
+            "means": {
+                name: one.total / one.units if one.units else None
+                for name, one in zip(plan.arms, arms, strict=True)
+            },
+        }
+        for number, arms in enumerate(levels.returns, 1)
+    ]
 
 
 def guardrails(plan: Plan, state: State) -> list[JSON]:
@@ -121,7 +139,7 @@ def guardrails(plan: Plan, state: State) -> list[JSON]:
     for guardrail, levels in zip(plan.guardrails, state.figures[1:], strict=True):
         up = -1 if guardrail.measure.is_loss else 1
         with_first = {(pair, k) for pair in range(count - 1) for k in range(len(levels.levels))}
-        every = bounds(levels, guardrail_alpha(plan), plan.count == "units", with_first)
+        every = bounds(plan, levels, guardrail_alpha(plan), with_first)
         for arm in range(1, count):
             own = [each for each in every if each.j == arm]
             # Gain of the arm over the first one: X is the first arm minus it.
@@ -149,6 +167,8 @@ def _arm(plan: Plan, state: State, arm: int, mean: float | None) -> JSON:
 
 
 def _target(plan: Plan) -> str:
+    if plan.count == "units" and plan.split:
+        return "the population that the units come from: every unit counts once, by its first outcome"
     if plan.count == "units":
         return "the population that the units come from: every unit counts once"
     return "this traffic: every round counts once"
@@ -163,6 +183,8 @@ def _more(
         i, j = each["arms"]
         lead[i, j] = up * (each["difference"] or 0.0)
         lead[j, i] = -lead[i, j]
+    if not plan.proves:
+        return None, None
     best = max(plan.arms, key=lambda arm: min(lead[arm, other] for other in plan.arms if other != arm))
     if min(lead[best, other] for other in plan.arms if other != best) <= 0:
         return None, None
@@ -192,6 +214,8 @@ def _more(
 
 def _spoiled(plan: Plan, state: State, ratio: dict[str, object] | None) -> str | None:
     """Why no verdict may be trusted, if there is a reason."""
+    if not plan.proves:
+        return "rounds of a split prove nothing: one unit's are alike, and an arm may drive its users away. Count units"
     if ratio is not None and ratio["mismatch"]:
         return "units are not shared out as the weights say: feedback is lost for some arm, and no verdict can be trusted"
     if plan.split and (plan.wait is None or plan.default is None) and state.arrivals.differ():

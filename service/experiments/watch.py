@@ -76,17 +76,17 @@ def split_verdicts(
     confidence: float = 0.95,
     p: float = 0.5,
     x: Floats | None = None,
-    many: bool = True,
 ) -> NDArray[np.int64]:
     """The event (from 1) at which each run first has a verdict, or NEVER; all arguments are (runs, events).
 
-    Two arms, and every round a unit of its own with value `y`. `many`: the error is shared with further levels.
+    Two arms, and every round is a unit of its own with value `y`.
     """
     arms = 1 - in_first.astype(np.int64)
     guesses, own = split_terms(y, arms, (p, 1 - p), x)
     deviations = np.where(in_first, own, -own)
-    alpha = (1 - confidence) * level_share(0, many)
-    return first(signs(deviations, guesses[:, :, 0] - guesses[:, :, 1], 1 / min(p, 1 - p), alpha) != 0)
+    return first(
+        signs(deviations, guesses[:, :, 0] - guesses[:, :, 1], 1 / min(p, 1 - p), 1 - confidence) != 0
+    )
 
 
 def interleaved_verdicts(wins: ArrayLike, confidence: float = 0.95) -> NDArray[np.int64]:

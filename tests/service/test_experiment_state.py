@@ -87,7 +87,7 @@ def test_the_fold_and_the_watch_agree() -> None:
         state, decided = State.new(experiment), NEVER
         for t in range(events):
             state.apply(experiment, feedback(int(not first[run, t]), y[run, t], before=x[run, t]))
-            (bound,) = bounds(state.main, pair_alpha(experiment), many=True)
+            (bound,) = bounds(experiment, state.main, pair_alpha(experiment))
             if bound.sign:
                 decided = t + 1
                 assert bound.sign == 1
@@ -100,57 +100,86 @@ def test_the_shares_of_the_levels_are_at_most_the_whole_error() -> None:
     assert level_share(0, many=False) == 1
 
 
-def test_a_unit_counts_by_the_mean_of_its_first_rounds_once_a_level() -> None:
+def test_a_unit_of_a_split_counts_by_its_first_outcome_and_later_ones_are_told_apart() -> None:
     experiment = plan(measure="reward")
     values = [1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
-    state = folded(experiment, [feedback(0, value, 7) for value in values])
-    assert [level.n for level in state.main.levels] == [1, 1, 1]
-    assert [level.arms[0].y for level in state.main.levels] == [1.0, 0.5, 0.25]
+    state = folded(experiment, [feedback(0, value, 7) for value in values] + [feedback(1, 0.0, 8)])
+    assert [level.n for level in state.main.levels] == [2]
+    assert state.main.levels[0].arms[0].y == 1.0
     assert state.arms[0].rounds == 7
+    returns = report(experiment, state)["returns"]
+    assert [one["round"] for one in returns] == [1, 2, 3, 4, 5, 6, 7]
+    assert [one["means"]["arm0"] for one in returns] == values
+    assert [one["units"] for one in returns[:2]] == [{"arm0": 1, "arm1": 1}, {"arm0": 1, "arm1": 0}]
+    assert [one["means"]["arm1"] for one in returns[:2]] == [0.0, None]
     other = folded(experiment, [feedback(0, value) for value in values])
     assert [level.n for level in other.main.levels] == [7]
 
 
-def test_a_split_goes_on_to_learn_from_users_that_come_back() -> None:
-    rng = np.random.default_rng(0)
-    experiment = plan(measure="reward")
-    state = State.new(experiment)
-    arms = rng.permutation(np.repeat([0, 1], 30))
-    tastes = np.clip(rng.normal(np.where(arms == 0, 0.21, 0.65), 0.1), 0, 1)
-    seen = []
-    for t in range(1500):
-        unit = int(rng.integers(60))
-        state.apply(experiment, feedback(int(arms[unit]), float(rng.random() < tastes[unit]), unit))
-        if t in (499, 1499):
-            seen.append(report(experiment, state))
-    assert seen[1]["verdict"] == "arm1"
-    assert seen[1]["rounds_per_unit"] >= 8
-    assert seen[1]["differences"][0]["rounds"] > seen[0]["differences"][0]["rounds"]
-    (difference,) = seen[1]["differences"]
-    arms_mean = [seen[1]["arms"][name]["mean"] for name in ("arm0", "arm1")]
-    assert difference["means"] == arms_mean
-    assert difference["difference"] == arms_mean[0] - arms_mean[1]
-    assert difference["lower"] <= tastes[arms == 0].mean() - tastes[arms == 1].mean() <= difference["upper"]
+def test_a_unit_of_interleaved_lists_counts_by_the_mean_of_its_first_rounds_once_a_level() -> None:
+    experiment = plan(spec=LISTS, method="interleave", measure="clicks")
+    values = [1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+    events = [{"kind": "feedback", "unit": 7, "credits": [value, 0.0]} for value in values]
+    state = folded(experiment, events)
+    assert [level.n for level in state.main.levels] == [1, 1, 1]
+    assert [level.arms[0].y for level in state.main.levels] == [1.0, 0.5, 0.25]
+    assert report(experiment, state)["returns"] == []
 
 
-@pytest.mark.parametrize("method", ["split", "interleave"])
-def test_few_heavy_users_do_not_fake_a_difference(method: str) -> None:
+def churned(rng: np.random.Generator, units: int, leaves: tuple[float, float]) -> list[dict[str, Any]]:
+    """Users with different tastes, alike in both arms; who fails may leave for good, with a chance by arm."""
+    tastes, events = rng.choice([0.1, 0.9], units), []
+    gone = np.zeros(units, dtype=bool)
+    for _ in range(8):
+        for unit in np.flatnonzero(~gone).tolist():
+            arm, value = unit % 2, float(rng.random() < tastes[unit])
+            events.append(feedback(arm, value, unit))
+            gone[unit] = value == 0.0 and rng.random() < leaves[arm]
+    return events
+
+
+@pytest.mark.parametrize("count", ["units", "rounds"])
+@pytest.mark.parametrize("leaves", [(0.0, 1.0), (0.0, 0.2)])
+def test_an_arm_that_drives_its_users_away_is_not_named(count: str, leaves: tuple[float, float]) -> None:
+    """Those who stay with it are the ones that are content, whichever arm they see."""
+    experiment = plan(measure="reward", count=count)
+    named = 0
+    for seed in range(6):
+        events = churned(np.random.default_rng(seed), 400, leaves)
+        state = State.new(experiment)
+        ever = False
+        for at, event in enumerate(events):
+            state.apply(experiment, event)
+            if at % 50 == 49 or at == len(events) - 1:
+                ever |= report(experiment, state)["verdict"] != "undecided"
+        named += ever
+        reply = report(experiment, state)
+        if count == "units":
+            last = reply["returns"][-1]
+            assert last["round"] == 8
+            assert last["units"]["arm1"] < last["units"]["arm0"] == 200
+            assert last["means"]["arm1"] > last["means"]["arm0"]
+            assert not reply["sample_ratio"]["mismatch"]
+        else:
+            assert reply["differences"][0]["lower"] == -1.0
+            assert reply["differences"][0]["difference"] == pytest.approx(
+                reply["arms"]["arm0"]["mean"] - reply["arms"]["arm1"]["mean"]
+            )
+            assert "Count units" in reply["reason"]
+    assert named == 0
+
+
+def test_few_heavy_users_do_not_fake_a_difference_between_interleaved_arms() -> None:
     rng = np.random.default_rng(0)
     false = {"units": 0, "rounds": 0}
-    spec = LISTS if method == "interleave" else CLASSES
     for count in false:
-        experiment = plan(
-            spec=spec, method=method, count=count, measure="clicks" if spec is LISTS else "reward"
-        )
+        experiment = plan(spec=LISTS, method="interleave", count=count, measure="clicks")
         for _ in range(15):
             state = State.new(experiment)
-            arms, tastes = rng.random((2, 10)) < 0.5
+            tastes = rng.random(10) < 0.5
             for unit in rng.integers(10, size=250).tolist():
                 value = float(tastes[unit])
-                event = feedback(int(arms[unit]), value, unit)
-                if method == "interleave":
-                    event = {"kind": "feedback", "unit": unit, "credits": [value, 1 - value]}
-                state.apply(experiment, event)
+                state.apply(experiment, {"kind": "feedback", "unit": unit, "credits": [value, 1 - value]})
             false[count] += report(experiment, state)["differences"][0]["better"] is not None
     assert false["units"] <= 1
     assert false["rounds"] > 5  # why it is not the default

@@ -162,9 +162,9 @@ export function experimentPage(name) {
       row.classList.toggle("winner", report.verdict === arm);
       [decimal(mean), count(units), count(rounds)].forEach((text, i) => (row.numbers[i].textContent = text));
     });
-    const each = report.rounds_per_unit === 1 ? "its first round" : `the mean of its first ${count(report.rounds_per_unit)} rounds`;
+    const each = report.rounds_per_unit === 1 ? "its first outcome" : `the mean of its first ${count(report.rounds_per_unit)} rounds`;
     const waiting = report.waiting ? ` ${plural(report.waiting, "round")} wait until their time to answer is over.` : "";
-    means.textContent = (report.definition.count === "units" ? `A unit counts by ${each}.` : "Every round counts.") + waiting;
+    means.textContent = (report.definition.count === "units" ? `A unit counts by ${each}.` : report.method === "split" ? "Every round counts, and so no arm can be named." : "Every round counts.") + waiting;
   }
 
   function showPairs(report, past) {

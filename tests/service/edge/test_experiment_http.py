@@ -147,26 +147,20 @@ def test_problems(arms, refused):
     refused(arms.post("/v1/experiments/e/jump"), 404, "not-found")
 
 
-def by_hand(units):
-    """Mean value of the units of each arm by the mean of their first 2^k rounds, as a level k counts them."""
-    levels = []
-    for k in range(10):
-        own = {}
-        for arm, values in units.values():
-            if len(values) >= 1 << k:
-                own.setdefault(arm, []).append(sum(values[: 1 << k]) / (1 << k))
-        if not own:
-            return levels
-        levels.append({arm: (len(means), sum(means) / len(means)) for arm, means in own.items()})
-    return levels
+def by_hand(units, number):
+    """(units, mean) of each arm in the units' `number`-th round."""
+    own = {"bad": [], "good": []}
+    for arm, values in units.values():
+        own[arm] += values[number - 1 : number]
+    return {arm: (len(values), sum(values) / len(values) if values else None) for arm, values in own.items()}
 
 
 def test_users_that_come_back_count_as_a_hand_would_count_them(arms):
     arms.put("/v1/experiments/e", json={"arms": ["bad", "good"], "measure": "reward"})
     rng = random.Random(1)
     units, verdicts = {}, []
-    for _ in range(15):
-        names = [f"user-{rng.randrange(60)}" for _ in range(100)]
+    for _ in range(10):
+        names = [f"user-{rng.randrange(300)}" for _ in range(100)]
         asked = [{"features": ["w1"], "unit": name} for name in names]
         shown = arms.post("/v1/experiments/e/predict", json={"instances": asked}).json()["predictions"]
         events = []
@@ -177,15 +171,21 @@ def test_users_that_come_back_count_as_a_hand_would_count_them(arms):
         assert arms.post("/v1/experiments/e/feedback", json={"events": events}).status_code == 200
         reply = arms.get("/v1/experiments/e").json()
         verdicts.append(reply["verdict"])
-        level = by_hand(units)[reply["rounds_per_unit"].bit_length() - 1]
-        for arm, (_, mean) in level.items():
+        first = by_hand(units, 1)
+        for arm, (count, mean) in first.items():
+            assert reply["arms"][arm]["units"] == count
             assert reply["arms"][arm]["mean"] == pytest.approx(mean)
         (difference,) = reply["differences"]
-        assert difference["units"] == sum(count for count, _ in level.values())
+        assert difference["units"] == sum(count for count, _ in first.values())
         assert difference["lower"] <= difference["difference"] <= difference["upper"]
+        assert reply["rounds_per_unit"] == 1
+        for one in reply["returns"]:
+            for arm, (count, mean) in by_hand(units, one["round"]).items():
+                assert one["units"][arm] == count
+                assert one["means"][arm] == pytest.approx(mean)
     assert verdicts[0] == "undecided"
     assert verdicts[-1] == "good"
-    assert reply["rounds_per_unit"] >= 4
+    assert len(reply["returns"]) >= 4
 
 
 def test_clicks_and_retractions_over_http(client, later):
