@@ -33,6 +33,7 @@ from .soundness import (
     probe,
     size_of,
 )
+from .spec import completed
 from .weights.base import Arrays
 
 MAGIC = b"FEEDRANK"
@@ -153,6 +154,7 @@ def _restored(header: dict[str, Any], places: dict[str, Place], file: BinaryIO) 
     model = {name: place for name, place in places.items() if name.startswith("model/")}
     arrays = {name: place.read(file, name) for name, place in places.items() if name not in model}
     check_arrays(arrays)
+    header["spec"] = completed(header["spec"])
     learner = build(header["spec"])
     check_counters(header["counters"], learner.model.counters())
     check_labels(learner, header["spec"], header["labels"])

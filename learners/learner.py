@@ -328,6 +328,7 @@ class Learner:
         more = ({} if experts is None else {"experts": experts}) | ({} if drift is None else {"drift": drift})
         return {
             "spec": self.spec,
+            **{name: self.spec[name] for name in ("preset", "tokenizer") if self.spec.get(name)},
             "version": self.version,
             "labels": list(self.labels),
             "features": len(self.features) - self.spec["bias"],

@@ -54,6 +54,7 @@ COMMON: dict[str, Parameter] = {
         forms=lambda form: not form.items,
         why="goes with feature vectors",
         example="words-1",
+        versions=lambda form: "words-1",
     ),
     "input": Parameter(
         table_rows.roles,
@@ -128,6 +129,27 @@ def read(spec: object) -> Spec:
     if full.get("precision") == "float32" and not algorithm.linear(full):
         raise SpecError("float32 needs linear weights, which this learner does not have", "/precision")
     return full
+
+
+def completed(spec: Spec) -> Spec:
+    """A full spec that was stored, with the versions that learners had before there was a field for them."""
+    form, table = forms.of(spec["task"]), parameters(registry.algorithm(spec["algorithm"]))
+    added = {
+        name: parameter.versions(form)
+        for name, parameter in table.items()
+        if parameter.versions is not None and name not in spec and parameter.forms(form)
+    }
+    return read(spec | added) if added else spec
+
+
+def asks_for(spec: object, stored: Spec) -> bool:
+    """Whether a spec means the learner with this full spec: versions that it does not name may be any."""
+    full, own = read(spec), completed(stored)
+    if full["task"] != own["task"] or full["algorithm"] != own["algorithm"]:
+        return False
+    table = parameters(registry.algorithm(own["algorithm"]))
+    versions = {name: own[name] for name in table if table[name].versions is not None and name in own}
+    return read(versions | {**spec, "task": own["task"], "algorithm": own["algorithm"]}) == own  # type: ignore[dict-item]
 
 
 def parameters(algorithm: Algorithm) -> dict[str, Parameter]:

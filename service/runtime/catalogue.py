@@ -22,6 +22,7 @@ from typing import TypeVar
 
 import orjson
 
+from feedrank.learners.spec import completed
 from feedrank.service.contract.faults import Conflict, NotFound, StorageFull, StoreUnavailable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import check_name, every_name, is_name
@@ -145,7 +146,7 @@ class Catalogue:
                 and stored[0]["state"] == "live"
                 and not (await self._store.head(stored[0]["log"])).closed
             ):
-                return CatalogEntry(name, stored[0]["log"], stored[0]["spec"], stored[1]), False
+                return CatalogEntry(name, stored[0]["log"], completed(stored[0]["spec"]), stored[1]), False
             if stored is None and await self._store.count(KIND) >= self._most:
                 raise StorageFull(
                     f"the limit of {self._most} learners is reached: delete some, or raise FEEDRANK_MAX_LEARNERS"
@@ -255,7 +256,7 @@ def live(name: str, value: JSON, revision: int) -> CatalogEntry | None:
     """The learner of a document, unless it is an alias or passing."""
     if value.get("state") != "live":
         return None
-    return CatalogEntry(name, value["log"], value["spec"], revision)
+    return CatalogEntry(name, value["log"], completed(value["spec"]), revision)
 
 
 def alias(name: str, value: JSON, revision: int) -> AliasEntry | None:

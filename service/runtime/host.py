@@ -18,6 +18,7 @@ from feedrank.learners import reading
 from feedrank.learners.errors import SnapshotError
 from feedrank.learners.explaining import strongest
 from feedrank.learners.learner import Learner
+from feedrank.learners.spec import asks_for
 from feedrank.service.contract.faults import (
     Conflict,
     Gone,
@@ -105,7 +106,7 @@ class Host:
             full = built.spec
             affordable(reading.cost_of_labels(built), self.settings)
         entry, fresh = await self._catalogue.create(name, full)
-        if not fresh and entry.spec != full:
+        if not fresh and not asks_for(spec, entry.spec):
             raise Conflict(f"there is a learner {name!r} with another spec, and a spec never changes")
         return await self.info(name), fresh
 

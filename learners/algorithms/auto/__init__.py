@@ -1,26 +1,30 @@
 """The automatic learner, and its experts as algorithms of their own."""
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
 
 from ... import registry
-from ...checks import Check, boolean, choice, integer
-from ...errors import SpecError, pointer
+from ...checks import boolean, choice, integer
 from ...forms import Form
 from ...model import Model
 from ...parameters import BLOCKS, REJECT_COSTS, WEIGHTS
-from ...registry import Algorithm, Cost, Parameter, Size, Spec, needs, register
+from ...registry import Algorithm, Cost, Parameter, Size, Spec, discover, needs, register
 from ...tasks.multilabel import Hamming, SubsetZeroOne
 from ...tasks.one_class import Multiclass
-from .adagrad import AdaGrad
 from .blend import Blend
 from .decisions import ByBlock, ByGrade, ByScores, Decider, FScore, Weighted, WithReject
-from .experts import DualAscentExpert, Expert
-from .least_squares import LeastSquares
+from .expert_registry import (
+    Setting,
+    expert,
+    expert_entries,
+    experts_of,
+    name_preset,
+    names_check,
+    preset_names,
+)
 from .list_blend import ListBlend
-from .naive_bayes import NaiveBayes
-from .recent_errors import RecentErrors
 
 _KINDS = {
     "binary": "class",
@@ -37,19 +41,6 @@ _LOSSES: dict[str, tuple[str, ...]] = {
     "label-ranking": ("ndcg", "precision", "ap"),
     "subset-ranking": ("ndcg", "precision", "ap"),
 }
-_EXPERTS: dict[str, Callable[[bool, int], Expert]] = {
-    "dual-ascent": lambda bits, bias: DualAscentExpert(bits),
-    "least-squares": LeastSquares,
-    "naive-bayes": lambda bits, bias: NaiveBayes(bits),
-    "adagrad": lambda bits, bias: AdaGrad(bits),
-    "recent-errors": lambda bits, bias: RecentErrors(),
-}
-# Above it AdaGrad and the recent errors leave a pool that has dual ascent.
-MOST_COLUMNS = 32
-# a at the start.
-_TRUST = {"dual-ascent": 0.5, "least-squares": 0.5, "naive-bayes": 0.3, "adagrad": 0.1, "recent-errors": 0.0}
-
-
 _WEIGHT = (
     "counts as w events; in dual ascent the largest step is w C, in AdaGrad the gradient is w times as long"
 )
@@ -83,13 +74,11 @@ def _build_auto(spec: Spec) -> Model:
 
 def _build(spec: Spec, names: list[str]) -> Model:
     kind = _KINDS[spec["task"]]
-    bits = kind in ("set", "grade")
-    experts = [_EXPERTS[name](bits, int(spec["bias"])) for name in names]
-    for expert in experts:
-        if isinstance(expert, (AdaGrad, RecentErrors)) and "dual-ascent" in names:
-            expert.most = MOST_COLUMNS
-    start = np.array([_TRUST[name] for name in names]) if len(names) > 1 else np.ones(1)
+    entries = [expert(name) for name in names]
+    setting = Setting(kind in ("set", "grade"), int(spec["bias"]), frozenset(names))
+    start = np.array([entry.trust for entry in entries]) if len(names) > 1 else np.ones(1)
     labels = 2 if spec["task"] == "binary" else 0
+    experts = [entry.build(setting) for entry in entries]
     return Blend(kind, labels, spec["bias"], _decider(spec), experts, start)
 
 
@@ -101,28 +90,6 @@ def _cost(spec: Spec, size: Size) -> Cost:
     cells = max(1, size.features) * max(1, size.labels)
     curves = 0 if size.known_features + size.features > 300 else 300 * (300 + size.labels)
     return Cost(3e-4 + 6e-8 * cells + 5e-9 * curves, 200 * cells + 16 * curves)
-
-
-def _names(value: object, field: str) -> list[str]:
-    if (
-        not isinstance(value, list)
-        or not value
-        or len(set(map(str, value))) < len(value)
-        or not all(name in _EXPERTS for name in value)
-    ):
-        raise SpecError(f"must be a list of some of {', '.join(_EXPERTS)}", pointer(field))
-    return list(value)
-
-
-_NAMES = Check(
-    _names,
-    {
-        "type": "array",
-        "items": {"type": "string", "enum": list(_EXPERTS)},
-        "minItems": 1,
-        "uniqueItems": True,
-    },
-)
 
 
 def _has_cutoff(form: Form) -> bool:
@@ -175,11 +142,18 @@ register(
         (*_KINDS, "subset-ranking"),
         {
             **_SHARED,
+            "preset": Parameter(
+                lambda form: choice(*preset_names(form.name)),
+                "the version of the list of experts; a learner keeps the one that it was made with",
+                shown="the newest",
+                example="multiclass-2",
+                versions=lambda form: preset_names(form.name)[-1],
+            ),
             "experts": Parameter(
-                _NAMES,
+                lambda form: names_check(),
                 "the learners that take part",
-                lambda spec: list(_EXPERTS),
-                shown="all of " + ", ".join(_EXPERTS),
+                lambda spec: experts_of(spec["preset"]),
+                shown="those of `preset`",
                 forms=lambda form: not form.items,
                 why="goes with feature vectors",
                 example=["dual-ascent", "naive-bayes"],
@@ -187,20 +161,28 @@ register(
         },
         _build_auto,
         presets={task: {} for task in (*_KINDS, "subset-ranking")},
+        agree=name_preset,
         cost=_cost,
         weight=_WEIGHT,
     )
 )
-_ALONE = {
-    "least-squares": "recursive least squares on random waves and on curves, for at most 300 features",
-    "naive-bayes": "probabilities from counting how often each sparse feature came with each label",
-    "adagrad": "gradient steps on logistic loss (softmax if one label is right), with a separate rate for every weight",
-}
 
 
 def _alone(name: str) -> Callable[[Spec], Model]:
     return lambda spec: _build(spec, [name])
 
 
-for _name, _text in _ALONE.items():
-    register(Algorithm(_name, _text, tuple(_KINDS), _SHARED, _alone(_name), cost=_cost, weight=_WEIGHT))
+discover([sys.modules[__name__]])
+for _entry in expert_entries():
+    if _entry.alone:
+        register(
+            Algorithm(
+                _entry.name,
+                _entry.alone,
+                tuple(_KINDS),
+                _SHARED,
+                _alone(_entry.name),
+                cost=_cost,
+                weight=_WEIGHT,
+            )
+        )

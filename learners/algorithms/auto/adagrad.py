@@ -3,7 +3,7 @@
     s = W' u,  e = u (link(s) - Y)',  G <- G + e^2,  W <- W - 0.3 e / sqrt(G)
 
 Its log-odds are probabilities already, and no single event moves it far: the one to trust while events are few and noisy.
-Above `most` columns, where it is slow and dual ascent is ahead of it, it leaves for good.
+Above 32 columns, where it is slow and dual ascent is ahead of it, it leaves a pool that has dual ascent, for good.
 """
 
 from typing import Any
@@ -15,9 +15,11 @@ from ...growth import columns_for
 from ...instances import Floats
 from ...kernel import sigmoid, softmax
 from ...weights.base import Arrays, Counters
+from .expert_registry import ExpertEntry, Setting, register_expert
 from .experts import Expert, Inputs, Target
 
 RATE = 0.3
+MOST_COLUMNS = 32
 
 
 class AdaGrad(Expert):
@@ -27,9 +29,9 @@ class AdaGrad(Expert):
     kind = 2
     scale = 1.0
 
-    def __init__(self, bits: bool) -> None:
-        self.bits = bits
-        self.most: int | None = None
+    def __init__(self, setting: Setting) -> None:
+        self.bits = setting.bits
+        self.most = MOST_COLUMNS if "dual-ascent" in setting.beside else None
         self.features = 0
         self.labels = 0
         self._weights = kernel.Weights()
@@ -110,3 +112,13 @@ class AdaGrad(Expert):
     def nbytes_for(self, features: int, columns: int) -> int:
         here = self.present and (self.most is None or columns <= self.most)
         return 16 * features * columns_for(columns) if here else 0
+
+
+register_expert(
+    ExpertEntry(
+        "adagrad",
+        AdaGrad,
+        0.1,
+        "gradient steps on logistic loss (softmax if one label is right), with a separate rate for every weight",
+    )
+)

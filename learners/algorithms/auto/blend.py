@@ -106,7 +106,7 @@ class Blend(Model):
         self, features: Table, scaling: Scaling | None, blocks: kernel.FeatureBlocks | None
     ) -> FusedBlend | None:
         mode = mode_of(self.decider)
-        known = all(expert.fused() is not None for expert in self.experts)
+        known = all(expert.kind >= 0 for expert in self.experts)
         if scaling is None or mode not in kernel.BLEND_MODES or self.lead is not None or not known:
             return None
         return FusedBlend(self, mode, features, scaling)

@@ -1,4 +1,4 @@
-"""What an expert of the automatic learner is, and the one that climbs the dual.
+"""What an expert of the automatic learner is.
 
 All experts see the same round: the inputs of one instance, made once, and the target bits Y, one column each.
 """
@@ -10,14 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...growth import columns_for
 from ...instances import EMPTY, Floats, Vector
 from ...kernel import LookedUp
-from ...model import Round
 from ...scaling import ScaledVector
-from ...weights.base import Arrays, Counters, Savable
-from ...weights.linear import Linear
-from ..dual_ascent.certified import DualAscent
+from ...weights.base import Savable
 
 BIAS_SIZE = 0.2
 
@@ -58,7 +54,7 @@ class Expert(Savable):
 
     name: str
     scale: float
-    kind: int  # what the kernel calls it
+    kind = -1  # what the kernel calls it; below 0, it has no round there and is scored by its pieces
     # False once it has left for good: too many features.
     present = True
 
@@ -86,9 +82,9 @@ class Expert(Savable):
     def rewind(self, mark: Any) -> None:
         """All as it was at the mark."""
 
-    def fused(self) -> tuple[Any, ...] | None:
+    def fused(self) -> tuple[Any, ...]:
         """What the kernel's round needs of it: present, scale, a setting, and its parts."""
-        return None
+        return self.present, self.scale, 0.0
 
     def reset(self) -> None:
         """Forget what was learned: the world has changed. An expert that follows by itself keeps its weights."""
@@ -97,76 +93,3 @@ class Expert(Savable):
     @abstractmethod
     def nbytes_for(self, features: int, columns: int) -> int:
         """Memory that so many features and columns take."""
-
-
-class DualAscentExpert(Expert):
-    """Dual ascent on u, C = 1: update III where one label is right, else every bit by itself.
-
-    W <- W + u alpha';  bits: alpha_k = sigma_k clip((1 - sigma_k s_k) / ||u||^2, 0, C), sigma = 2 Y - 1
-    """
-
-    name = "dual-ascent"
-    kind = 0
-    scale = 4.0
-
-    def __init__(self, bits: bool) -> None:
-        self.bits = bits
-        self.weights = Linear()
-        self.ascent = DualAscent("III", 1.0, 1.0)
-        self._before: tuple[Vector, Floats, Any] | None = None
-
-    def grow(self, features: int, columns: int) -> None:
-        self.weights.grow(features, columns)
-
-    def mark(self) -> Any:
-        self._before = None
-        return self.weights.mark(), self.ascent.sums
-
-    def rewind(self, mark: Any) -> None:
-        if self._before is not None:
-            self.weights.kernel.cells(*self._before)
-        self.weights.rewind(mark[0])
-        self.ascent.sums = mark[1]
-
-    def _step(self, inputs: Inputs, g: Floats) -> None:
-        # Mostly a handful of labels change: the others need no copy.
-        x = inputs.vector
-        self._before = x, g, self.weights.kernel.cells(x, g)
-        self.weights.step(x, g, 1.0)
-
-    def fused(self) -> tuple[Any, ...]:
-        return True, self.scale, 0.0, self.weights.kernel
-
-    def scores(self, inputs: Inputs) -> Floats:
-        return self.weights.scores(inputs.vector)
-
-    def learn(self, inputs: Inputs, scored: Inputs, s: Floats, target: Target) -> None:
-        if not self.bits:
-            grades: Any = target.relevant.astype(np.float64) if target.only is None else target.only
-            g = self.ascent.direction(Round(s, grades, scored.vector, self.weights, weight=target.weight))
-            if g is not None:
-                self._step(inputs, g)
-            return
-        length = scored.vector.squared_norm()
-        if length > 0.0 and len(s):
-            sigma = np.where(target.relevant, 1.0, -1.0)
-            alpha = sigma * np.minimum(np.maximum((1.0 - sigma * s) / length, 0.0), target.weight)
-            self._step(inputs, -alpha)
-
-    def parts(self, inputs: Inputs) -> tuple[Floats, Floats, Floats]:
-        rows = self.weights.contributions(inputs.vector)
-        nothing = np.zeros(rows.shape[1])
-        return rows, nothing, nothing
-
-    def arrays(self) -> Arrays:
-        return self.weights.arrays()
-
-    def counters(self) -> Counters:
-        return self.ascent.counters()
-
-    def restore(self, arrays: Arrays, counters: Counters) -> None:
-        self.weights.restore(arrays, {})
-        self.ascent.restore(counters)
-
-    def nbytes_for(self, features: int, columns: int) -> int:
-        return 8 * features * columns_for(columns)

@@ -13,7 +13,8 @@ from ...tasks.multilabel import Hamming, SubsetZeroOne
 from ...tasks.one_class import Multiclass
 from .adagrad import AdaGrad
 from .decisions import ByGrade, ByScores, Decider, Weighted, WithReject
-from .experts import BIAS_SIZE, DualAscentExpert, Expert
+from .dual_ascent_expert import DualAscentExpert
+from .experts import BIAS_SIZE, Expert
 from .least_squares import LeastSquares
 from .naive_bayes import NaiveBayes
 

@@ -22,6 +22,7 @@ from ...kernel import cos_turns, row_total, times
 from ...kernel.elementary import TURN
 from ...weights.base import Arrays, Counters
 from .draws import normals, uniforms
+from .expert_registry import ExpertEntry, Setting, register_expert
 from .experts import Expert, Inputs, Target
 
 WAVES = 128
@@ -38,9 +39,9 @@ class LeastSquares(Expert):
     kind = 3
     scale = 4.0
 
-    def __init__(self, bits: bool, bias: int) -> None:
-        self.shift = 0.5 if bits else 0.0
-        self.bias = bias
+    def __init__(self, setting: Setting) -> None:
+        self.shift = 0.5 if setting.bits else 0.0
+        self.bias = setting.bias
         self.labels = 0
         self.size = 1.0  # S
         self.events = 0
@@ -197,3 +198,13 @@ def _product(phi: Floats, matrix: Floats) -> Floats:
     else:
         product = times(phi.take(active), matrix.take(active, axis=0))
     return product
+
+
+register_expert(
+    ExpertEntry(
+        "least-squares",
+        LeastSquares,
+        0.5,
+        "recursive least squares on random waves and on curves, for at most 300 features",
+    )
+)

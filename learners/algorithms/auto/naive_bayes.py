@@ -16,6 +16,7 @@ from ...growth import columns_for, grown
 from ...instances import Floats, Ints, Vector
 from ...kernel import log, times, total, word_scores
 from ...weights.base import Arrays, Counters
+from .expert_registry import ExpertEntry, Setting, register_expert
 from .experts import Expert, Inputs, Target
 
 SMOOTHING = 0.1
@@ -28,8 +29,8 @@ class NaiveBayes(Expert):
     kind = 1
     scale = 1.0
 
-    def __init__(self, bits: bool) -> None:
-        self.bits = bits
+    def __init__(self, setting: Setting) -> None:
+        self.bits = setting.bits
         self.features = 0
         self.labels = 0
         self._kept = kernel.Weights()
@@ -166,3 +167,13 @@ class NaiveBayes(Expert):
 
     def nbytes_for(self, features: int, columns: int) -> int:
         return 8 * (features * (columns_for(columns) + 1) + 2 * columns)
+
+
+register_expert(
+    ExpertEntry(
+        "naive-bayes",
+        NaiveBayes,
+        0.3,
+        "probabilities from counting how often each sparse feature came with each label",
+    )
+)

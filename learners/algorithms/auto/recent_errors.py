@@ -4,8 +4,8 @@
 
 p are the pool's probabilities, w is the weight of the event: a mean of about the last ten errors. Where the order of events
 says nothing these errors are noise, and the pool gives them no weight; where it does, they are the part of the next label
-that no feature explains. Alone in a pool it follows the labels of late. Above `most` columns, where ten events say little
-about any of them, it leaves for good.
+that no feature explains. Alone in a pool it follows the labels of late. Above 32 columns, where ten events say little
+about any of them, it leaves a pool that has dual ascent, for good.
 """
 
 from typing import Any
@@ -14,6 +14,8 @@ import numpy as np
 
 from ...instances import Floats
 from ...weights.base import Arrays, Counters
+from .adagrad import MOST_COLUMNS
+from .expert_registry import ExpertEntry, Setting, register_expert
 from .experts import Expert, Inputs, Target
 
 MEMORY = 9.0
@@ -26,8 +28,8 @@ class RecentErrors(Expert):
     kind = 4
     scale = 2.0
 
-    def __init__(self) -> None:
-        self.most: int | None = None
+    def __init__(self, setting: Setting) -> None:
+        self.most = MOST_COLUMNS if "dual-ascent" in setting.beside else None
         self.errors: Floats = np.zeros(0)  # replaced, but by the kernel's whole round
 
     def grow(self, features: int, columns: int) -> None:
@@ -75,3 +77,6 @@ class RecentErrors(Expert):
 
     def nbytes_for(self, features: int, columns: int) -> int:
         return 8 * columns
+
+
+register_expert(ExpertEntry("recent-errors", RecentErrors, 0.0))
