@@ -1,6 +1,8 @@
 """`normalize: auto`: features scaled online, one by one, by what was learned from so far.
 
 Of feature j: the count c of events that named it, its mean mu and its sum of squared deviations m2 (Welford); n events.
+What is counted, once c >= 5, is the value taken to mu +- 4 sd (4 |mu| while all values were equal): a wrong cell moves the
+scale a little, and a true change of unit gets through, because sd may double in some c / 10 events.
 
     sd = sqrt(m2 / c),  rms = sqrt(mu^2 + sd^2)
     dense   a feature that at least 95 % of the events name, and that varies: 20 c >= 19 n > 0 and sd > 1e-9 |mu|

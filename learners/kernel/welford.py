@@ -19,6 +19,7 @@ from .theta import Weights
 CLIP = 2.0
 FLAT = 1e-9
 _ONE = np.array(1.0)
+REACH, SETTLED = 4.0, 5.0  # how many deviations from the mean a value may count, after how many events
 ENOUGH = 2  # events before a value that all of them named counts as a constant
 
 
@@ -82,9 +83,17 @@ def tally(rows: Any, raw: Floats, statistics: Floats, bias: int) -> Floats:
 
 
 def tallied(before: Floats, raw: Floats) -> Floats:
-    """Rows of the statistics after one more event with these values."""
+    """Rows of the statistics after one more event with these values.
+
+    Taken to mean +- 4 deviations, or 4 means where all were equal.
+    """
     after = before.copy()
     counts, means, deviations, logarithms = after.T
+    if len(counts) and counts.item(counts.argmax()) >= SETTLED:
+        spreads, sizes = np.sqrt(deviations / np.maximum(counts, 1.0)), np.abs(means)
+        spreads = np.where(spreads > FLAT * sizes, spreads, sizes)
+        reach = np.where((counts >= SETTLED) & (spreads > 0.0), REACH * spreads, np.inf)
+        raw = np.minimum(np.maximum(raw, means - reach), means + reach)
     counts += 1.0
     off = raw - means
     means += off / counts

@@ -44,14 +44,26 @@ static void scale_values(const Counted *counted, const int64_t *rows, const doub
     for (Py_ssize_t i = count; i < all; i++) values[i] /= length;
 }
 
+/* Events after which a value counts as one within four deviations of the mean, or four times the mean where all were equal. */
+#define SETTLED 5.0
+
+static inline double counting_value(const Counted *own, double v) {
+    if (own->count < SETTLED) return v;
+    double spread = sqrt(own->deviation / own->count), size = fabs(own->mean);
+    if (!(spread > 1e-9 * size)) spread = size;
+    if (!(spread > 0.0)) return v;
+    double reach = 4.0 * spread, low = own->mean - reach, high = own->mean + reach;
+    return v < low ? low : v > high ? high : v;
+}
+
 /* One more event with the raw values v in these rows. */
 static void tally_values(Counted *counted, const int64_t *rows, const double *v, Py_ssize_t count) {
     for (Py_ssize_t i = 0; i < count; i++) {
         Counted *own = &counted[rows[i]];
-        double c = own->count + 1.0, off = v[i] - own->mean, after = own->mean + off / c;
+        double value = counting_value(own, v[i]), c = own->count + 1.0, off = value - own->mean, after = own->mean + off / c;
         own->count = c;
         own->mean = after;
-        own->deviation += off * (v[i] - after);
+        own->deviation += off * (value - after);
         own->logarithm = c >= 0.0 && c < (double)LOGS ? logs[(Py_ssize_t)c] : log_of(1.0 + c);
     }
 }
