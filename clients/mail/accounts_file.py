@@ -33,8 +33,8 @@ __all__ = ["AccountsFile", "Watched", "read_accounts"]
 _TOP = {"store": str, "server": str, "state": str, "account": list}
 _ACCOUNT = {
     "url": str, "password_command": str, "password_file": str, "oauth": bool, "ca_file": str, "fingerprint": str,
-    "learner": str, "mode": str, "precision": float, "exclude": list, "archive": bool, "inbox": str, "poll": float,
-    "page": int, "keep_days": float, "always": list, "never": list,
+    "learner": str, "mode": str, "precision": float, "exclude": list, "shared": list, "archive": bool, "inbox": str,
+    "poll": float, "page": int, "keep_days": float, "always": list, "never": list,
 }  # fmt: skip
 
 
@@ -122,6 +122,7 @@ def _watched(table: Payload, folder: Path) -> Watched:
         mode=mode,
         precision=precision,
         exclude=[str(one) for one in table.get("exclude", [])],
+        shared=[str(one) for one in table.get("shared", [])],
         archive=table.get("archive", False),
         inbox=table.get("inbox", "INBOX"),
         keep=86_400.0 * table.get("keep_days", 3),

@@ -32,6 +32,8 @@ class WatchSettings:
     mode: str = "suggest"
     precision: float = 0.95
     exclude: Sequence[str] = ()
+    shared: Sequence[str] = ()
+    """Folders of others, by name or pattern, that the person's mail may be filed into."""
     inbox: str = "INBOX"
     archive: bool = False
     dry_run: bool = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from imapclient import IMAPClient
@@ -17,9 +18,11 @@ from imapclient.response_parser import parse_response
 
 from .folder_names import is_choice, label_of, special
 from .message import Headers, Report, read_headers
+from .namespaces import Namespaces
 
 __all__ = [
-    "MAX_BYTES", "ODD", "Box", "OddFolderError", "OneLine", "Status", "boxes", "headers", "message", "messages_of", "status"
+    "MAX_BYTES", "ODD", "Box", "OddFolderError", "OneLine", "Status", "boxes", "headers", "message", "messages_of",
+    "remain", "status"
 ]  # fmt: skip
 
 MAX_BYTES = 1 << 20
@@ -57,6 +60,8 @@ class Box:
 
     name: str
     label: str
+    foreign: bool = False
+    """Not the person's own, but named: what others put there is not the person's choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,32 +79,25 @@ def boxes(
     exclude: Sequence[str] = (),
     archive: bool = False,
     report: Report = lambda line: None,
+    shared: Sequence[str] = (),
 ) -> list[Box]:
-    """The folders to learn from: those that hold choices (`folder_names`), but not the inbox."""
-    prefix = _prefix(imap)
+    """The folders to learn from: the person's own that hold choices (`folder_names`), but not the inbox.
+
+    Of those in namespaces of others only what a pattern of `shared` names.
+    """
+    namespaces = Namespaces.of(imap)
     listed = []
     for flags, delimiter, name in _listed(imap, report):
         separator = (delimiter or b"/").decode("ascii", "replace")
-        label = label_of(name.split(separator), prefix)
+        foreign = namespaces.is_foreign(name)
+        label = label_of(name.split(separator), [] if foreign else namespaces.prefix(name))
+        if foreign and not any(fnmatchcase(one, pattern) for pattern in shared for one in (name, label)):
+            continue
         if special(flags, archive) or name.upper() == inbox.upper() or label == label_of([inbox]):
             continue
         if is_choice(label, exclude, archive) and is_choice(name, exclude, archive):
-            listed.append(Box(name, label))
+            listed.append(Box(name, label, foreign))
     return listed
-
-
-def _prefix(imap: IMAPClient) -> list[str]:
-    """The personal namespace's prefix, as names: `INBOX.` is [INBOX]."""
-    if not imap.has_capability("NAMESPACE"):
-        return []
-    try:
-        personal = imap.namespace().personal
-        prefix, separator = personal[0] if personal else ("", "/")
-        return [name for name in str(prefix).split(separator or "/") if name]
-    except IMAPClientAbortError:
-        raise
-    except ODD:
-        return []
 
 
 def _listed(imap: IMAPClient, report: Report) -> Iterator[tuple[Sequence[bytes], bytes | None, str]]:
@@ -168,6 +166,14 @@ def _status(imap: IMAPClient, name: str) -> Status:
 def messages_of(imap: IMAPClient) -> list[int]:
     """The UIDs of the selected folder; not of what is marked as deleted, which programs without MOVE leave behind."""
     return [int(uid) for uid in imap.search(["UNDELETED"])]
+
+
+def remain(imap: IMAPClient, folder: str, uids: Sequence[int], uidvalidity: int | None = None) -> bool:
+    """Whether one of these messages is in the folder, if its UIDs mean what they did; the folder is selected then."""
+    selected = imap.select_folder(folder, readonly=True)
+    if uidvalidity is not None and selected.get(b"UIDVALIDITY") != uidvalidity:
+        return False
+    return bool(imap.search(["UID", ",".join(map(str, uids)), "UNDELETED"]))
 
 
 def headers(

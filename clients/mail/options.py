@@ -32,6 +32,10 @@ Fingerprint = Annotated[str | None, typer.Option(help="SHA-256 of the server's c
 Exclude = Annotated[
     list[str] | None, typer.Option(help="pattern of folders to ignore, e.g. 'Lists/*'; may be repeated")
 ]
+Shared = Annotated[
+    list[str] | None,
+    typer.Option(help="folder of others that mail may be filed into, e.g. 'Public/Sales'; may be repeated"),
+]
 Archive = Annotated[bool, typer.Option("--archive", help="learn from the archive too")]
 Precision = Annotated[float, typer.Option(min=0.5, max=0.999, help="precision required to file a message")]
 InboxName = Annotated[str, typer.Option(help="folder in which new mail arrives")]

@@ -22,7 +22,7 @@ from .copies import Copy, content_digest
 from .extract import features
 from .filing import Clerk, WatchSettings, folder_named, truth_known
 from .folder_names import INBOX
-from .mailboxes import ODD, Box, OneLine, Status, boxes, headers, message, messages_of, status
+from .mailboxes import ODD, Box, OneLine, Status, boxes, headers, message, messages_of, remain, status
 from .message import key, read
 
 __all__ = ["Watcher"]
@@ -55,9 +55,8 @@ class Watcher:
         self._earlier, self._complaints = self._complaints, set()
         # Taken before the folders are looked at: what leaves the inbox from here on is a change for the next look.
         inbox = status(self._imap, self._settings.inbox)
-        listed = boxes(
-            self._imap, self._settings.inbox, self._settings.exclude, self._settings.archive, self._complain
-        )
+        own = self._settings
+        listed = boxes(self._imap, own.inbox, own.exclude, own.archive, self._complain, own.shared)
         self._follow(listed)
         for box in listed:
             with self._odd(box.name):
@@ -176,10 +175,23 @@ class Watcher:
                 self._state.arrived(action.id, uid, now.uidvalidity)
             if ours or self._state.is_learned(feedback_id(identity, label)):
                 continue
-            if first and not self._state.is_seen(identity):
+            if box.foreign:
+                if self._left_inbox(identity, box.name):
+                    self._learn(uid, identity, label, box.name)
+            elif first and not self._state.is_seen(identity):
                 self._state.see(identity)  # it was there before we came: `train` learns those
             else:
                 self._learn(uid, identity, label, box.name)
+
+    def _left_inbox(self, identity: str, folder: str) -> bool:
+        """Whether the message was in the inbox at the last look and is not now: then the person moved it.
+
+        Another's copy of it may be in a shared folder too. `folder` stays selected.
+        """
+        uids = [uid for uid, one in self._state.uids(self._settings.inbox).items() if one == identity]
+        gone = bool(uids) and not remain(self._imap, self._settings.inbox, uids)
+        self._imap.select_folder(folder, readonly=True)
+        return gone
 
     def _free(self, box: Box) -> str:
         """The folder's label, unless a folder renamed since has it."""
@@ -298,9 +310,7 @@ class Watcher:
             return action.at >= self._began  # filed since the folders were looked at
         there = False
         with self._odd(action.folder):
-            selected = self._imap.select_folder(action.folder, readonly=True)
-            if selected.get(b"UIDVALIDITY") == action.uidvalidity:
-                there = bool(self._imap.search(["UID", str(action.uid), "UNDELETED"]))
+            there = remain(self._imap, action.folder, [action.uid], action.uidvalidity)
         self._imap.select_folder(self._settings.inbox, readonly=True)
         return there
 

@@ -24,9 +24,9 @@ PROGRAM = shutil.which("dovecot") or "/usr/sbin/dovecot"
 INSTALLED = Path(PROGRAM).exists() and Path("/usr/lib/dovecot/imap").exists()
 SIEVE = Path("/usr/lib/dovecot/modules/lib90_sieve_plugin.so")
 LAYOUTS = {
-    "prefix": ("maildir:{mail}/%u", "prefix = INBOX.\n  separator = .", "INBOX.{}"),
-    "fs": ("maildir:{mail}/%u:LAYOUT=fs", "prefix =\n  separator = /", "{}"),
-    "plus": ("maildir:{mail}/%u", "prefix =\n  separator = /", "{}"),
+    "prefix": ("maildir:{mail}/%u", "INBOX.", ".", "INBOX.{}"),
+    "fs": ("maildir:{mail}/%u:LAYOUT=fs", "", "/", "{}"),
+    "plus": ("maildir:{mail}/%u", "", "/", "{}"),
 }
 CONFIG = """
 protocols = imap lmtp
@@ -53,7 +53,8 @@ userdb {{
 }}
 namespace inbox {{
   inbox = yes
-  {namespace}
+  prefix = {prefix}
+  separator = {separator}
   mailbox Trash {{
     special_use = \\Trash
     auto = create
@@ -66,6 +67,13 @@ namespace inbox {{
     special_use = \\Archive
     auto = create
   }}
+}}
+namespace {{
+  type = public
+  prefix = {public}
+  separator = {separator}
+  location = maildir:{root}/public
+  subscriptions = no
 }}
 service imap-login {{
   chroot =
@@ -103,14 +111,14 @@ class Dovecot:
     """A server of its own, under the tests' user, or under nobody where that is root."""
 
     def __init__(self, root, layout):
-        location, namespace, self.pattern = LAYOUTS[layout]
+        location, prefix, self.separator, self.pattern = LAYOUTS[layout]
         self.root = root
         self.user = "nobody" if os.getuid() == 0 else getpass.getuser()
         account = pwd.getpwnam(self.user)
         self.port, self.tls, self.lmtp = free_port(), free_port(), free_port()
         self.authority = trustme.CA()
         certificate = self.authority.issue_cert("127.0.0.1", "localhost")
-        for name in ("run", "state", "home", "mail", "programs"):
+        for name in ("run", "state", "home", "mail", "programs", "public"):
             (root / name).mkdir()
         for blob in certificate.cert_chain_pems:
             with (root / "chain.pem").open("ab") as file:
@@ -122,7 +130,9 @@ class Dovecot:
             user=self.user,
             group=grp.getgrgid(account.pw_gid).gr_name,
             location=location.format(mail=root / "mail"),
-            namespace=namespace,
+            prefix=prefix,
+            separator=self.separator,
+            public=f"Public{self.separator}",
             port=self.port,
             tls=self.tls,
             lmtp=self.lmtp,
@@ -155,7 +165,11 @@ class Dovecot:
 
     def name(self, folder):
         """What a folder is called on this server."""
-        return self.pattern.format(folder.replace("/", "." if "." in self.pattern else "/"))
+        return self.pattern.format(folder.replace("/", self.separator))
+
+    def public(self, folder):
+        """What a folder of the public namespace is called on this server."""
+        return f"Public{self.separator}{folder}"
 
 
 one_layout = pytest.mark.parametrize("dovecot", ["prefix"], indirect=True)

@@ -16,8 +16,8 @@ HEADER = b"Message-ID: <%d@example.org>\r\nFrom: a@example.org\r\nSubject: budge
 class OddServer:
     """An IMAP server of some lines. `folders` maps a name to its UIDs; `odd(command, folder, uid)` may answer otherwise."""
 
-    def __init__(self, folders, odd=lambda *_: None, listed=None, login=b"OK"):
-        self.folders, self.odd, self.login = folders, odd, login
+    def __init__(self, folders, odd=lambda *_: None, listed=None, login=b"OK", namespace=None):
+        self.folders, self.odd, self.login, self.namespace = folders, odd, login, namespace
         self.listed = listed or [b'(\\HasNoChildren) "/" "%s"' % name.encode() for name in folders]
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -53,7 +53,9 @@ class OddServer:
         folder = named.group(1).decode() if named else selected
         done = b"OK"
         if command == b"CAPABILITY":
-            self.say(wire, b"* CAPABILITY IMAP4rev1 MOVE")
+            self.say(wire, b"* CAPABILITY IMAP4rev1 MOVE" + (b" NAMESPACE" if self.namespace else b""))
+        elif command == b"NAMESPACE":
+            self.say(wire, b"* NAMESPACE " + self.namespace)
         elif command == b"LOGIN":
             done = self.login
         elif command == b"LIST":
