@@ -72,6 +72,8 @@ class Prediction:
     abstained: bool | None = None
     arm: str | None = None
     coverage: dict[str, int] | None = None
+    known: int | None = None
+    unknown: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

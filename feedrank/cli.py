@@ -8,6 +8,7 @@ from feedrank import __version__, completion
 # command: (module, its typer app, the extra it needs, what the help says)
 COMMANDS = {
     "demo": ("feedrank.demo", "app", "service", "watch three learners learn from simulated visitors"),
+    "start": ("feedrank.start", "app", "service", "learn from a table of your own and predict its next row"),
     "serve": ("feedrank.service.commands.serve", "serve", "service", "serve learners over HTTP"),
     "keys": ("feedrank.service.commands.serve", "keys", "service", "add, list and revoke keys"),
     "replay": (
@@ -47,6 +48,7 @@ COMMANDS = {
         "create learners, predict, send feedback",
     ),
     "import": ("feedrank.clients.history_cli", "import_app", "clients", "learn from a file of past events"),
+    "predict": ("feedrank.clients.history_cli", "predict_app", "clients", "predict every row of a file"),
     "export": ("feedrank.clients.history_cli", "export_app", "clients", "write a learner's log to a file"),
     "ingest": ("feedrank.clients.ingest_cli", "app", "clients", "learn from Kafka, Redis Streams or NATS"),
     "mail": ("feedrank.clients.mail_cli", "app", "mail", "sort mail into folders, learning from every move"),

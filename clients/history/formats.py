@@ -14,147 +14,95 @@ import gzip
 import json
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, cast
 
 from ..letor import queries
-from ..payloads import JSON, Payload
+from ..payloads import JSON
+from .encoding import encoding_of, lines
 from .log_rows import INSTANCES, LOG, TRAINING, TRUTHS, from_cell, is_event, lesson
+from .tables import Columns, FormatError, Line
 
 GZIP = b"\x1f\x8b"
 
 
-class FormatError(ValueError):
-    """A file or an option that cannot be used at all; a single bad line is a `Line` with its `problem`."""
-
-
-@dataclass(slots=True)
-class Line:
-    """One event: `body` is what `/feedback` takes, or None where `problem` says why there is none."""
-
-    number: int
-    body: JSON | None = None
-    problem: str = ""
-    id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """What the columns of a table mean. Without `features`, all that is neither truth, text nor id is one."""
-
-    truth: str = "label"
-    features: tuple[str, ...] = ()
-    text: tuple[str, ...] = ()
-    id: str | None = None
-    several: str = ""  # what separates the labels of a set; without it the truth is one label
-
-    def line(self, number: int, row: Payload) -> Line:
-        """The event of a row."""
-        missing = [name for name in (self.truth, *self.features, *self.text) if name not in row]
-        if missing:
-            option = "--truth" if missing[0] == self.truth else "--features" if self.features else "--text"
-            return Line(number, problem=f"there is no column {missing[0]!r}: name another with {option}")
-        truth = row[self.truth]
-        if truth is None or truth == "":
-            return Line(number, problem=f"the column {self.truth!r} is empty")
-        id = None if self.id is None else str(row.get(self.id, "")) or None
-        try:
-            return Line(number, {**self._instance(row), **self._truth(truth)}, id=id)
-        except ValueError as error:
-            return Line(number, problem=str(error))
-
-    def _instance(self, row: Payload) -> JSON:
-        if self.text:
-            return {"text": {name: str(row[name]) for name in self.text if row[name] is not None}}
-        names = self.features or [name for name in row if name not in (self.truth, self.id)]
-        features: dict[str, float] = {}
-        for name in names:
-            features.update(feature(name, row[name]))
-        return {"features": features}
-
-    def _truth(self, value: Any) -> JSON:
-        if isinstance(value, list | tuple):
-            return {"labels": [str(label) for label in value]}
-        if isinstance(value, dict):
-            return {"relevance": value}
-        if self.several:
-            return {"labels": [part.strip() for part in str(value).split(self.several) if part.strip()]}
-        return {"label": str(value)}
-
-
-def feature(name: str, value: Any) -> dict[str, float]:
-    """A cell as a feature: a number by the column's name, anything else as `column=value`, nothing if it is empty."""
-    if value is None or value == "":
-        return {}
-    if isinstance(value, bool):
-        return {name: float(value)}
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return {f"{name}={value}": 1.0}
-    if math.isnan(number):
-        return {}
-    if math.isinf(number):
-        raise ValueError(f"the column {name!r} holds {value}, which is not a finite number")
-    return {name: number}
-
-
 @dataclass(slots=True)
 class Source:
-    """A file being read; `bytes_read` moves as lines come, for a progress bar."""
+    """A file being read; `bytes_read` moves as lines come, for a progress bar. `notes` say what was recognized."""
 
     path: Path
     columns: Columns = field(default_factory=Columns)
     bytes_read: int = 0
+    notes: list[str] = field(default_factory=list)
 
     def text(self) -> Iterator[tuple[int, str]]:
         """The lines with their numbers, unpacked if need be; lines that are empty are passed over."""
-        with self.path.open("rb") as file:
-            for number, line in enumerate(_unpacked(file), 1):
+        with _unpacked(self.path) as (_, file):
+            encoding = encoding_of(file)
+        if encoding.note:
+            self.notes.append(encoding.note)
+        with _unpacked(self.path) as (packed, file):
+            for number, line in enumerate(lines(file, encoding), 1):
                 if number % 64 == 1:
-                    self.bytes_read = file.tell()
-                text = line.decode("utf-8", "replace").rstrip("\r\n")
+                    self.bytes_read = packed.tell()
+                text = line.rstrip("\r")
                 if text.strip():
                     yield number, text
-            self.bytes_read = file.tell()
+            self.bytes_read = packed.tell()
 
 
-def _unpacked(file: BinaryIO) -> Iterator[bytes]:
-    zipped = file.read(2) == GZIP
-    file.seek(0)
-    try:
-        yield from gzip.GzipFile(fileobj=file) if zipped else file
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise FormatError(f"the file is damaged: {error}") from error
+@contextmanager
+def _unpacked(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """The file as it is, and as it is read."""
+    with path.open("rb") as file:
+        zipped = file.read(2) == GZIP
+        file.seek(0)
+        try:
+            yield file, cast(BinaryIO, gzip.GzipFile(fileobj=file)) if zipped else file
+        except (EOFError, gzip.BadGzipFile) as error:
+            raise FormatError(f"the file is damaged: {error}") from error
+
+
+SEPARATORS = ",;\t|"
 
 
 def read_csv(source: Source) -> Iterator[Line]:
     """A cell may hold line breaks in quotes, so rows are numbered by the line on which they end."""
-    lines = source.text()
-    _, header = next(lines, (0, ""))
-    dialect: Any = csv.excel
-    if header.count("\t") > header.count(","):
-        dialect = csv.excel_tab
-    elif header.count(";") > header.count(","):
-        dialect = type("semicolons", (csv.excel,), {"delimiter": ";"})
-    names = next(csv.reader([header], dialect), [])
-    if source.columns.truth not in names:
-        raise FormatError(
-            f"the file has no column {source.columns.truth!r}; it has {', '.join(names) or 'none'}: name it with --truth"
-        )
-    place = [1]
+    rows = csv_rows(source)
+    _, names = next(rows, (0, []))
+    source.columns.check(names)
+    for number, cells in rows:
+        if len(cells) != len(names):
+            yield Line(number, problem=f"has {len(cells)} cells where the header has {len(names)}")
+        else:
+            yield source.columns.line(number, dict(zip(names, cells, strict=True)))
+
+
+def csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """The header, then the rows. Excel's own first line `sep=;` names the separator; else the header shows it."""
+    texts = source.text()
+    number, header = next(texts, (0, ""))
+    if header.lower().startswith("sep=") and len(header) == 5:
+        separator = header[4]
+        number, header = next(texts, (0, ""))
+    else:
+        separator = max(SEPARATORS, key=header.count)
+    place = [number]
 
     def counted() -> Iterator[str]:
-        for number, text in lines:
+        yield header + "\n"
+        for number, text in texts:
             place[0] = number
             yield text + "\n"
 
-    for row in csv.reader(counted(), dialect):
-        if len(row) != len(names):
-            yield Line(place[0], problem=f"has {len(row)} cells where the header has {len(names)}")
-        else:
-            yield source.columns.line(place[0], dict(zip(names, row, strict=True)))
+    for row, cells in enumerate(csv.reader(counted(), delimiter=separator)):
+        yield place[0], [_name(cell, source.columns) for cell in cells] if row == 0 else cells
+
+
+def _name(cell: str, columns: Columns) -> str:
+    return cell if columns.exact else cell.strip()
 
 
 def read_jsonl(source: Source) -> Iterator[Line]:
@@ -197,10 +145,8 @@ def read_parquet(source: Source) -> Iterator[Line]:
         raise FormatError(f"is not a Parquet file: {error}") from error
     names = file.schema_arrow.names
     exported = set(names) in (set(LOG), set(TRAINING))
-    if not exported and source.columns.truth not in names:
-        raise FormatError(
-            f"the file has no column {source.columns.truth!r}; it has {', '.join(names)}: name it with --truth"
-        )
+    if not exported:
+        source.columns.check(names)
     number = 0
     size = source.path.stat().st_size
     for batch in file.iter_batches(1024):
@@ -216,14 +162,14 @@ def read_parquet(source: Source) -> Iterator[Line]:
 
 def read_libsvm(source: Source) -> Iterator[Line]:
     """LETOR if the first line has a qid."""
-    lines = source.text()
-    first = next(lines, None)
+    texts = source.text()
+    first = next(texts, None)
     if first is None:
         return
 
     def again() -> Iterator[tuple[int, str]]:
         yield first
-        yield from lines
+        yield from texts
 
     if " qid:" in first[1]:
         for number, query in enumerate(queries(text for _, text in again()), 1):
@@ -309,6 +255,14 @@ ENDINGS = {
     ".letor": "libsvm",
     ".vw": "vw",
 }
+
+
+def reader_of(path: Path, form: str | None = None) -> Reader:
+    """The reader of a format, by default that which the file's name tells, or FormatError."""
+    name = form or format_of(path)
+    if name not in READERS:
+        raise FormatError(f"there is no format {name!r}; there are {', '.join(READERS)}")
+    return READERS[name]
 
 
 def format_of(path: Path) -> str:

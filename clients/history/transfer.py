@@ -7,6 +7,7 @@ or by mistake, changes nothing, because the service knows the ids.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,11 +17,35 @@ from ..client import Client
 from ..exceptions import Refused
 from ..payloads import JSON
 from ..replies import Outcome
-from .formats import FormatError, Line
 from .log_rows import LOG, NUMBERS, TRAINING, lesson, to_cell
+from .tables import FormatError, Line
 
 POINTS = 20  # half of what the curve may have: with its words it fits a line of 80
 SHOWN = 20  # refusals that are kept with their reason
+
+
+@dataclass(slots=True)
+class Baselines:
+    """What two guesses that look at no input would have got wrong: the commonest label so far, and the one before."""
+
+    rounds: int = 0
+    commonest_wrong: int = 0
+    last_wrong: int = 0
+    _counts: Counter[str] = field(default_factory=Counter)
+    _commonest: str | None = None
+    _last: str | None = None
+
+    def add(self, label: object) -> None:
+        """One more truth; a set of labels has no such guess."""
+        if not isinstance(label, str):
+            return
+        self.rounds += 1
+        self.commonest_wrong += label != self._commonest
+        self.last_wrong += label != self._last
+        self._last = label
+        self._counts[label] += 1
+        if self._commonest is None or self._counts[label] > self._counts[self._commonest]:
+            self._commonest = label
 
 
 @dataclass(slots=True)
@@ -30,6 +55,8 @@ class ImportReport:
     learned: int = 0
     duplicates: int = 0
     refused: int = 0
+    unlabelled: int = 0
+    baselines: Baselines = field(default_factory=Baselines)
     loss: float = 0.0
     refusals: list[tuple[int, str]] = field(default_factory=list)
     curve: list[float] = field(default_factory=list)
@@ -69,7 +96,9 @@ def load(
     while batch := list(islice(reading, chunk)):
         good = []
         for line in batch:
-            if line.body is None:
+            if line.unlabelled:
+                report.unlabelled += 1
+            elif line.body is None:
                 report.refuse(line.number, line.problem)
             else:
                 good.append(line)
@@ -83,6 +112,8 @@ def load(
                 report.refuse(line.number, str(reply))
             elif isinstance(reply, Outcome):
                 report.add(reply)
+                if not reply.duplicate:
+                    report.baselines.add((line.body or {}).get("label"))
         yield report
     yield report
 

@@ -7,7 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from feedrank.clients.connection import service
-from feedrank.clients.history.formats import READERS, Columns, FormatError, Source, format_of
+from feedrank.clients.history.formats import READERS, Source, format_of
+from feedrank.clients.history.tables import Columns, FormatError
 from feedrank.clients.history_cli import export_app, import_app
 
 
@@ -46,7 +47,7 @@ def test_a_set_of_labels_is_split_and_an_id_column_is_no_feature(tmp_path):
 
 @pytest.mark.parametrize(
     ("row", "reason"),
-    [("1", "has 1 cells where the header has 2"), ("1,", "is empty"), ("inf,x", "not a finite number")],
+    [("1", "has 1 cells where the header has 2"), ("inf,x", "not a finite number")],
 )
 def test_a_bad_row_is_a_line_with_its_problem_and_the_next_goes_on(tmp_path, row, reason):
     bad, good = lines_of(tmp_path, "a.csv", f"w,label\n{row}\n2,y\n")
@@ -56,7 +57,7 @@ def test_a_bad_row_is_a_line_with_its_problem_and_the_next_goes_on(tmp_path, row
 
 
 def test_a_truth_column_that_is_not_there_is_refused_with_those_that_are(tmp_path):
-    with pytest.raises(FormatError, match="it has w, folder: name it with --truth"):
+    with pytest.raises(FormatError, match="there are w, folder: name another with --truth"):
         lines_of(tmp_path, "a.csv", "w,folder\n1,x\n")
 
 
@@ -85,10 +86,10 @@ def test_columns_named_like_those_of_a_log_do_not_make_a_row_an_event(tmp_path):
     assert [line.body["label"] for line in lines_of(tmp_path, "a.jsonl", text)] == ["x", "y", "z"]
 
 
-def test_an_event_without_a_truth_is_said_and_the_next_goes_on(tmp_path):
+def test_an_event_without_a_truth_is_a_row_to_predict_and_the_next_goes_on(tmp_path):
     text = '{"kind": "feedback", "version": 3, "at": 5.0}\n{"c": 3, "label": "y"}\n'
     cut, row = lines_of(tmp_path, "a.jsonl", text)
-    assert cut.problem == "there is no column 'label': name another with --truth"
+    assert cut.unlabelled
     assert row.body == {"features": {"c": 3.0}, "label": "y"}
 
 
@@ -234,7 +235,7 @@ def test_a_file_that_cannot_be_read_makes_no_learner(tmp_path):
     arguments = ["--learner", "l", "--task", "multiclass", "--truth", "no", "--store", store]
     code, output = run(import_app, tmp_path / "a.csv", *arguments)
     assert code == 1
-    assert "name it with --truth" in output
+    assert "name another with --truth" in output
     with service(None, store, None) as client:
         assert client.learners().learners == []
 
@@ -243,3 +244,74 @@ def test_a_refused_spec_is_said_with_its_field(tmp_path):
     (tmp_path / "a.csv").write_text("w,label\n1,x\n")
     arguments = ["--learner", "l", "--task", "multiclas", "--store", f"sqlite:{tmp_path}/s.db"]
     assert "422 /task: must be one of" in run(import_app, tmp_path / "a.csv", *arguments)[1]
+
+
+@pytest.mark.parametrize(
+    ("codec", "mark", "said"),
+    [
+        ("utf-8", b"", ""),
+        ("utf-8", b"\xef\xbb\xbf", "mark of UTF-8"),
+        ("utf-16-le", b"\xff\xfe", "mark of UTF-16"),
+        ("utf-16-be", b"\xfe\xff", "mark of UTF-16"),
+        ("utf-16-le", b"", "UTF-16-LE, without"),
+        ("cp1252", b"", "cp1252"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_encoding_of_a_file_is_recognized_and_said(tmp_path, codec, mark, said, packed):
+    data = mark + "größe,label\n1,x €\n2,Straße\n".encode(codec)
+    path = tmp_path / ("a.csv.gz" if packed else "a.csv")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    source = Source(path)
+    lines = list(READERS["csv"](source))
+    assert [line.body["features"] for line in lines] == [{"größe": 1.0}, {"größe": 2.0}]
+    assert [line.body["label"] for line in lines] == ["x €", "Straße"]
+    assert said in "".join(source.notes)
+    assert bool(source.notes) == bool(said)
+
+
+def test_a_letter_at_the_end_of_a_long_file_shows_that_it_is_not_utf8(tmp_path):
+    text = "w,label\n" + "1,x\n" * 50_000 + "2,größe\n"
+    assert lines_of(tmp_path, "a.csv", text.encode("cp1252"))[-1].body["label"] == "größe"
+
+
+def test_blanks_around_labels_and_names_are_dropped_unless_they_are_to_be_kept(tmp_path):
+    text = " w , label\n1, Billing \n"
+    (line,) = lines_of(tmp_path, "a.csv", text)
+    assert line.body == {"features": {"w": 1.0}, "label": "Billing"}
+    (line,) = lines_of(tmp_path, "a.csv", text.replace(" label", "label"), Columns(exact=True))
+    assert line.body == {"features": {" w ": 1.0}, "label": " Billing "}
+
+
+def test_text_and_columns_go_together_and_an_array_is_a_vector(tmp_path):
+    row = {"subject": "a b", "plan": "gold", "embedding": [0.5, 1], "tags": ["x", "y"], "label": "l"}
+    (line,) = lines_of(
+        tmp_path,
+        "a.jsonl",
+        json.dumps(row),
+        Columns(text=("subject",), features=("plan", "embedding", "tags")),
+    )
+    assert line.body == {
+        "text": {"subject": "a b"},
+        "features": {"plan=gold": 1.0, "tags=x": 1.0, "tags=y": 1.0},
+        "vector": [0.5, 1.0],
+        "label": "l",
+    }
+
+
+def test_missing_columns_are_named_together_with_what_may_be_meant(tmp_path):
+    with pytest.raises(FormatError) as caught:
+        lines_of(tmp_path, "a.csv", "Subject,Body,Queue\na,b,c\n", Columns("quue", text=("subjct", "body")))
+    assert "'subjct' (did you mean 'Subject'?), 'quue' (did you mean 'Queue'?)" in str(caught.value)
+
+
+def test_rows_without_a_label_are_counted_and_the_guesses_beside_the_loss_are_those_by_hand(tmp_path):
+    store = f"sqlite:{tmp_path}/store.db"
+    (tmp_path / "a.csv").write_text("w,label\n1,a\n1,a\n1,b\n1,\n1,a\n")
+    code, output = run(
+        import_app, tmp_path / "a.csv", "--learner", "l", "--task", "multiclass", "--store", store
+    )
+    assert code == 0
+    assert "4 learned, 0 known already, 0 refused\n1 without a label" in output
+    # Commonest: none, a, a, a. Last: none, a, a, b.
+    assert '"always the commonest" 0.5000, "as last time" 0.7500' in output
