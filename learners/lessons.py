@@ -93,12 +93,14 @@ def list_lesson(
     kept, y = skip_above(order, items)
     X, unknown = look.x, look.unknown
     assert isinstance(X, Matrix)
-    X = Matrix(X.rows, X.values[kept], X.unseen[kept] if len(X.unseen) else X.unseen)
+    X = Matrix(
+        X.rows, X.values[kept], X.unseen[kept] if len(X.unseen) else X.unseen, served=(X.values, kept)
+    )
     if seen is not None:
         place = np.full(len(index), -1)
         place[kept] = np.arange(len(kept))
         seen = place[seen]
         seen = seen[seen >= 0]
     if unknown.names:
-        unknown = UnknownFeatures(unknown.names, unknown.values[kept])
+        unknown = UnknownFeatures(unknown.names, unknown.values[kept], unknown.values)
     return Lesson(Look(X, unknown, learner.model.decide(X)), y, seen)

@@ -17,6 +17,8 @@ class Matrix:
     rows: Ints
     values: Floats | Csr  # (items, len(rows))
     unseen: Floats = field(default_factory=lambda: EMPTY)  # squared norm of each item's features not seen yet
+    # Where only some items of a served list count: the values of all of them, and which ones count.
+    served: tuple[Floats | Csr, Ints] | None = None
 
     def product(self, block: Floats) -> Floats:
         """t = X w, where `block` holds the active rows of w as a column."""

@@ -38,6 +38,7 @@ class UnknownFeatures:
 
     names: Sequence[str]
     values: Floats | Csr
+    served: Floats | Csr | None = None  # of all items of a served list, where only some of them count
 
 
 ALL_KNOWN = UnknownFeatures((), EMPTY)
@@ -141,7 +142,10 @@ class Transform:
             return joined
         rows = [features.add(name) for name in unknown.names]
         every = np.concatenate((x.rows, np.array(rows, dtype=np.intp)))
-        return Matrix(every, hstack(x.values, unknown.values))
+        served = x.served
+        if served is not None and unknown.served is not None:
+            served = hstack(served[0], unknown.served), served[1]
+        return Matrix(every, hstack(x.values, unknown.values), served=served)
 
     def attend(self, model: Model) -> None:
         """Have the model tell the blocks of its steps, and give it what words of labels' names say."""

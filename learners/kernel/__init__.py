@@ -57,6 +57,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .feature_blocks import FeatureBlocks
+    from .lists import list_inputs, list_round, list_scores
     from .products import add_outer, sweep, times
     from .reference import Features, LookedUp, Table, loads, matrix, read
     from .rounds import Rounds
@@ -100,6 +101,7 @@ else:
         word_scores,
     )
     from ._native import Vector as LookedUp
+    from .lists import list_inputs, list_round, list_scores
 
     BLEND_MODES, BLEND_EXPERTS = frozenset(range(6)), frozenset(range(5))
 
@@ -130,6 +132,9 @@ __all__ = [
     "loads",
     "log",
     "log_of",
+    "list_inputs",
+    "list_round",
+    "list_scores",
     "matrix",
     "pool_round",
     "ranking_json",

@@ -164,7 +164,7 @@ def trust_after(
     every = [each[0], *[gone] * len(a)]
     for i, loss in zip(members.places, each[1:], strict=True):
         every[1 + i] = loss
-    gaps = _gap(every, losses, w, present, doubt, gaps)
+    gaps = gap_after(every, losses, w, present, doubt, gaps)
     losses = losses + every
     if newton is not None:
         a, A = _newton(members, *newton, a, A, present)
@@ -175,7 +175,7 @@ NewtonInput = tuple[Floats, Floats, Floats, float, bool]
 """Z of who is present, Y, p of Newton's weights, the weight of the event, and whether Y are bits."""
 
 
-def _gap(losses: list[float], before: Floats, w: Floats, present: Mask, doubt: float, gaps: float) -> float:
+def gap_after(losses: list[float], before: Floats, w: Floats, present: Mask, doubt: float, gaps: float) -> float:
     """D and one more: the gap is <w, l> + ln <w, exp(-eta l)> / eta, l the losses of this round.
 
     With eta infinite it is <w, l> - (min (L + l) - min L), L the losses before: who is behind weighs 0, and may lead next.

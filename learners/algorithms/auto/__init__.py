@@ -25,6 +25,7 @@ from .expert_registry import (
     preset_names,
 )
 from .list_blend import ListBlend
+from .list_pool import ListPool
 
 _KINDS = {
     "binary": "class",
@@ -68,7 +69,7 @@ def _decider(spec: Spec) -> Decider:
 
 def _build_auto(spec: Spec) -> Model:
     if spec["task"] == "subset-ranking":
-        return ListBlend(registry.loss(spec["task"], spec["loss"]).make(spec | {"position": "linear"}))
+        return ListPool(registry.loss(spec["task"], spec["loss"]).make(spec | {"position": "linear"}))
     return _build(spec, spec["experts"])
 
 
