@@ -48,7 +48,7 @@ def list_inputs(values: Floats) -> Floats:
     """C: v - mean v, and (number below - number above) / (2 (m - 1)) of v as float32, whose mean is 0."""
     count, features = values.shape
     C = np.empty((count, 2 * features))
-    C[:, 0::2] = values - (row_total(values) / count if features else 0.0)
+    C[:, 0::2] = values - (row_total(values) / count + 0.0 if features else 0.0)
     rounded = values.astype(np.float32)
     order = rounded.argsort(axis=0, kind="stable")
     ordered = np.take_along_axis(rounded, order, axis=0)
@@ -71,10 +71,10 @@ def places_of(rows: Ints) -> Ints:
 
 
 def one_spread(s: Floats) -> Floats:
-    """(s - mean s) / sd s; zeros where they are all alike."""
+    """(s - mean s) / sd s; zeros where they are all alike. No zero has a sign."""
     off = s - total(s) / len(s)
     spread = float(np.sqrt(total(off * off) / len(s)))
-    return off / spread if spread > FLAT else np.zeros(len(s))
+    return off / spread + 0.0 if spread > FLAT else np.zeros(len(s))
 
 
 def list_scores(C: Floats, rows: Ints, w: Floats, a: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:

@@ -65,7 +65,7 @@ static inline double exp_of(double x) {
     return (1.0 + 2.0 * r / (even - r)) * of_bits((bits_of(shifted) + 1023) << 52);
 }
 
-static double sigmoid_of(double x) { return 1.0 / (1.0 + exp_of(-x)); }
+static inline double sigmoid_of(double x) { return 1.0 / (1.0 + exp_of(-x)); }
 
 /* ln x of an x of at least 2^-1022. */
 static inline double log_normal(double x) {
@@ -101,4 +101,13 @@ static inline double cos_turns_of(double turns) {
 /* out_i = e^(x_i - shift). */
 WIDE static void exp_each(const double *x, double shift, double *restrict out, ptrdiff_t count) {
     for (ptrdiff_t i = 0; i < count; i++) out[i] = exp_of(x[i] - shift);
+}
+
+/* p_i = e^x_i / sum e^x_j. */
+static inline void softmax_of(const double *x, double *p, ptrdiff_t count) {
+    double top = count ? x[0] : 0.0, sum = 0.0;
+    for (ptrdiff_t i = 1; i < count; i++) top = x[i] > top ? x[i] : top;
+    exp_each(x, top, p, count);
+    for (ptrdiff_t i = 0; i < count; i++) sum += p[i];
+    for (ptrdiff_t i = 0; i < count; i++) p[i] /= sum;
 }

@@ -1,4 +1,4 @@
-/* What Python calls of lists.h and lists_round.h. */
+/* What Python calls of lists.h. */
 
 /* A matrix of so many rows (-1: any) in which rows follow each other; -1 with an exception if it is none. */
 static int matrix_of_numbers(PyObject *object, Py_buffer *buffer, Py_ssize_t rows, Py_ssize_t columns, int writable) {
@@ -29,7 +29,10 @@ static PyObject *list_inputs(PyObject *module, PyObject *object) {
     if (array_get(object, &values, 0)) return NULL;
     PyObject *array = matrix_new(values.rows, 2 * values.columns, &C);
     void *room = array ? malloc(inputs_room(values.rows, values.columns) + 1) : NULL;
-    if (array && !room) PyErr_NoMemory(), Py_CLEAR(array);
+    if (array && !room) {
+        PyErr_NoMemory();
+        Py_CLEAR(array);
+    }
     if (array && values.rows && values.columns) inputs_of(values.numbers, C, room, values.rows, values.columns);
     free(room);
     array_release(&values);
@@ -59,7 +62,7 @@ static PyObject *list_scores(PyObject *module, PyObject *arguments) {
                               : numbers_of(objects[taken], &all[taken], 'd', taken == 3 ? SCORERS : POOLED, 0);
     if (!failed && rows_fit(all[1].buf, all[1].shape[0], all[2].shape[0] / 2)) {
         Py_ssize_t count = all[0].shape[0], inputs = 2 * all[1].shape[0];
-        double *parts[3], *w = malloc((size_t)(inputs * SCORERS + 1) * sizeof *w);
+        double *parts[3] = {NULL, NULL, NULL}, *w = malloc((size_t)(inputs * SCORERS + 1) * sizeof *w);
         const int64_t *rows = all[1].buf;
         made[0] = matrix_new(SCORERS, count, &parts[0]);
         made[1] = matrix_new(POOLED, count, &parts[1]);
@@ -128,8 +131,9 @@ static PyObject *list_round(PyObject *module, PyObject *arguments) {
         else {
             ListState parts = {all[8].buf,  all[9].buf,  all[10].buf, all[11].buf, all[12].buf,
                                all[13].buf, all[14].buf, all[15].buf, known,       wide};
-            double loss = learn_list(&parts, all[0].buf, all[1].buf, all[2].buf, all[3].buf, all[4].buf, all[5].buf,
-                                     all[5].shape[0], all[6].buf, all[7].buf, weight, &gaps, room, places, count, features);
+            LessonOfList lesson = {all[0].buf, all[1].buf, all[2].buf, all[3].buf, all[4].buf,         all[5].buf,
+                                   all[6].buf, all[7].buf, count,      features,   all[5].shape[0]};
+            double loss = learn_list(&parts, &lesson, weight, &gaps, room, places);
             result = Py_BuildValue("dd", loss, gaps);
         }
         free(room);

@@ -29,6 +29,8 @@
 
 #include "../core/body_cost.h"
 #include "../core/elementary.h"
+#include "../core/hedge.h"
+#include "../core/lists.h"
 #include "arrays.h"
 #include "names.h"
 #include "features.h"
@@ -55,9 +57,10 @@
 #include "curves.h"
 #include "blend.h"
 #include "blend_learn.h"
+#include "lists_members.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 19
+#define SEAM 20
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -119,6 +122,9 @@ static PyMethodDef methods[] = {
     {"calibrated", calibrated, METH_VARARGS, "Calibrated probabilities."},
     {"recalibrate", recalibrate, METH_VARARGS, "One more round of calibration."},
     {"adapt", adapt, METH_VARARGS, "One step of AdaGrad; the old entries."},
+    {"list_inputs", list_inputs, METH_O, "The inputs of a list."},
+    {"list_scores", list_scores, METH_VARARGS, "The scores of a list by the automatic learner."},
+    {"list_round", list_round, METH_VARARGS, "One round of the automatic learner on a list."},
     {"pool_round", pool_round, METH_VARARGS, "One round of the pool."},
     {"total", total, METH_O, "x_0 + x_1 + ..."},
     {"row_total", row_total, METH_O, "The sum of the rows of a matrix."},

@@ -154,15 +154,6 @@ static PyObject *row_total(PyObject *module, PyObject *matrix) {
     return array;
 }
 
-/* p_i = e^x_i / sum e^x_j. */
-static void softmax_of(const double *x, double *p, Py_ssize_t count) {
-    double top = count ? x[0] : 0.0, sum = 0.0;
-    for (Py_ssize_t i = 1; i < count; i++) top = x[i] > top ? x[i] : top;
-    exp_each(x, top, p, count);
-    for (Py_ssize_t i = 0; i < count; i++) sum += p[i];
-    for (Py_ssize_t i = 0; i < count; i++) p[i] /= sum;
-}
-
 static PyObject *softmax(PyObject *module, PyObject *vector) {
     (void)module;
     Array x;

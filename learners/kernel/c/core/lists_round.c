@@ -1,56 +1,77 @@
-/* lists.py: one round of learning on a list, in place. Nothing here can fail. */
+#include <math.h>
+#include <string.h>
 
-#define TILE 8
+#include "elementary.h"
+#include "hedge.h"
+#include "lanes.h"
+#include "lists.h"
 
-/* X += scale C'C of `inputs` columns, in the rows and columns `places` of A; both triangles. */
-WIDE static void add_square(const double *C, double scale, double *A, const ptrdiff_t *places, ptrdiff_t count,
+static const double KAPPA[3] = {1.0, 1.0, 0.5}, RIDGE[3] = {3.0, 0.1, 0.3};
+
+#define WIDTH 16 /* columns of a tile */
+
+/* A += scale C'C of `inputs` columns, in the rows and columns `places`, of both triangles; `panel` has room for 8 count numbers.
+   The columns of C go in panels of eight, the last one filled with zeros. */
+WIDE static void add_square(const double *C, double scale, double *A, const ptrdiff_t *places, double *panel, ptrdiff_t count,
                             ptrdiff_t inputs, ptrdiff_t size) {
-    for (ptrdiff_t j = 0; j < inputs; j += TILE)
-        for (ptrdiff_t i = 0; i < j + TILE && i < inputs; i += 4) {
-            double sums[4][TILE] = {{0.0}};
-            ptrdiff_t rows = inputs - i < 4 ? inputs - i : 4, columns = inputs - j < TILE ? inputs - j : TILE;
-            if (rows == 4 && columns == TILE)
-                for (ptrdiff_t k = 0; k < count; k++) {
-                    const double *one = C + k * inputs + i, *other = C + k * inputs + j;
-                    for (int a = 0; a < 4; a++)
-                        for (int b = 0; b < TILE; b++) sums[a][b] += one[a] * other[b];
+    for (ptrdiff_t j = 0; j < inputs; j += 8) {
+        ptrdiff_t columns = inputs - j < 8 ? inputs - j : 8;
+        for (ptrdiff_t k = 0; k < count; k++)
+            for (ptrdiff_t b = 0; b < 8; b++) panel[k * 8 + b] = b < columns ? C[k * inputs + j + b] : 0.0;
+        for (ptrdiff_t i = 0; i < j + columns; i += 4) {
+            Lanes left[4], right[4];
+            ptrdiff_t rows = inputs - i < 4 ? inputs - i : 4, others[4];
+            for (int a = 0; a < 4; a++) left[a] = right[a] = no_lanes(), others[a] = a < rows ? a : 0;
+            for (ptrdiff_t k = 0; k < count; k++) {
+                const double *own = C + k * inputs + i;
+                Lanes one = lanes_at(panel + k * 8), other = lanes_at(panel + k * 8 + LANES);
+                for (int a = 0; a < 4; a++) {
+                    left[a] = plus_times(left[a], one, own[others[a]]);
+                    right[a] = plus_times(right[a], other, own[others[a]]);
                 }
-            else
-                for (ptrdiff_t k = 0; k < count; k++)
-                    for (ptrdiff_t a = 0; a < rows; a++)
-                        for (ptrdiff_t b = 0; b < columns; b++) sums[a][b] += C[k * inputs + i + a] * C[k * inputs + j + b];
-            for (ptrdiff_t a = 0; a < rows; a++)
+            }
+            for (ptrdiff_t a = 0; a < rows; a++) {
+                double sums[2 * LANES];
+                lanes_to(sums, left[a]);
+                lanes_to(sums + LANES, right[a]);
                 for (ptrdiff_t b = 0; b < columns; b++)
                     if (i + a <= j + b) {
                         ptrdiff_t row = places[i + a], column = places[j + b];
-                        A[row * size + column] += sums[a][b] * scale;
+                        A[row * size + column] += sums[b] * scale;
                         A[column * size + row] = A[row * size + column];
                     }
+            }
         }
+    }
 }
 
-/* q = A p for three right sides that lie one behind the other; A is symmetric, so that its rows are its columns. */
-WIDE static void multiply_three(const double *A, const double *p, double *q, ptrdiff_t size) {
-    const double *one = p, *two = p + size, *three = two + size;
-    for (ptrdiff_t i = 0; i < size; i += TILE) {
-        double first[TILE] = {0.0}, second[TILE] = {0.0}, third[TILE] = {0.0};
-        ptrdiff_t width = size - i < TILE ? size - i : TILE;
-        if (width == TILE)
-            for (ptrdiff_t k = 0; k < size; k++) {
-                const double *row = A + k * size + i;
-                for (int j = 0; j < TILE; j++) first[j] += row[j] * one[k];
-                for (int j = 0; j < TILE; j++) second[j] += row[j] * two[k];
-                for (int j = 0; j < TILE; j++) third[j] += row[j] * three[k];
+/* q = M' p for three right sides that lie one behind the other, M of `rows` rows. */
+WIDE static void multiply_three(const double *M, const double *p, double *q, ptrdiff_t rows, ptrdiff_t columns) {
+    const double *one = p, *two = p + rows, *three = two + rows;
+    ptrdiff_t i = 0;
+    for (; i + WIDTH <= columns; i += WIDTH) {
+        Lanes first[4], second[4], third[4];
+        for (int n = 0; n < 4; n++) first[n] = second[n] = third[n] = no_lanes();
+        for (ptrdiff_t k = 0; k < rows; k++)
+            for (int n = 0; n < 4; n++) {
+                Lanes own = lanes_at(M + k * columns + i + n * LANES);
+                first[n] = plus_times(first[n], own, one[k]);
+                second[n] = plus_times(second[n], own, two[k]);
+                third[n] = plus_times(third[n], own, three[k]);
             }
-        else
-            for (ptrdiff_t k = 0; k < size; k++)
-                for (ptrdiff_t j = 0; j < width; j++) {
-                    double a = A[k * size + i + j];
-                    first[j] += a * one[k], second[j] += a * two[k], third[j] += a * three[k];
-                }
-        memcpy(q + i, first, (size_t)width * 8);
-        memcpy(q + size + i, second, (size_t)width * 8);
-        memcpy(q + 2 * size + i, third, (size_t)width * 8);
+        for (int n = 0; n < 4; n++) {
+            lanes_to(q + i + n * LANES, first[n]);
+            lanes_to(q + columns + i + n * LANES, second[n]);
+            lanes_to(q + 2 * columns + i + n * LANES, third[n]);
+        }
+    }
+    for (; i < columns; i++) {
+        double first = 0.0, second = 0.0, third = 0.0;
+        for (ptrdiff_t k = 0; k < rows; k++) {
+            double own = M[k * columns + i];
+            first += own * one[k], second += own * two[k], third += own * three[k];
+        }
+        q[i] = first, q[columns + i] = second, q[2 * columns + i] = third;
     }
 }
 
@@ -58,14 +79,6 @@ static double product_sum(const double *a, const double *b, ptrdiff_t count) {
     double sum = a[0] * b[0];
     for (ptrdiff_t i = 1; i < count; i++) sum += a[i] * b[i];
     return sum;
-}
-
-/* C' d for d of four columns. */
-WIDE static void pull_inputs(const double *C, const double *d, double *restrict pull, ptrdiff_t count, ptrdiff_t inputs) {
-    for (ptrdiff_t c = 0; c < 4 * inputs; c++) pull[c] = 0.0;
-    for (ptrdiff_t i = 0; i < count; i++)
-        for (ptrdiff_t c = 0; c < inputs; c++)
-            for (int k = 0; k < 4; k++) pull[c * 4 + k] += C[i * inputs + c] * d[i * 4 + k];
 }
 
 /* Two steps of conjugate gradients for all three; `room` has 12 size numbers. */
@@ -79,7 +92,7 @@ static void conjugate(ListState *state, double *room) {
         }
     for (int k = 0; k < 3; k++) rho[k] = product_sum(r + k * size, p + k * size, size);
     for (int step = 0; step < 2; step++) {
-        multiply_three(state->A, p, q, size);
+        multiply_three(state->A, p, q, size, size); /* A is symmetric */
         for (int k = 0; k < 3; k++) {
             double *wk = w + k * size, *rk = r + k * size, *pk = p + k * size, *qk = q + k * size, curve, along, before = rho[k];
             for (ptrdiff_t i = 0; i < size; i++) qk[i] = qk[i] * KAPPA[k] + pk[i] * RIDGE[k];
@@ -145,32 +158,30 @@ static void stack_round(ListState *state, const double *Z, const double *share, 
     for (int k = 0; k < SCORERS; k++) state->a[k] += g[k];
 }
 
-/* The numbers that a round needs beside the state. */
-static size_t round_room(ptrdiff_t count, ptrdiff_t features, ptrdiff_t inputs) {
-    return (size_t)(16 * count + 15 * features + 12 * inputs);
+size_t round_room(ptrdiff_t count, ptrdiff_t features, ptrdiff_t inputs) {
+    return (size_t)(23 * count + 13 * features + 12 * inputs);
 }
 
-/* One round: C, the values and the features of its columns; the gains, grades and discounts; t and E. The loss of a member
-   drawn by its share; D goes on in `gaps`. `places` has room for 2 features numbers. */
-static double learn_list(ListState *state, const double *C, const double *values, const int64_t *rows, const double *gain,
-                         const double *grades, const double *discounts, ptrdiff_t most, const double *t, const double *E,
-                         double weight, double *gaps, double *room, ptrdiff_t *places, ptrdiff_t count, ptrdiff_t features) {
+double learn_list(ListState *state, const LessonOfList *lesson, double weight, double *gaps, double *room, ptrdiff_t *places) {
+    const double *C = lesson->C, *values = lesson->values, *gain = lesson->gain, *grades = lesson->grades, *t = lesson->t,
+                 *E = lesson->E;
+    const int64_t *rows = lesson->rows;
+    ptrdiff_t count = lesson->count, features = lesson->features;
     static const double prior[POOLED] = {1.0 / POOLED, 1.0 / POOLED, 1.0 / POOLED, 1.0 / POOLED, 1.0 / POOLED, 1.0 / POOLED};
     static const char present[POOLED - 1] = {1, 1, 1, 1, 1};
     double losses[POOLED], none[POOLED - 1] = {0.0}, unused[POOLED - 1], drawn = 0.0, whole = 0.0, n = (double)count;
-    double *share = room, *push = share + count, *d = push + count, *spare = d + 4 * count, *b = spare + 10 * count;
-    double *pull = b + 5 * features, *more = pull + 8 * features + 2 * features;
+    double *share = room, *d = share + count, *spare = d + 3 * count, *panel = spare + 10 * count, *b = panel + 8 * count;
+    double *pull = b + 5 * features, *sizes = pull + 6 * features, *more = sizes + 2 * features;
     ptrdiff_t inputs = 2 * features;
-    top_losses(E, gain, discounts, losses, most, count);
+    top_losses(E, gain, lesson->discounts, losses, lesson->most, count);
     for (int k = 0; k < POOLED; k++) drawn += state->shares[k] * losses[k];
     for (ptrdiff_t i = 0; i < count; i++) whole = i ? whole + gain[i] : gain[i];
     for (ptrdiff_t i = 0; i < count; i++) share[i] = gain[i] / whole;
     softmax_of(t + count, spare, count);
-    pair_push(t + 2 * count, gain, push, spare + count, count);
+    pair_push(t + 2 * count, gain, d + 2 * count, spare + count, count);
     for (ptrdiff_t i = 0; i < count; i++) {
-        d[4 * i] = ((gain[i] - whole / n) - t[i]) / n;
-        d[4 * i + 1] = share[i] - spare[i];
-        d[4 * i + 2] = push[i], d[4 * i + 3] = 0.0;
+        d[i] = ((gain[i] - whole / n) - t[i]) / n;
+        d[count + i] = share[i] - spare[i];
     }
     Trust pool = {none, NULL, state->losses, state->shares, unused, prior, present, 0x1.cab0bfa2a2002p+0, *gaps, POOLED - 1, 0};
     *gaps = pool.gaps = gap_of(&pool, losses);
@@ -187,10 +198,9 @@ static double learn_list(ListState *state, const double *C, const double *values
         for (int k = 0; k < 4; k++) state->coin[rows[j] * 4 + k] = b[(1 + k) * features + j];
     if (features) {
         double scale = weight / n;
-        pull_inputs(C, d, pull, count, inputs);
-        for (ptrdiff_t c = 0; c < 4 * inputs; c++) pull[c] *= weight;
+        multiply_three(C, d, pull, count, inputs);
+        for (ptrdiff_t c = 0; c < 3 * inputs; c++) pull[c] *= weight;
         if (state->wide) {
-            double *sizes = pull + 4 * inputs;
             for (ptrdiff_t c = 0; c < inputs; c++) sizes[c] = 0.0;
             for (ptrdiff_t i = 0; i < count; i++) {
                 double sum = fabs(C[i * inputs]);
@@ -200,12 +210,12 @@ static double learn_list(ListState *state, const double *C, const double *values
             for (ptrdiff_t c = 0; c < inputs; c++) {
                 double *bound = state->A + places[c];
                 *bound += sizes[c] * scale;
-                for (int k = 0; k < 3; k++) state->w[places[c] * SCORERS + k] += pull[c * 4 + k] / (*bound * KAPPA[k] + RIDGE[k]);
+                for (int k = 0; k < 3; k++) state->w[places[c] * SCORERS + k] += pull[k * inputs + c] / (*bound * KAPPA[k] + RIDGE[k]);
             }
         } else {
-            add_square(C, scale, state->A, places, count, inputs, state->inputs);
+            add_square(C, scale, state->A, places, panel, count, inputs, state->inputs);
             for (ptrdiff_t c = 0; c < inputs; c++)
-                for (int k = 0; k < 3; k++) state->left[places[c] * 3 + k] += pull[c * 4 + k];
+                for (int k = 0; k < 3; k++) state->left[places[c] * 3 + k] += pull[k * inputs + c];
             conjugate(state, more);
         }
     }
