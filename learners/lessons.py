@@ -43,15 +43,20 @@ class Lesson:
     teaches: bool = True
 
 
-def skip_above(order: Ints, clicked: Sequence[int]) -> tuple[Ints, Floats]:
+def skip_above(
+    order: Ints, clicked: Sequence[int], below: int = 0, shown: int | None = None
+) -> tuple[Ints, Floats]:
     """The items that count, ascending, and their grades: 1 if clicked, 0 if passed over before the last click.
 
-    What stood below the last click may never have been seen, so it says nothing and is left out.
+    What stood further below may never have been seen, so it says nothing and is left out, but for the first `below` items
+    of those that were shown: who clicks the first item chose it rather than the next.
     """
     grades = np.zeros(len(order))
     grades[list(clicked)] = 1.0
     hits = np.flatnonzero(grades[order])
-    kept = np.sort(order[: hits[-1] + 1]) if hits.size else order[:0]
+    last = int(hits[-1]) + 1 if hits.size else 0
+    seen = max(last, min(last + below, len(order) if shown is None else shown))
+    kept = np.sort(order[:seen]) if hits.size else order[:0]
     return kept, grades[kept]
 
 
@@ -90,12 +95,11 @@ def list_lesson(
     if examination is not None:
         clicked = inverse_propensities(order, items, examination)
         return Lesson(look, (clicked > 0).astype(np.float64), seen, clicked)
-    kept, y = skip_above(order, items)
+    shown = None if served is None else len(served["ranking"])  # type: ignore[arg-type]
+    kept, y = skip_above(order, items, learner.spec["below"], shown)
     X, unknown = look.x, look.unknown
     assert isinstance(X, Matrix)
-    X = Matrix(
-        X.rows, X.values[kept], X.unseen[kept] if len(X.unseen) else X.unseen, served=(X.values, kept)
-    )
+    X = Matrix(X.rows, X.values[kept], X.unseen[kept] if len(X.unseen) else X.unseen, served=(X.values, kept))
     if seen is not None:
         place = np.full(len(index), -1)
         place[kept] = np.arange(len(kept))

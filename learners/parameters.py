@@ -1,6 +1,6 @@
 """Parameters that several algorithms take, each with one meaning."""
 
-from .checks import costs, label_blocks, number
+from .checks import costs, integer, label_blocks, number
 from .registry import Parameter, needs
 
 WEIGHTS = Parameter(
@@ -27,4 +27,14 @@ BLOCKS = Parameter(
 )
 BANDWIDTH = Parameter(
     number(above=0), "the bandwidth of the Gaussian kernel", 1.0, needs("kernel", "gaussian"), example=0.5
+)
+BELOW = Parameter(
+    integer(least=0),
+    "so many items below the last click count as seen and not clicked, of those that were shown",
+    0,
+    needs("examination", None),
+    forms=lambda form: form.items and not form.chooses,
+    why="goes with clicks on items, and not with `examination`",
+    example=3,
+    versions=lambda form: 0,
 )

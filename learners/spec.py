@@ -10,6 +10,7 @@ from . import forms, registry, table_rows, text
 from .checks import boolean, choice, label_list, number, numbers
 from .errors import SpecError, pointer
 from .forms import Form
+from .parameters import BELOW
 from .registry import Algorithm, Parameter, Spec
 
 # A month: a prediction that waits longer is forgotten before.
@@ -99,6 +100,7 @@ COMMON: dict[str, Parameter] = {
         why="goes with clicks on items",
         example=[1, 0.5, 0.3],
     ),
+    "below": BELOW,
 }
 
 
@@ -137,7 +139,7 @@ def completed(spec: Spec) -> Spec:
     added = {
         name: parameter.versions(form)
         for name, parameter in table.items()
-        if parameter.versions is not None and name not in spec and parameter.forms(form)
+        if parameter.versions is not None and name not in spec and _has_meaning(parameter, form, spec)
     }
     return read(spec | added) if added else spec
 
@@ -173,9 +175,13 @@ def _unknown(name: object, algorithm: Algorithm) -> str:
     return "unknown field"
 
 
+def _has_meaning(parameter: Parameter, form: Form, spec: Spec) -> bool:
+    return parameter.forms(form) and (parameter.when is None or parameter.when.holds(spec))
+
+
 def _fill(full: Spec, fields: Mapping[str, object], name: str, parameter: Parameter, form: Form) -> None:
     value = fields.get(name)
-    if not parameter.forms(form) or (parameter.when is not None and not parameter.when.holds(full)):
+    if not _has_meaning(parameter, form, full):
         if value is not None:
             raise SpecError(parameter.refusal(), pointer(name))
         return

@@ -215,7 +215,12 @@ def _row(entry: ParameterEntry, tasks: list[str]) -> tuple[str, ...]:
     when = entry["when"]
     effect = entry["text"].replace("|", "\\|")
     if when is not None:
-        effect += f"; with `{when['field']}`: {_code(when['values'])}"
+        without = when["values"] == [None]
+        effect += (
+            f"; without `{when['field']}`"
+            if without
+            else f"; with `{when['field']}`: {_code(when['values'])}"
+        )
     if isinstance(entry["required"], str):
         effect += f"; required with `{entry['required'].replace(': ', '`: `', 1)}`"
     example = "" if entry["example"] is None else f"`{json.dumps(entry['example'])}`"

@@ -104,7 +104,6 @@ else:
         word_scores,
     )
     from ._native import Vector as LookedUp
-    
 
     BLEND_MODES, BLEND_EXPERTS = frozenset(range(6)), frozenset(range(5))
 
@@ -132,12 +131,12 @@ __all__ = [
     "cos_turns",
     "exp",
     "exp_of",
-    "loads",
-    "log",
-    "log_of",
     "list_inputs",
     "list_round",
     "list_scores",
+    "loads",
+    "log",
+    "log_of",
     "matrix",
     "pool_round",
     "ranking_json",

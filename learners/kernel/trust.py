@@ -175,7 +175,9 @@ NewtonInput = tuple[Floats, Floats, Floats, float, bool]
 """Z of who is present, Y, p of Newton's weights, the weight of the event, and whether Y are bits."""
 
 
-def gap_after(losses: list[float], before: Floats, w: Floats, present: Mask, doubt: float, gaps: float) -> float:
+def gap_after(
+    losses: list[float], before: Floats, w: Floats, present: Mask, doubt: float, gaps: float
+) -> float:
     """D and one more: the gap is <w, l> + ln <w, exp(-eta l)> / eta, l the losses of this round.
 
     With eta infinite it is <w, l> - (min (L + l) - min L), L the losses before: who is behind weighs 0, and may lead next.

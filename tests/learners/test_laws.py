@@ -161,6 +161,8 @@ SPECS = [
     {"task": "label-ranking", "algorithm": "minimax-perceptron"},
     {"task": "label-ranking", "algorithm": "listnet"},
     {"task": "subset-ranking"},
+    {"task": "subset-ranking", "preset": "subset-ranking-1"},
+    {"task": "subset-ranking", "algorithm": "auto", "context": True, "below": 2},
     {"task": "subset-ranking", "algorithm": "auto", "loss": "ap", "examination": [1, 0.5, 0.2]},
     {"task": "subset-ranking", "algorithm": "auto", "bias": True, "loss": "precision", "cutoff": 2},
     {"task": "subset-ranking", **PREDTRON, "bias": True, "normalize": "unit"},

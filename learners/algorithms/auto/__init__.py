@@ -2,14 +2,16 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from ... import registry
 from ...checks import boolean, choice, integer
 from ...forms import Form
+from ...kernel.lists import PAIRED
 from ...model import Model
-from ...parameters import BLOCKS, REJECT_COSTS, WEIGHTS
+from ...parameters import BELOW, BLOCKS, REJECT_COSTS, WEIGHTS
 from ...registry import Algorithm, Cost, Parameter, Size, Spec, discover, needs, register
 from ...tasks.multilabel import Hamming, SubsetZeroOne
 from ...tasks.one_class import Multiclass
@@ -25,7 +27,7 @@ from .expert_registry import (
     preset_names,
 )
 from .list_blend import ListBlend
-from .list_pool import ListPool
+from .list_pool import WIDEST, ListPool
 
 _KINDS = {
     "binary": "class",
@@ -69,7 +71,8 @@ def _decider(spec: Spec) -> Decider:
 
 def _build_auto(spec: Spec) -> Model:
     if spec["task"] == "subset-ranking":
-        return ListPool(registry.loss(spec["task"], spec["loss"]).make(spec | {"position": "linear"}))
+        task = registry.loss(spec["task"], spec["loss"]).make(spec | {"position": "linear"})
+        return ListBlend(task) if "listnet" in experts_of(spec["preset"]) else ListPool(task)
     return _build(spec, spec["experts"])
 
 
@@ -86,8 +89,10 @@ def _build(spec: Spec, names: list[str]) -> Model:
 def _cost(spec: Spec, size: Size) -> Cost:
     if size.items:
         inputs = 2 * (size.known_features + size.features)
-        square = inputs * inputs if inputs <= 200 else inputs
-        return Cost(2e-4 + size.items * (5e-5 + 4e-9 * square), 64 * size.items * inputs + 16 * square)
+        square = inputs * inputs if inputs <= 4 * WIDEST else inputs
+        partners = min(size.items, PAIRED)
+        seconds = 2e-4 + 2e-8 * square + size.items * (5e-5 + 4e-9 * square + 2e-8 * partners)
+        return Cost(seconds, 96 * size.items * inputs + 24 * square + 48 * partners * partners)
     cells = max(1, size.features) * max(1, size.labels)
     curves = 0 if size.known_features + size.features > 300 else 300 * (300 + size.labels)
     return Cost(3e-4 + 6e-8 * cells + 5e-9 * curves, 200 * cells + 16 * curves)
@@ -136,6 +141,13 @@ _SHARED: dict[str, Parameter] = {
     ),
 }
 
+
+def _agree(spec: Spec) -> None:
+    name_preset(spec)
+    if "below" in spec and spec["below"] is None:
+        spec["below"] = 0 if spec["preset"] == preset_names(spec["task"])[-1] else 1
+
+
 register(
     Algorithm(
         "auto",
@@ -150,6 +162,7 @@ register(
                 example="multiclass-2",
                 versions=lambda form: preset_names(form.name)[-1],
             ),
+            "below": replace(BELOW, default=None, shown="1; with version 1 of the preset 0"),
             "experts": Parameter(
                 lambda form: names_check(),
                 "the learners that take part",
@@ -162,7 +175,7 @@ register(
         },
         _build_auto,
         presets={task: {} for task in (*_KINDS, "subset-ranking")},
-        agree=name_preset,
+        agree=_agree,
         cost=_cost,
         weight=_WEIGHT,
     )

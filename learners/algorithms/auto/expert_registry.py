@@ -37,11 +37,12 @@ _EXPERTS: dict[str, ExpertEntry] = {}
 
 _FIVE = ("dual-ascent", "least-squares", "naive-bayes", "adagrad", "recent-errors")
 _LISTS = ("ridge", "coin", "listnet")
+_LISTS_2 = ("ridge", "list", "pair", "coin")
 _FIRST = dict.fromkeys(("binary", "multiclass", "ordinal", "multilabel", "label-ranking"), _FIVE)
 # By version, oldest first. Those of releases never change.
 PRESETS: tuple[Mapping[str, Sequence[str]], ...] = (
     {**_FIRST, "subset-ranking": _LISTS},  # 0.2
-    {**_FIRST, "subset-ranking": _LISTS},  # 0.3
+    {**_FIRST, "subset-ranking": _LISTS_2},  # 0.3
 )
 
 

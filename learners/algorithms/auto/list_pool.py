@@ -1,25 +1,26 @@
-"""The automatic learner on lists: four scorers of items, three of them on one matrix, and a pool over them and two mixtures.
+"""The automatic learner on lists: four scorers of items, three of them on one matrix, and a pool.
 
-An item's inputs c are its features scaled to [0, 1] within the list and beside each its rank there, each minus its mean:
-C has a row an item. With the gains G = 2^y - 1, p = softmax(s), m items and H = C'C / m of this list
+An item's inputs c are its features scaled to [0, 1] within the list and its ranks there, each minus its mean: C has a row
+an item. With the gains G = 2^y - 1, p = softmax(s), m items and H = C'C / m of this list
 
     ridge  d = (G - mean G - s) / m                         the square loss
     list   d = G / sum G - p                                ListNet's cross entropy, on the gains (Bruch 2021)
     pair   d_i = sum_j l_ij - sum_j l_ji, l_ij = W_ij / (1 + e^(s_i - s_j)), W_ij = max(G_i - G_j, 0) / their sum
     coin   regression on the grades by betting on every weight (Orabona and Tommasi 2017): no step to choose
 
-and s = C w, each of the first three goes by second order (kappa 1, 1, 1/2 bounds its curvature by kappa H; lambda 3, .1, .3):
+and s = C w, each of the first three goes by second order. Its curvature is at most kappa H (kappa 1, 1, 1/2):
 
-    A <- A + H;  r <- r + C' d;  two steps of conjugate gradients on (kappa A + lambda) delta = r, from delta = 0;  w <- w + delta
+    A <- A + H;  r <- r + C' d;  (kappa A + lambda) delta = r by two steps of conjugate gradients from 0;  w <- w + delta
 
-A is read once for all three. Above `WIDEST` features it is a diagonal that bounds it, |C|' (|C| 1) / m (Gershgorin), for good.
+and r keeps what is left of it (lambda 3, .1, .3). A is read once for all three. Above `WIDEST` features, for good, it is a
+diagonal that bounds it: |C|' (|C| 1) / m (Gershgorin).
 
     z_k = (s_k - mean s_k) / sd s_k;   members: the z, their mean, and the stack a' z, each brought to one spread
     stack  S <- S + Z'Z / m, S_0 = 10;  a <- a + S^-1 Z' (G / sum G - softmax(Z a)), a_0 = 1/4; below 0 counts as 0
     score = sum of the members by AdaHedge's shares (de Rooij et al. 2014) on 1 - NDCG at 10
 
-The certificate is AdaHedge's: who draws a member by its share loses at most 2 D more than the best member. It does not bound
-the loss of the order of the mixed scores, which is what is served; `served_loss` says what that was.
+The certificate is AdaHedge's: who draws a member by its share loses at most 2 D more than the best member. It does not
+bound the loss of the order of the mixed scores, which is what is served; `served_loss` says what that was.
 """
 
 from typing import Any, NamedTuple
@@ -27,10 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...growth import grown
-from ...instances import Floats, Matrix
+from ...instances import Floats, Ints, Matrix
 from ...json_types import Json
 from ...kernel import list_inputs, list_round, list_scores, row_total, total
-from ...kernel.lists import DOUBT, MEMBERS, TOP, ListState, places_of
+from ...kernel.lists import MEMBERS, TOP, ListState, places_of
 from ...kernel.powers import exp2
 from ...losses.rankings import discounts, gains, ndcg_loss
 from ...model import Decision, ExpertRow, Model
@@ -180,7 +181,8 @@ class ListPool(Model):
         *alone, mean, stack = self.state.shares.tolist()
         a = np.where(self.state.a > 0.0, self.state.a, 0.0)
         whole = total(a)
-        return np.array(alone) + mean * 0.25 + (stack * a / whole if whole > 0.0 else 0.0)
+        trust: Floats = np.array(alone) + mean * 0.25 + (stack * a / whole if whole > 0.0 else 0.0)
+        return trust
 
     def contributions(self, x: X, loss: str | None = None) -> Floats | None:
         assert isinstance(x, Matrix)
@@ -199,7 +201,7 @@ class ListPool(Model):
         parts = C * (state.w[places_of(x.rows)] * (mixed * each)).sum(axis=1)
         return np.asarray(parts[:, 0::2] + parts[:, 1::2])
 
-    def item_weights(self, rows: Floats) -> Floats:
+    def item_weights(self, rows: Ints) -> Floats:
         """What the highest value of a list adds to an item's score, the scorers brought to one spread over the features."""
         size = 2 * self.features
         gain = self.state.w[0:size:2] + self.state.w[1:size:2]
@@ -240,7 +242,7 @@ class ListPool(Model):
 
     def arrays(self) -> Arrays:
         size, state = 2 * self.features, self.state
-        own = {name: value for name, value in state._asdict().items()}
+        own: Arrays = dict(state._asdict())
         own |= {"w": state.w[:size], "r": state.r[:size], "A": state.A[:size]}
         return own | {"coin": state.coin[: self.features]}
 
