@@ -31,7 +31,7 @@ from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import ErrorScope, Event
 from feedrank.service.contract.naming import check_limit, every_name, spec_members
 from feedrank.service.contract.settings import Settings
-from feedrank.service.store import Closed, Entry, Snapshot, Store, Trimmed, open_store
+from feedrank.service.store import LAST, Closed, Entry, Snapshot, Store, Trimmed, open_store
 from feedrank.service.store.shared import spool
 
 from .catalogue import Catalogue
@@ -255,6 +255,10 @@ class Host:
             raise StorageFull("there is not enough memory for this learner") from None
         if learner.nbytes() > self.settings.max_learner_bytes:
             raise StorageFull(f"a learner may take {self.settings.max_learner_bytes} bytes of memory at most")
+        if learner.version > LAST:
+            raise Unprocessable.at(
+                "", f"a learner has at most {LAST} events, and this one has {learner.version}"
+            )
         entry, fresh = await self._catalogue.create(name, learner.spec, active=False)
         if not fresh:
             raise Conflict(f"there is a learner {name!r}: restore under another name, or delete it first")

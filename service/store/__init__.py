@@ -1,6 +1,7 @@
 """Stores: one interface, on SQLite for one process and on Redis for many."""
 
 from .interface import (
+    LAST,
     Document,
     Draft,
     Due,
@@ -16,6 +17,7 @@ from .open import open_store
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, StoreSignal, Trimmed
 
 __all__ = [
+    "LAST",
     "Clash",
     "Closed",
     "Damaged",

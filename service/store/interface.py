@@ -17,6 +17,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, Protocol
 
+LAST = 2**32 - 2  # the last version of a log: keys and records have four bytes for it
+
 
 class Position(NamedTuple):
     """A version of a log and the chain there."""
@@ -146,7 +148,8 @@ class Store(Protocol):
     async def append(
         self, log: str, drafts: Sequence[Draft], expected: Position | None = None
     ) -> list[Placement]:
-        """Append all drafts in order, or none: Clash, Missing, Stale, Trimmed (a retraction out of reach), Closed.
+        """Append all drafts in order, or none: Clash, Missing, Stale, Trimmed (a retraction out of reach), Closed,
+        StorageFull (a log ends at version `LAST`).
 
         With `expected`, the writer's own position, nothing is appended to another history: Diverged.
         """

@@ -11,6 +11,7 @@ from feedrank.service.contract.faults import StoreUnavailable
 
 from . import keys
 from .interface import (
+    LAST,
     Document,
     Draft,
     Due,
@@ -25,7 +26,7 @@ from .redis_listen import Listener
 from .redis_pipes import Argument, Pipes, Script
 from .redis_read import document, examine, find, load_snapshot, parts, read
 from .redis_records import is_live, pack, unpack
-from .shared import checksum, collect, genesis, portions, seal, unseal
+from .shared import checksum, collect, ended, genesis, portions, seal, unseal
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
 
 APPEND, SAVE, OUTCOMES, DROP, REMEMBER, AMEND, DUE, PUT = SCRIPTS = tuple(
@@ -102,6 +103,8 @@ class RedisStore:
         what, *rest = reply.decode().split(" ")
         if what == "diverged" and expected is not None:
             raise Diverged(log, expected.version, int(rest[0]))
+        if what == "full":
+            raise ended(log)
         return placements(what, rest)
 
     async def read(self, log: str, after: int, limit: int, chain: str | None = None) -> list[Entry]:
@@ -159,6 +162,8 @@ class RedisStore:
         floor: int,
         forget: int = 0,
     ) -> str:
+        if snapshot.version > LAST:
+            raise ended(log)
         stored = await load_snapshot(self._pipes, log, snapshot.version)
         upload, number = secrets.token_hex(8), 0
         # What is stored need not be sent.

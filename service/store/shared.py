@@ -20,7 +20,9 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import BinaryIO, Generic, Protocol, TypeVar, cast
 
-from .interface import Entry
+from feedrank.service.contract.faults import StorageFull
+
+from .interface import LAST, Entry
 from .signals import Damaged
 
 log = logging.getLogger(__name__)
@@ -256,6 +258,11 @@ def unseal_large(sealed: bytes, what: str, version: int = 0) -> memoryview:
     if checksum(value).encode() != sealed[:LENGTH]:
         raise Damaged(version, f"{what} has changed since it was written")
     return value
+
+
+def ended(log: str) -> StorageFull:
+    """The log has its last entry."""
+    return StorageFull(f"the log {log} has its last version, {LAST}: go on with a new learner")
 
 
 def genesis(log: str, version: int = 0, digest: str = "") -> str:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
-from feedrank.service.contract.faults import StoreUnavailable
+from feedrank.service.contract.faults import StorageFull, StoreUnavailable
 
 from . import sqlite_file
 from . import sqlite_records as kept
@@ -322,7 +322,7 @@ class GroupCommit:
         for write in batch:
             try:
                 results.append(write.operation(self._connection))
-            except StoreSignal as signal:
+            except (StoreSignal, StorageFull) as signal:
                 results.append(signal)
         self._wrote = self._connection.total_changes != before
         return results

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .interface import Document, Draft, Entry, Head, Placement, Position
-from .shared import check_entries, checksum, genesis, id_check, link, seal, unseal
+from .interface import LAST, Document, Draft, Entry, Head, Placement, Position
+from .shared import check_entries, checksum, ended, genesis, id_check, link, seal, unseal
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
 
 
@@ -109,6 +109,8 @@ def append(
         if draft.retracts and not reaches(db, log, draft.base):
             raise Trimmed
         last += 1
+        if last > LAST:
+            raise ended(name)
         taken_sum = None if record is None else checksum(record)
         following = link(chain, last, at, checksum(draft.body), taken_sum, draft.retracts)
         placements.append(Placement(last, True, following, chain, at))

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
-from .interface import Position, Snapshot
-from .shared import collect, genesis, portions, seal, unseal_large
+from .interface import LAST, Position, Snapshot
+from .shared import collect, ended, genesis, portions, seal, unseal_large
 from .signals import Closed
 from .sqlite_rows import Log, chain_at, compare, count, create_log, drop_snapshots, key, load_log, remove
 
@@ -100,6 +100,8 @@ def save(
             return snapshot.digest
     else:
         if log.version == 0 and snapshot.version > 0:
+            if snapshot.version > LAST:
+                raise ended(name)
             log = start(db, name, log, snapshot)
         chain = chain_at(db, log, snapshot.version)
         db.execute(

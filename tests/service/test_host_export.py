@@ -5,6 +5,8 @@ from host_events import SPEC, crash, event, teach
 
 from feedrank import learners
 from feedrank.service.contract import faults as errors
+from feedrank.service.contract.faults import StorageFull, Unprocessable
+from feedrank.service.store import LAST
 
 
 def test_a_name_that_is_taken_while_a_snapshot_is_restored_is_a_conflict(with_host, monkeypatch):
@@ -60,3 +62,21 @@ def test_a_learner_travels_as_one_file(with_host):
 
     with_host(body)
     with_host(after)
+
+
+def test_a_file_with_more_events_than_a_log_has_numbers_is_refused(with_host):
+    async def body(host):
+        learner = learners.build({"task": "multiclass", "algorithm": "predtron"})
+        learner.learn({"features": ["x"]}, {"label": "a"})
+        learner.version = LAST + 1
+        with pytest.raises(Unprocessable, match="at most"):
+            await host.restore("a", learners.dump(learner))
+        learner.version = LAST
+        await host.restore("a", learners.dump(learner))
+        for _ in range(2):
+            with pytest.raises(StorageFull):
+                await host.feedback("a", {"features": ["x"], "label": "a"})
+        assert (await host.predict("a", {"features": ["x"]}))["version"] == LAST
+        await host.ready()
+
+    with_host(body)

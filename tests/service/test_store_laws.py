@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from store_logs import draft, fill
 
-from feedrank.service.store import Clash, Closed, Diverged, Draft, Position, Snapshot, Trimmed
+from feedrank.service.contract.faults import StorageFull
+from feedrank.service.store import LAST, Clash, Closed, Diverged, Draft, Position, Record, Snapshot, Trimmed
 
 
 def test_entries_are_numbered_from_one_and_read_back(with_store):
@@ -211,5 +212,30 @@ def test_times_never_go_back_within_a_log(with_store, later):
         assert times == sorted(times)
         assert times[0] == times[1]
         assert times[2] == times[3]
+
+    with_store(body)
+
+
+def test_a_log_ends_where_its_numbers_end_and_touches_no_other(with_store):
+    async def body(store):
+        await store.save("a", Snapshot(LAST - 1, "d", b"s"), {}, keep=1, floor=LAST)
+        await fill(store, "b", 2)
+        await store.remember("a", {"p": b"r"}, 60)
+        (place,) = await store.append("a", [draft("last", "i", take="p")])
+        assert (place.version, place.fresh) == (LAST, True)
+        for drafts in ([draft("more", "j")], [draft("more"), draft("and more")]):
+            with pytest.raises(StorageFull):
+                await store.append("a", drafts)
+        (again,) = await store.append("a", [draft("last", "i")])
+        assert (again.version, again.fresh) == (LAST, False)
+        (entry,) = await store.read("a", LAST - 1, 10)
+        assert (entry.version, entry.taken) == (LAST, b"r")
+        assert await store.remember("a", {"p": Record(b"r")}, 60) == {}
+        assert [e.body for e in await store.read("b", 0, 10)] == [b"e1", b"e2"]
+        with pytest.raises(StorageFull):
+            await store.save("c", Snapshot(LAST + 1, "d", b"s"), {}, keep=1, floor=LAST)
+        assert (await store.head("c")).version == 0
+        for log in "abc":
+            assert await store.examine(log) == []
 
     with_store(body)

@@ -3,7 +3,7 @@
 -- ARGV: log, channel, time, prefix of part keys, chain of an empty log, version and chain that the writer expects or "",
 --       1 to write in any case, then for each draft:
 --       body, its checksum, digest, record or "", checksum that the record must have or "", retracts, base, number of ids, ids...
--- Replies "placed CHAIN TIME VERSION FRESH CHAIN ...", "clash INDEX", "missing INDEX", "stale", "trimmed", "diverged VERSION",
+-- Replies "placed CHAIN TIME VERSION FRESH CHAIN ...", "clash INDEX", "missing INDEX", "stale", "trimmed", "diverged VERSION", "full",
 --         "damaged INDEX" (the row of an id), "closed".
 local meta, log, ids, order, retracted, snapshots, records, expiry, due = unpack(KEYS)
 local now = tonumber(ARGV[3])
@@ -69,6 +69,7 @@ while at <= #ARGV do
       if floor > base + 1 or (base > 0 and redis.call('HEXISTS', snapshots, base) == 0) then return 'trimmed' end
     end
     last = last + 1
+    if last > 4294967294 then return 'full' end
     draft.version = last
     chain = redis.sha1hex(table.concat({chain, last, time, ARGV[at + 1], sum, ARGV[at + 5]}, ' '))
     draft.chain = chain
