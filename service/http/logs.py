@@ -7,7 +7,7 @@ import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
 
-import orjson
+from feedrank.service.contract.headroom import dumps_small
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 
@@ -29,7 +29,7 @@ class JsonLines(logging.Formatter):
         entry.update((key, value) for key, value in vars(record).items() if key not in PLAIN)
         if record.exc_info:
             entry["trace"] = self.formatException(record.exc_info)
-        return orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        return dumps_small(entry).decode()
 
 
 def configure(level: str) -> None:

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -16,6 +15,7 @@ from starlette.responses import Response
 
 from feedrank.learners.errors import InputError, SnapshotError, pointer
 from feedrank.service.contract.faults import NotFound, ServiceError, StateDropped, TimedOut, Unprocessable
+from feedrank.service.contract.headroom import dumps_small
 from feedrank.service.contract.json_types import View
 
 MEDIA_TYPE = "application/problem+json"
@@ -92,5 +92,5 @@ def respond(error: Exception) -> Response:
     """The reply for an exception."""
     fault = describe(error)
     headers: Mapping[str, str] = fault.headers
-    body = orjson.dumps(fault.problem(), option=orjson.OPT_APPEND_NEWLINE)
+    body = dumps_small(fault.problem()) + b"\n"
     return Response(body, status_code=fault.status, headers=headers, media_type=MEDIA_TYPE)

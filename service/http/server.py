@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import faulthandler
 import gc
 import logging
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 import uvicorn
 
 from feedrank.service.contract.faults import ServiceError
+from feedrank.service.contract.headroom import protect
 from feedrank.service.contract.settings import Settings, SettingsError
 from feedrank.service.contract.store_url import shown
 
@@ -67,6 +69,8 @@ class Server(uvicorn.Server):
 def run(settings: Settings) -> int:
     """Serve until told to stop; the exit status of the process."""
     logs.configure(settings.log_level)
+    faulthandler.enable()  # a crash says where it was
+    protect()
     try:
         app = create_app(settings)
         with listen(settings.host, settings.port) as listener:

@@ -14,9 +14,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import sys
 from http import HTTPStatus
 from typing import Any, cast
 
+from httptools import HttpParserCallbackError
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -25,7 +27,7 @@ from feedrank.service.contract.settings import Settings
 
 from .direct import CALL, Direct
 from .edge import App
-from .problems import MEDIA_TYPE, respond
+from .problems import MEDIA_TYPE, describe, respond
 
 HEALTH = ("/livez", "/readyz")
 LONGEST = 2**16  # bytes of a head
@@ -199,7 +201,10 @@ class Protocol(HttpToolsProtocol):
             self._refuse(LargeHead(f"the server takes at most {LONGEST} bytes of it"))
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(MalformedRequest(msg))
+        error = sys.exc_info()[1]
+        # What failed in one of our own methods, which the parser calls, is no fault of the request's.
+        ours = error.__context__ if isinstance(error, HttpParserCallbackError) else None
+        self._refuse(describe(ours) if isinstance(ours, Exception) else MalformedRequest(msg))
 
     def on_message_begin(self) -> None:
         self.in_head = self.begun = True

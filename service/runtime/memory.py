@@ -14,6 +14,7 @@ from typing import TypeVar
 from feedrank.learners import reading
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessable
+from feedrank.service.contract.headroom import HEADROOM
 from feedrank.service.contract.json_types import View
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Store
@@ -81,7 +82,7 @@ class Memory:
 
     def at_hand(self, name: str) -> LoadedLearner | None:
         """As `take`, of one that nothing has to be waited for."""
-        entry = self._catalogue.live.get(name)
+        entry = None if HEADROOM.scarce() else self._catalogue.live.get(name)
         learner = None if entry is None else self._learners.get(entry.log)
         if learner is None or not learner.loaded:
             return None
@@ -90,6 +91,7 @@ class Memory:
 
     async def take(self, name: str) -> LoadedLearner:
         """See `use`."""
+        HEADROOM.admit()
         entry = self._catalogue.live.get(name) or await self._catalogue.resolve(name)
         learner = self._learners.get(entry.log) or self._register(entry)
         learner.users += 1
