@@ -127,21 +127,17 @@ def dense(features: int, labels: int, count: int = 600, size: int = 100) -> floa
 # What a round is made of: a name, and the functions whose time it is. Inclusive, and none within another.
 PARTS = {
     "names to rows, weighting, length": ["kernel.reference:Table.look"],
-    "scaling": ["kernel.blend_rounds:BlendRounds._scale"],
+    "scaling": ["scaling:scale"],
     "scores": ["kernel.theta:Weights.scores"],
     "of naive Bayes, beside them": ["kernel.welford:log"],
-    "pool, softmax, calibration": [
-        "kernel.blend_rounds:pooled",
-        "kernel.trust:Powers.of",
-        "kernel.blend_rounds:calibrated_at",
-    ],
-    "the best labels": ["kernel.rounds:best", "kernel.blend_rounds:best"],
-    "trust of the pool": ["kernel.blend_rounds:trust_after"],
-    "direction": ["kernel.rounds:ascend", "kernel.blend_rounds:ascend"],
+    "softmax, calibration": ["algorithms.auto.blend:softmax", "algorithms.auto.calibration:calibrated"],
+    "the best labels": ["kernel:best"],
+    "trust of the pool": ["algorithms.auto.pool:pool_round"],
+    "direction": ["algorithms.dual_ascent.certified:ascend"],
     "features join": ["kernel.reference:Table.join"],
-    "features counted": ["kernel.reference:Table.count", "kernel.blend_rounds:tallied_words"],
+    "features counted": ["kernel.reference:Table.count", "scaling:tally"],
     "step": ["kernel.theta:Weights.step"],
-    "naive Bayes learns": ["kernel.blend_rounds:Plan.count_words"],
+    "naive Bayes learns": ["kernel:recount"],
 }
 
 

@@ -14,7 +14,7 @@ from .explaining import explain as explain_scores
 from .instances import PLAIN, FeatureVector, ItemList, Matrix
 from .json_types import Json
 from .lessons import NOTHING, Lesson, Look, list_lesson
-from .model import Model, WholeRound
+from .model import Model
 from .names import Names
 from .registry import Spec
 from .results import Outcome, Prediction, Progress, Served
@@ -23,6 +23,7 @@ from .transforms import ALL_KNOWN, Transform, UnknownFeatures
 from .truths import Truth
 from .unknown_labels import Before, loss_before
 from .weights.base import X
+from .whole_rounds import WholeRound
 
 ALL = 2**31 - 1  # a `top` that cuts nothing, and that every kernel can count to
 

@@ -7,18 +7,20 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
+from . import kernel
 from .errors import OptionError, pointer
 from .instances import Floats, Ints
 from .json_types import Json
-from .kernel import FeatureBlocks, Rounds, Table
+from .kernel import FeatureBlocks, Table
 from .scaling import Scaling
 from .tasks.task import Sigma, Task, Y
 from .weights.base import Arrays, Counters, Savable, Weights, X
 from .weights.linear import Linear, Named
+from .whole_rounds import Fused, WholeRound
 
 
 @dataclass(slots=True)
@@ -210,47 +212,6 @@ class Model(Savable):
         return 8 * features * labels
 
 
-class WholeRound(Protocol):
-    """Whole rounds in the kernel, in two calls for a prediction and its feedback. None leaves an instance to the pieces."""
-
-    def predict(self, instance: object, top: int, names: list[str]) -> tuple[Any, ...] | None:
-        """Ranking, margin, decision, and probabilities where there are any; of all labels where top is below 0."""
-
-    def plan(self, instance: object, y: Y, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
-        """(loss, updated, what `commit` needs); nothing is changed yet."""
-
-    def commit(self, after: tuple[Any, ...]) -> None:
-        """What was planned: all of it, or, whatever is raised, nothing."""
-
-    def clear(self) -> None:
-        """Forget the last instance: names or weights have changed."""
-
-
-class Fused:
-    """The whole round of first-order models on linear weights whose decision is an argmax, or an order in two parts."""
-
-    __slots__ = ("_commit", "clear", "predict", "rounds", "surrogate", "task")
-
-    def __init__(self, rounds: Rounds, task: Task, surrogate: Surrogate) -> None:
-        self.rounds, self.task, self.surrogate = rounds, task, surrogate
-        self.predict, self._commit, self.clear = rounds.predict, rounds.commit, rounds.clear
-
-    def plan(self, instance: object, y: Y, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
-        """(loss, updated, the surrogate's sums after it), or None."""
-        cost = self.task.cost(y)
-        truth, size = y > 0.0 if self.task.parts else y, cost if self.surrogate.by_loss else 1.0
-        planned = self.rounds.plan(instance, truth, weight, size, self.surrogate.sums)
-        if planned is None:
-            return None
-        mistake, updated, sums = planned
-        return cost if mistake else 0.0, updated, sums
-
-    def commit(self, after: tuple[Any, ...]) -> None:
-        """The step, and the sums; behind the step nothing is called or made any more."""
-        self._commit()
-        self.surrogate.sums = after
-
-
 class FirstOrder(Model):
     """t = scores(x); g = direction(round); theta <- theta - eta w g x', w the weight of the event."""
 
@@ -268,11 +229,18 @@ class FirstOrder(Model):
 
     def fused(self, features: Table, scaling: Scaling | None, blocks: FeatureBlocks | None) -> Fused | None:
         settings, weights, task = self.surrogate.fused(), self.weights, self.task
-        if settings is None or scaling is not None or not (task.argmax or task.parts):
+        if (
+            kernel.Rounds is None
+            or settings is None
+            or scaling is not None
+            or not (task.argmax or task.parts)
+        ):
             return None
         if type(weights) is not Linear and type(weights) is not Named:
             return None
-        rounds = Rounds(features, weights.kernel, eta=self.eta, ranks=task.parts, blocks=blocks, **settings)
+        rounds = kernel.Rounds(
+            features, weights.kernel, eta=self.eta, ranks=task.parts, blocks=blocks, **settings
+        )
         return Fused(rounds, task, self.surrogate)
 
     def grow(self, features: int, columns: int) -> None:

@@ -4,11 +4,10 @@
     read       plain Python objects -> Features         loads    raw JSON -> objects with Features in them
     matrix     lists of numbers -> an array               body_bytes  what reading a body takes
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
-    Rounds     a whole round, in two calls              ascend   a direction of dual ascent
+    ascend     a direction of dual ascent               best     the highest scores
     FeatureBlocks   the block of every feature, and how often each block was right
-    BlendRounds   one of the automatic learner, of some modes and experts (`BLEND_MODES`, `BLEND_EXPERTS`)
+    Rounds, BlendRounds   whole rounds, in two calls: what the pieces do, to the bit; None where the pieces do them
     ranking_json   a ranking as JSON; None where who wants it has to write it
-    best       the highest scores
     exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
     total, row_total, softmax, sigmoid, times, add_outer, sweep   sums, products and inverses
     scale, tally, recount   features scaled by what was counted of them
@@ -50,9 +49,6 @@ NAME = _choice()
 if TYPE_CHECKING or NAME == "numpy":
     from .adaptive import adapt
     from .ascent import ascend, best
-    from .blend_rounds import EXPERTS as BLEND_EXPERTS
-    from .blend_rounds import MODES as BLEND_MODES
-    from .blend_rounds import BlendRounds
     from .body_cost import body_bytes
     from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
@@ -60,16 +56,13 @@ if TYPE_CHECKING or NAME == "numpy":
     from .lists import list_inputs, list_round, list_scores
     from .products import add_outer, sweep, times
     from .reference import Features, LookedUp, Table, loads, matrix, read
-    from .rounds import Rounds
     from .theta import Weights
     from .trust import pool_round
     from .welford import recount, scale, tally, word_scores
 else:
     from ._native import (
-        BlendRounds,
         FeatureBlocks,
         Features,
-        Rounds,
         Table,
         Weights,
         adapt,
@@ -105,14 +98,14 @@ else:
     )
     from ._native import Vector as LookedUp
 
-    BLEND_MODES, BLEND_EXPERTS = frozenset(range(6)), frozenset(range(5))
-
 if TYPE_CHECKING or NAME == "numpy":
     ranking_json: Any = None
+    Rounds: Any = None
+    BlendRounds: Any = None
+else:
+    from ._native import BlendRounds, Rounds
 
 __all__ = [
-    "BLEND_EXPERTS",
-    "BLEND_MODES",
     "NAME",
     "BlendRounds",
     "FeatureBlocks",

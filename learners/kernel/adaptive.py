@@ -10,12 +10,8 @@ from .elementary import Floats
 def adapt(W: Floats, G: Floats, rows: Any, values: Floats, miss: Floats, rate: float) -> Floats:
     """e = values miss';  G <- G + e^2;  W <- W - rate e / sqrt(G), in these rows; the old W and, below, the old G."""
     count, old = len(rows), np.concatenate((W[rows], G[rows]))
-    W[rows], G[rows] = adapted(old[:count], old[count:], values, miss, rate)
-    return old
-
-
-def adapted(W: Floats, G: Floats, values: Floats, miss: Floats, rate: float) -> tuple[Floats, Floats]:
-    """The same of some rows: W and G after it."""
     e = np.multiply.outer(values, miss)
-    squares = G + e * e
-    return W - rate * (e / np.sqrt(np.where(squares > 0.0, squares, 1.0))), squares
+    squares = old[count:] + e * e
+    W[rows] = old[:count] - rate * (e / np.sqrt(np.where(squares > 0.0, squares, 1.0)))
+    G[rows] = squares
+    return old

@@ -27,12 +27,10 @@ def clip(x: float, low: float, high: float) -> float:
 def calibrated(p: Floats, sums: Floats) -> Floats:
     """The calibrated probabilities."""
     k = int(p.argmax()) if len(p) else 0
-    return p if len(p) < 2 or not math.isfinite(p.item(k)) else calibrated_at(p, sums, k, place(p.item(k)))
-
-
-def calibrated_at(p: Floats, sums: Floats, k: int, between: tuple[int, float]) -> Floats:
-    """The same, of at least two labels, the first choice k and its place among the knots."""
-    q, (i, f) = p.item(k), between
+    if len(p) < 2 or not math.isfinite(p.item(k)):
+        return p
+    q = p.item(k)
+    i, f = place(q)
     count = (1.0 - f) * sums.item(0, i) + f * sums.item(0, i + 1)
     miss = (1.0 - f) * sums.item(1, i) + f * sums.item(1, i + 1)
     others = p.copy()
@@ -50,12 +48,7 @@ def calibrated_at(p: Floats, sums: Floats, k: int, between: tuple[int, float]) -
 
 def recalibrate(q: float, right: bool, sums: Floats) -> None:
     """One more round: the first choice had probability q before calibration, and was right or not."""
-    recalibrate_at(q, right, sums, place(q))
-
-
-def recalibrate_at(q: float, right: bool, sums: Floats, between: tuple[int, float]) -> None:
-    """The same, with its place among the knots."""
-    i, f = between
+    i, f = place(q)
     miss = float(right) - q
     after = [
         (at, sums.item(0, at) * KEEP + share, sums.item(1, at) * KEEP + share * miss)

@@ -213,11 +213,6 @@ def total(values: Floats) -> float:
     return sum_
 
 
-def all_finite(values: Floats) -> bool:
-    """Whether all are finite: the two ends tell of all, and an argmax and an argmin stop at NaN."""
-    return math.isfinite(values.item(values.argmax())) and math.isfinite(values.item(values.argmin()))
-
-
 def row_total(rows: Floats) -> Floats:
     """The sum of the rows of a matrix, from the first to the last."""
     if rows.shape[1] == 1:

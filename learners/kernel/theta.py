@@ -9,8 +9,6 @@ from ..growth import columns_for
 from .elementary import Floats, row_product
 from .reference import Ints, Vector
 
-Write = tuple[Any, Any, Any, Any]
-"""An array, where in it, what is there, and what will be."""
 HIGHEST = float(np.finfo(np.float32).max)  # where weights of float32 stop
 
 
@@ -32,11 +30,6 @@ class Weights:
     def theta(self) -> npt.NDArray[Any]:
         """The weights (features, labels), on the same memory until they grow."""
         return self._theta[: self.features, : self.labels]
-
-    @property
-    def room(self) -> npt.NDArray[Any]:
-        """The weights with the rows that can join without a move, zeros until then."""
-        return self._theta[:, : self.labels]
 
     def grow(self, features: int, labels: int) -> None:
         """Zero rows and columns for what is new."""

@@ -75,18 +75,12 @@ def scale(
 
 
 def tally(rows: Any, raw: Floats, statistics: Floats, bias: int) -> Floats:
-    """One more event with these features; what the statistics were in rows[bias:]."""
+    """One more event with these features; what the statistics were in rows[bias:].
+
+    Values are taken to mean +- 4 deviations, or 4 means where all were equal.
+    """
     rows, raw = rows[bias:], raw[bias:]
     before: Floats = statistics.take(rows, axis=0)
-    statistics[rows] = tallied(before, raw)
-    return before
-
-
-def tallied(before: Floats, raw: Floats) -> Floats:
-    """Rows of the statistics after one more event with these values.
-
-    Taken to mean +- 4 deviations, or 4 means where all were equal.
-    """
     after = before.copy()
     counts, means, deviations, logarithms = after.T
     if len(counts) and counts.item(counts.argmax()) >= SETTLED:
@@ -100,39 +94,8 @@ def tallied(before: Floats, raw: Floats) -> Floats:
     off *= raw - means
     deviations += off
     logarithms[:] = _log_of_counts(counts)
-    return after
-
-
-def words_alone(before: Floats, known: int, events: int, bias: int) -> Floats | None:
-    """Words of u, not yet of length 1, of names alone with weighting idf: z = 1, or 0 of a constant beside a bias.
-
-    `before` are rows of the statistics, those of features that have not joined behind the `known` ones. None where a
-    feature once came with another value than 1.
-    """
-    counts, means, deviations, logarithms = before.T
-    if np.count_nonzero(means[:known] != _ONE) or np.count_nonzero(deviations):
-        return None
-    words: Floats = 1.0 + _log_of_count(events) - logarithms
-    if bias and events >= ENOUGH and known and counts.item(counts.argmax()) == events:
-        words *= counts != events
-    return words
-
-
-def length_of(words: Floats, known: int) -> float:
-    """|words|, the sum over the known ones by itself; 1 of nothing."""
-    squares = words * words
-    rest = total(squares[known:]) if known < len(squares) else 0.0
-    return math.sqrt(total(squares[:known]) + rest) or 1.0
-
-
-def tallied_words(before: Floats, known: int) -> Floats:
-    """`tallied` of what `words_alone` takes."""
-    after = before.copy()
-    counts = after[:, 0]
-    counts += _ONE
-    after[known:, 1] = 1.0
-    after[:, 3] = _log_of_counts(counts)
-    return after
+    statistics[rows] = after
+    return before
 
 
 def _log_of_count(count: int) -> float:
@@ -176,13 +139,8 @@ ONCE = Ladder(1.0 / 0.1)  # naive Bayes with its smoothing, and an event that co
 def recount(L: Floats, rows: Any, column: int, more: float) -> Floats:
     """L_j <- log(exp(L_j) + more) for the rows j of one column; the old entries."""
     old: Floats = L[rows, column]
-    L[rows, column] = raised(old, more)
+    L[rows, column] = ONCE.climb(old) if more == ONCE.more else log(exp(old) + more)
     return old
-
-
-def raised(old: Floats, more: float) -> Floats:
-    """log(exp(old) + more)."""
-    return ONCE.climb(old) if more == ONCE.more else log(exp(old) + more)
 
 
 def word_scores(
@@ -197,13 +155,6 @@ def word_scores(
     if len(at) < len(rows):
         rows, u = rows.take(at), u.take(at)
     size = total(u) + (total(np.maximum(unseen, 0.0)) if len(unseen) else 0.0)
-    return rows, u, size, scores_of_words(weights, rows, u, size, words, events, room)
-
-
-def scores_of_words(
-    weights: Weights, rows: Ints, u: Floats, size: float, words: Floats, events: Floats, room: float
-) -> Floats:
-    """s of the words in these rows; `size` is the sum of u over them and those that have not joined."""
     labels = weights.labels
     every = np.empty(2 * labels)
     np.add(words[:labels], room, out=every[:labels])
@@ -211,4 +162,4 @@ def scores_of_words(
     logs = log(every)
     s = weights.scores(Vector(rows, u, EMPTY))
     s += logs[labels:] - size * logs[:labels]
-    return s
+    return rows, u, size, s

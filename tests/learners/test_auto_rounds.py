@@ -10,7 +10,7 @@ from test_accidents import Accident, attempt
 
 from feedrank.learners import InstanceError, build, dump, kernel, load, reading
 
-native_only = pytest.mark.skipif(kernel.NAME != "native", reason="NumPy checks, and allocates, by itself")
+pytestmark = pytest.mark.skipif(kernel.NAME != "native", reason="NumPy does all rounds by their pieces")
 
 SPECS = [
     {"task": "multiclass"},
@@ -35,9 +35,7 @@ SPECS = [
     {"task": "multilabel", "algorithm": "least-squares", "bias": False},
     {"task": "ordinal", "labels": ["a", "b", "c", "d"]},
 ]
-# The NumPy kernel leaves bits, and least squares while it is there, to the pieces.
-WHOLE = [spec for spec in SPECS if kernel.NAME == "native" or spec["task"] in ("multiclass", "binary")]
-# No least squares: two labels, and a whole round on every kernel.
+# No least squares.
 PLAIN = {"task": "multiclass", "labels": ["a", "b"], "experts": ["dual-ascent", "naive-bayes"]}
 # As many labels as a truth may name.
 TRUTHS = {
@@ -62,7 +60,7 @@ def both_learn(whole, pieces, instance, truth, weight=1.0):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(WHOLE), EVENTS, st.booleans())
+@given(st.sampled_from(SPECS), EVENTS, st.booleans())
 def test_a_whole_round_has_the_bits_of_its_pieces(spec, events, read):
     whole, pieces = pair(spec)
     for features, drawn, weight, ask in events:
@@ -208,7 +206,6 @@ def test_text_that_teaches_the_learner_while_it_is_compared_does_no_harm(where, 
     assert shown == load(dump(learner)).predict({"features": ["v" if where == "key" else "u"]})
 
 
-@native_only
 def test_the_kernel_refuses_arrays_that_do_not_fit():
     learner = build({"task": "multiclass", "labels": ["a", "b"]})
     rounds, blend = learner._fused.rounds, learner.model
@@ -246,7 +243,6 @@ def test_an_accident_at_any_call_of_a_whole_round_leaves_no_trace(more):
     assert dump(learner) == dump(other)
 
 
-@native_only
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_lack_of_memory_inside_a_round_leaves_no_trace(spec):
     learner = build({"labels": ["a", "b"], **spec})

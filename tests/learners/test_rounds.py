@@ -1,14 +1,15 @@
-"""Whole rounds in the kernel: the same bits as round by pieces, on both kernels, and all or nothing."""
+"""Whole rounds in the kernel: the same bits as round by pieces, and all or nothing. NumPy has the pieces alone."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_inputs import FEATURES, as_reference, bits
+from kernel_inputs import FEATURES
 from scarce_memory import learn_without_memory
 
 from feedrank.learners import build, dump, kernel
-from feedrank.learners.kernel import feature_blocks, reference, rounds, theta
+
+pytestmark = pytest.mark.skipif(kernel.NAME != "native", reason="NumPy does all rounds by their pieces")
 
 SPECS = [
     {"algorithm": "predtron"},
@@ -95,52 +96,6 @@ def test_a_whole_round_on_an_order_has_the_bits_of_its_pieces(update, normalize,
     assert dump(whole) == dump(pieces)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 3), st.booleans(), st.booleans(), st.booleans(), st.booleans(), EVENTS)
-def test_both_kernels_do_the_same_rounds(update, idf, single, by_blocks, named, events):
-    native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
-    names, labels = list("abcd"), 4
-    unit = idf and not by_blocks
-    tables = reference.Table(idf, unit, True), native.Table(idf, unit, True)
-    counted = (
-        (feature_blocks.FeatureBlocks(named), native.FeatureBlocks(named)) if by_blocks else (None, None)
-    )
-    for table, own in zip(tables, counted, strict=True):
-        if own is not None:
-            own.grow(table)
-        for words in (["a"], ["x:y", "a", "über"], [], ["b", "a"]) if own is not None and named else ():
-            own.name(table, words)
-    weights = theta.Weights(single), native.Weights(single)
-    both = (
-        rounds.Rounds(tables[0], weights[0], update, 0.7, 0.9, 0.3, blocks=counted[0]),
-        native.Rounds(tables[1], weights[1], update, 0.7, 0.9, 0.3, blocks=counted[1]),
-    )
-    for each in weights:
-        each.grow(1, labels)
-    sums = (0, 0.0, 0.0, 0.0, True) if update else ()
-    for features, label, weight, ask in events:
-        pair = as_reference(features), native.read(features)
-        if ask:
-            one, other = (each.predict(x, 2, names) for each, x in zip(both, pair, strict=True))
-            assert one == other
-        one, other = (
-            each.plan(x, names.index(label), weight, 1.5, sums) for each, x in zip(both, pair, strict=True)
-        )
-        assert one == other
-        if one is None:
-            for each in both:
-                each.clear()
-            continue
-        sums = one[2]
-        for each in both:
-            each.commit()
-        assert bits(weights[0].theta.copy()) == bits(weights[1].theta.copy())
-        assert list(tables[0]) == list(tables[1])
-        assert bits(tables[0].counts) == bits(tables[1].counts)
-        for array in ("numbers", "right", "wrong", *(["words", "shared"] * named)) if by_blocks else ():
-            assert bits(getattr(counted[0], array)) == bits(getattr(counted[1], array))
-
-
 def test_nothing_is_done_that_was_not_planned_on_this_state():
     table, weights = kernel.Table(), kernel.Weights()
     weights.grow(0, 2)
@@ -204,7 +159,6 @@ def test_a_list_that_was_changed_after_its_prediction_is_read_anew():
     assert list(learner.features) == ["v", "w"]
 
 
-@pytest.mark.skipif(kernel.NAME != "native", reason="NumPy itself fails otherwise where memory lacks")
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_lack_of_memory_inside_a_round_leaves_no_trace(spec):
     learner = build({"task": "multiclass", "labels": ["a", "b"], **spec})

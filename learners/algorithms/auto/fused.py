@@ -39,12 +39,8 @@ class FusedBlend:
             self._bound = False
             self.rounds.clear()
 
-    def _bind(self) -> bool:
-        """Whether the kernel does the rounds of these experts."""
+    def _bind(self) -> None:
         blend, pool = self.blend, self.blend.pool
-        kinds = kernel.BLEND_EXPERTS
-        if not kinds.issuperset([expert.kind for expert in blend.experts if expert.present]):
-            return False
         trust = (pool.a, pool.A, pool.losses, pool.w, pool.weights, pool.prior, pool.present, pool.doubt)
         experts = [(expert.kind, *expert.fused()) for expert in blend.experts]
         decider = blend.decider
@@ -54,12 +50,11 @@ class FusedBlend:
         rows = self.mode, scaling.statistics, scaling.bias, BIAS_SIZE, scaling.idf
         self.rounds.bind((*rows, trust, *own, experts))
         self._bound = True
-        return True
 
     def predict(self, instance: Any, top: int, names: list[str]) -> tuple[Any, ...] | None:
         """(ranking, margin, decision, probabilities), or None."""
-        if not self._bound and not self._bind():
-            return None
+        if not self._bound:
+            self._bind()
         words = NO_WORDS if self._words is None else (self._words.all_words, self._words.all_events)
         size = 1.0 if self._curves is None else self._curves.size
         reply: tuple[Any, ...] | None = self.rounds.predict(instance, top, names, words, size)
@@ -67,8 +62,8 @@ class FusedBlend:
 
     def plan(self, instance: Any, y: Any, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
         """(loss, updated, what `commit` needs), or None."""
-        if not self._bound and not self._bind():
-            return None
+        if not self._bound:
+            self._bind()
         blend, dual, words, curves = self.blend, self._dual, self._words, self._curves
         pool, drift = blend.pool, blend.drift_alarm
         planned = self.rounds.plan(

@@ -21,7 +21,6 @@ import numpy as np
 
 from ...instances import Floats, Mask, Matrix, Vector
 from ...kernel import ascend
-from ...kernel.rounds import Sums, add_mistake, has_pair, sums_after
 from ...model import Round, Surrogate
 from ...theory.dual_ascent_bounds import lemma
 from ...weights.entropic import Entropic
@@ -29,6 +28,10 @@ from .responses import Logistic, Response, Tilted
 from .updates import UPDATES, worst_pair
 
 __all__ = ["DualAscent", "relevant_labels"]
+
+ROUNDING = 1e-12  # an instance scaled to |x|^2 = 1/2 meets the lemma's condition, wherever its last bit fell
+Sums = tuple[int, float, float, float, bool]
+"""Mistakes M, T, sum_r G, what the proof promises, whether the lemma's condition held."""
 
 
 def relevant_labels(y: Any, count: int) -> Mask:
@@ -53,7 +56,6 @@ class DualAscent(Surrogate):
         self.number = len(update)
         self.C = C
         self.gamma = gamma
-        # mistakes M, T, sum_r G, what the proof promises, whether the lemma's condition held
         self.sums: Sums = (0, 0.0, 0.0, 0.0, True)
         self.dimension: int | None = None
 
@@ -70,12 +72,22 @@ class DualAscent(Surrogate):
         C, t, weight = self.C * round.weight, round.t, round.weight
         h = x.squared_norm() if round.weights is None else round.weights.curvature(x)
         relevant = round.y > 0 if isinstance(round.y, np.ndarray) else int(round.y)
-        ascended = ascend(t, relevant, h, self.number, C, self.gamma)
-        self.sums = sums_after(self.sums, ascended, relevant, len(t), h, self.number, C, self.gamma, weight)
-        return ascended[1]
+        mistake, g, total, growth = ascend(t, relevant, h, self.number, C, self.gamma)
+        if mistake:
+            self._mistake(h, C, weight)
+        if g is not None:
+            self._add(total, growth)
+        elif h == 0.0 and _has_pair(relevant, len(t)):
+            # x = 0 costs every competitor the loss gamma, and no weight can change: the dual rises by gamma C.
+            self._add(C, 0.0)
+        return g
 
     def _mistake(self, h: float, C: float, weight: float) -> None:
-        self.sums = add_mistake(self.sums, self.number, h, C, self.gamma, weight)
+        """One more mistake: the lemma promises gamma tau - tau^2 h."""
+        mistakes, total, conjugate, promised, held = self.sums
+        tau = C if self.number == 1 or h == 0.0 else min(C, 0.5 * self.gamma / h)
+        held = held and h <= 0.5 + ROUNDING and weight == 1.0
+        self.sums = mistakes + 1, total, conjugate, promised + (self.gamma * tau - tau * tau * h), held
 
     def _add(self, total: float, growth: float) -> None:
         mistakes, T, conjugate, promised, held = self.sums
@@ -84,7 +96,7 @@ class DualAscent(Surrogate):
     def _entropic_direction(self, round: Round, x: Vector, weights: Entropic) -> Floats | None:
         t, C = round.t, self.C * round.weight
         relevant = relevant_labels(round.y, len(t))
-        if not has_pair(relevant, len(t)):
+        if not _has_pair(relevant, len(t)):
             return None
         r, s = worst_pair(t, relevant)
         mistake = bool(t[r] <= t[s])
@@ -134,6 +146,13 @@ class DualAscent(Surrogate):
 
 
 _SUMS = ("mistakes", "total", "conjugate", "promised", "condition_held")
+
+
+def _has_pair(relevant: Mask | int, labels: int) -> bool:
+    """Whether there is a relevant label, and another one."""
+    if isinstance(relevant, np.ndarray):
+        return bool(relevant.any() and not relevant.all())
+    return labels > 1
 
 
 def _response(t: Floats, x: Vector, weights: Entropic) -> Response | None:

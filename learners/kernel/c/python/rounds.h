@@ -1,4 +1,5 @@
-/* The whole round on one vector and one true label: look up, scale by blocks, score, decide, judge, direction, step. See rounds.py.
+/* The whole round on one vector and one true label: look up, scale by blocks, score, decide, judge, direction, step: what the
+   pieces do (model.py).
 
    `predict` and `plan` change nothing but what is kept of the last instance; `commit` asks for all memory before it changes
    anything. */
