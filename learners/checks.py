@@ -156,6 +156,23 @@ def costs(zero: bool) -> Check:
     )
 
 
+def _costs_of_each(value: object, field: str) -> dict[str, dict[str, float]]:
+    if not isinstance(value, Mapping):
+        raise SpecError("must be an object of truth: {decision: cost}", pointer(field))
+    matrix: dict[str, dict[str, float]] = {}
+    for truth, row in value.items():
+        _label(truth, field)
+        if not isinstance(row, Mapping):
+            raise SpecError("must be an object of decision: cost", pointer(field, truth))
+        matrix[truth] = {}
+        for decision, cost in row.items():
+            place = pointer(field, truth, _label(decision, field, truth))
+            matrix[truth][decision] = _real(cost, place, None, None)
+            if cost < 0:
+                raise SpecError("must be at least 0", place)
+    return matrix
+
+
 def _label_blocks(value: object, field: str) -> list[list[str]]:
     if not isinstance(value, list | tuple) or not value:
         raise SpecError("must be a list of lists of labels", pointer(field))
@@ -178,5 +195,23 @@ label_blocks = Check(
     {"type": "array", "items": _LABELS | {"minItems": 1}, "minItems": 1},
     lambda value, field: [
         (name, pointer(field, i, j)) for i, block in enumerate(value) for j, name in enumerate(block)
+    ],
+)
+cost_matrix = Check(
+    _costs_of_each,
+    {
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "additionalProperties": {"type": "number", "minimum": 0},
+        },
+    },
+    lambda value, field: [
+        entry
+        for truth, row in value.items()
+        for entry in [
+            (truth, pointer(field, truth)),
+            *((decision, pointer(field, truth, decision)) for decision in row),
+        ]
     ],
 )

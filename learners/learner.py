@@ -13,6 +13,7 @@ from . import spec as specs
 from .explaining import explain as explain_scores
 from .instances import PLAIN, FeatureVector, ItemList, Matrix
 from .json_types import Json
+from .label_settings import LabelSettings
 from .lessons import NOTHING, Lesson, Look, list_lesson
 from .model import Model
 from .names import Names
@@ -61,8 +62,7 @@ class Learner:
         self.costs: dict[tuple[int, ...], registry.Cost] = {}  # see reading.py
         self._last: Last | None = None
         self._counted: X | None = None
-        self._costs: dict[str, float] | None = spec.get("weights", spec.get("reject_costs"))
-        self._blocks = {name: i for i, block in enumerate(spec.get("blocks") or []) for name in block}
+        self._settings = LabelSettings(spec)
         blocks = self.transform.blocks
         if blocks is not None:
             self.transform.attend(model)
@@ -287,10 +287,7 @@ class Learner:
     def _name_costs(self) -> None:
         """Tell the model what the spec, and the names, say of its labels."""
         self.transform.name_labels(self.labels.names, self.features)
-        if self._costs is not None:
-            self.model.price([self._costs.get(name, 1.0) for name in self.labels])
-        if self._blocks:
-            self.model.group([self._blocks.get(name, -1) for name in self.labels])
+        self._settings.tell(self.model, self.labels)
 
     def _with_every_feature(self, look: "Look") -> X:
         """x with every feature of the instance known. Room is made first: a lack of memory leaves no half of it."""

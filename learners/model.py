@@ -7,7 +7,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from .errors import OptionError, pointer
 from .instances import Floats, Ints
 from .json_types import Json
 from .kernel import FeatureBlocks, Table
+from .losses.costs import CostMatrix
+from .results import ExpertRow
 from .scaling import Scaling
 from .tasks.task import Sigma, Task, Y
 from .weights.base import Arrays, Counters, Savable, Weights, X
@@ -27,8 +29,7 @@ from .whole_rounds import Fused, WholeRound
 class Decision:
     """sigma in the task's form; one score a label or item; the value of the objective where a search gave sigma.
 
-    `judged` is what judging it came upon and learning from it needs again. `probabilities`, one a label, where the model
-    estimates them. `before`: see unknown_labels.py.
+    `judged` is what learning needs again; `probabilities` are one a label, if any; `before`: see unknown_labels.py.
     """
 
     sigma: Sigma
@@ -43,8 +44,8 @@ class Decision:
 class Round:
     """What a direction may look at: the scores t of x, the truth y, and the weights that gave the scores.
 
-    `order` is that of the scores and `judged` what `Surrogate.judge` says of it, where they are there already.
-    `weight` is how many times the event counts.
+    `order` is that of the scores, `judged` what `Surrogate.judge` says of it, where they are there already; `weight` how
+    many times the event counts.
     """
 
     t: Floats
@@ -91,20 +92,12 @@ class Surrogate(ABC):
             raise ValueError(f"{type(self).__name__} has no state to restore")
 
 
-class ExpertRow(TypedDict):
-    """What `GET` shows of one expert of a pool."""
-
-    name: str
-    weight: float
-    mean_loss: float | None
-
-
 class Model(Savable):
-    """What a learner asks of its algorithm. Only `grow`, `price`, `group`, `learn` and `restore` change it."""
+    """What a learner asks of its algorithm. Only `grow`, `price`, `charge`, `group`, `learn`, `restore` change it."""
 
     # Whether an event teaches while no label is known.
     learns_unlabelled = False
-    # Called with what was scored and the direction g, before a step is taken along -g; no part of the state.
+    # Called with what was scored and the direction g, before a step along -g; no part of the state.
     witness: Callable[[X, Floats], None] | None = None
     # The labels' scores are view @ t, where the model scores something else than the labels: (labels, columns).
     view: Floats | None = None
@@ -136,6 +129,10 @@ class Model(Savable):
         """What missing, or rejecting, each label costs; called where the loss has costs."""
         raise ValueError(f"{type(self).__name__} has no loss with costs")
 
+    def charge(self, costs: CostMatrix) -> None:
+        """What each decision costs on each truth; called where the loss is `matrix`."""
+        raise ValueError(f"{type(self).__name__} has no matrix of costs")
+
     def group(self, blocks: Sequence[int]) -> None:
         """The block of each label, -1 for one that no block names; called where the loss has blocks."""
         raise ValueError(f"{type(self).__name__} has no loss with blocks")
@@ -162,8 +159,8 @@ class Model(Savable):
     ) -> bool:
         """Take the step: every feature of `x` is known, `scored` is what the decision saw. True if weights changed.
 
-        `clicked`, if given, holds the inverse propensity of every clicked item of the list and 0 for the others.
-        The event counts `weight` times. If anything is raised, `rewind` follows: then no weight has changed.
+        `clicked`, if given, holds the inverse propensity of every clicked item of the list and 0 for the others. The
+        event counts `weight` times. If anything is raised, `rewind` follows: no weight has changed.
         """
 
     def contributions(self, x: X, loss: str | None = None) -> Floats | None:
@@ -255,6 +252,9 @@ class FirstOrder(Model):
 
     def price(self, costs: Sequence[float]) -> None:
         self.task.price(costs)
+
+    def charge(self, costs: CostMatrix) -> None:
+        self.task.charge(costs)
 
     def decide(self, x: X, loss: str | None = None) -> Decision:
         self.offers(loss)

@@ -1,6 +1,6 @@
 """Parameters that several algorithms take, each with one meaning."""
 
-from .checks import costs, integer, label_blocks, number
+from .checks import choice, cost_matrix, costs, integer, label_blocks, number
 from .registry import Parameter, needs
 
 WEIGHTS = Parameter(
@@ -16,6 +16,32 @@ REJECT_COSTS = Parameter(
     dict,
     needs("loss", "reject"),
     example={"junk": 0.2},
+)
+MATRIX = Parameter(
+    cost_matrix,
+    "what each decision costs on each truth, {truth: {decision: cost}}; not named: 0 on the diagonal, 1 off it",
+    None,
+    needs("loss", "matrix"),
+    required=True,
+    example={"urgent": {"later": 20}},
+)
+GAIN = Parameter(
+    choice("exponential", "linear"),
+    "what a grade y is worth to NDCG: 2^y - 1, or y",
+    when=needs("loss", "ndcg"),
+    forms=lambda form: form.ranks,
+    why="goes with loss: ndcg",
+    example="linear",
+    omitted=True,
+)
+DISCOUNT = Parameter(
+    choice("log", "reciprocal"),
+    "what a position p is worth to NDCG: 1 / log2(1 + p), or 1 / p",
+    when=needs("loss", "ndcg"),
+    forms=lambda form: form.ranks,
+    why="goes with loss: ndcg",
+    example="reciprocal",
+    omitted=True,
 )
 BLOCKS = Parameter(
     label_blocks,
@@ -37,4 +63,12 @@ BELOW = Parameter(
     why="goes with clicks on items, and not with `examination`",
     example=3,
     versions=lambda form: 0,
+)
+KERNEL = Parameter(
+    choice("linear", "gaussian", "polynomial"),
+    "exp(-||x - x'||^2 / (2 bandwidth^2)), or (1 + <x, x'>)^degree",
+    example="gaussian",
+)
+DEGREE = Parameter(
+    integer(least=1), "the degree of the polynomial kernel", 2, needs("kernel", "polynomial"), example=3
 )

@@ -61,8 +61,8 @@ class Parameter:
 
     `default` may be a function of the spec read so far; then `shown` says in docs what it gives. A parameter whose
     default is None may be left out, or be null. `required` may be a condition. One that is `omitted` stands in a full spec
-    only where it is set, because learners were stored before it was there. One with `versions` says which version a learner
-    has, and what learners have that were stored without it; a spec that leaves it out means any version.
+    only where it is not the default, because learners were stored before it was there. One with `versions` says which
+    version a learner has, and what learners have that were stored without it; a spec that leaves it out means any version.
     """
 
     check: Check | Callable[[Form], Check]

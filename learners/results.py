@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from .forms import Form
 from .json_types import Json
@@ -124,3 +124,11 @@ class Progress:
 
 
 WINDOW = 100
+
+
+class ExpertRow(TypedDict):
+    """What `GET` shows of one expert of a pool."""
+
+    name: str
+    weight: float
+    mean_loss: float | None

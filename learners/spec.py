@@ -187,7 +187,7 @@ def _fill(full: Spec, fields: Mapping[str, object], name: str, parameter: Parame
         return
     if value is not None:
         read = parameter.check_for(form).read(value, name)
-        if read or not parameter.omitted:
+        if not parameter.omitted or read != parameter.default_for(form, full):
             full[name] = read
         return
     if parameter.omitted:

@@ -54,7 +54,7 @@ def test_what_it_adds_keeps_the_laws(tree):
         "-p",
         "no:cacheprovider",
         "-k",
-        "ranknet or jaccard or top-label or priors",
+        "ranknet or overlap or top-label or priors",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 4 * 10
@@ -62,5 +62,5 @@ def test_what_it_adds_keeps_the_laws(tree):
 
 def test_what_it_adds_is_in_the_reference(tree):
     page = run(tree, "-c", "from feedrank.learners import vocabulary; print(vocabulary.page())").stdout
-    for name in ("ranknet", "jaccard", "top-label", "priors"):
+    for name in ("ranknet", "overlap", "top-label", "priors"):
         assert f"`{name}`" in page

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .. import forms
 from ..checks import choice, integer, number, number_or
-from ..instances import Floats
+from ..errors import InstanceError, SpecError, TruthError, pointer
+from ..instances import FeatureVector, Floats, ItemList
 from ..model import FirstOrder, Model, Round, Surrogate
-from ..parameters import BANDWIDTH, REJECT_COSTS, WEIGHTS
+from ..parameters import BANDWIDTH, DEGREE, DISCOUNT, GAIN, KERNEL, MATRIX, REJECT_COSTS, WEIGHTS
 from ..registry import (
     Algorithm,
     Cost,
@@ -30,6 +32,7 @@ from ..weights.base import Weights
 from ..weights.expansion import KernelExpansion
 from ..weights.linear import Linear
 from ..weights.links import PNorm
+from ..weights.trace import FEATURES, LABELS, TraceNorm
 
 __all__ = ["LossDriven", "Predtron", "Theory", "weights_of"]
 
@@ -49,7 +52,7 @@ class Predtron(Surrogate):
 
     def direction(self, round: Round) -> Floats | None:
         task, t, y = self.task, round.t, round.y
-        if task.judge(t, y) <= 0.0:
+        if task.excess(t, y) <= 0.0:
             return None
         return task.rep(task.augmented(y, t), t.size) - task.rep(task.correct(y, t), t.size)
 
@@ -57,14 +60,14 @@ class Predtron(Surrogate):
 class LossDriven(Predtron):
     """g = L(t, y) (rep(sigma~) - rep(sigma_y)), sigma~ = argmax_{sigma not in Sigma_y} <rep(sigma), t>.
 
-    None on a round without loss.
+    L is what is lost beyond a correct decision. None on a round without loss.
     """
 
     by_loss = True
 
     def direction(self, round: Round) -> Floats | None:
         task, t, y = self.task, round.t, round.y
-        cost = task.judge(t, y)
+        cost = task.excess(t, y)
         if cost <= 0.0:
             return None
         return cost * (task.rep(task.rival(y, t), t.size) - task.rep(task.correct(y, t), t.size))
@@ -76,8 +79,9 @@ class Theory(Surrogate):
         standard     alpha c_L / (4 R^2), Theorems 1 and 15
         loss-driven  alpha / (4 C_L R^2), Theorem 14
 
-    alpha = r - 1 and 3 R in place of R under a p-norm link (Corollaries 6 and 8). For NDCG and AP, c_L depends on lists
-    and grades still to come: the round's own loss takes its place, under the same bound (see `rate_1`).
+    alpha = r - 1 and p^(1/q) R in place of R under a p-norm link: the corollaries' 3 R, but that q follows p in steps.
+    For NDCG and AP, c_L depends on lists and grades still to come: the round's own loss takes its place, under the same
+    bound (see `rate_1`).
     """
 
     def __init__(self, surrogate: Predtron, R: float) -> None:
@@ -89,8 +93,8 @@ class Theory(Surrogate):
         if g is None:
             return None
         alpha, R = 1.0, self.R
-        if isinstance(round.weights, PNorm):
-            alpha, R = strong_convexity(round.weights.q), 3.0 * R
+        if isinstance(round.weights, PNorm | TraceNorm):
+            alpha, R = strong_convexity(round.weights.q), round.weights.reach * R
         task, t = self.surrogate.task, round.t
         c_L, C_L = constants(task, 2 if isinstance(task, Binary) else t.size)
         if isinstance(self.surrogate, LossDriven):
@@ -107,6 +111,8 @@ def weights_of(spec: Spec) -> Weights:
         return KernelExpansion(
             spec["kernel"], spec.get("bandwidth", 1.0), spec.get("degree", 2), spec.get("budget")
         )
+    if spec.get("norm") == "trace":
+        return TraceNorm()
     if spec.get("norm", "l2") != "l2":
         return PNorm(spec["norm"])
     return Linear(spec.get("precision") == "float32", brief=True)
@@ -121,6 +127,16 @@ def build(spec: Spec) -> Model:
     return FirstOrder(task, surrogate, weights_of(spec), spec["learning_rate"])
 
 
+def _agree(spec: Spec) -> None:
+    if spec.get("norm") == "trace" and len(spec["labels"]) > LABELS:
+        raise SpecError(f"norm: trace has room for {LABELS} labels", pointer("labels"))
+
+
+def _accepts(spec: Mapping[str, Any], instance: FeatureVector | ItemList) -> None:
+    if spec.get("norm") == "trace" and isinstance(instance, FeatureVector) and len(instance) > FEATURES:
+        raise InstanceError(f"norm: trace has room for {FEATURES} features", pointer("features"))
+
+
 def cost(spec: Spec, size: Size) -> Cost:
     """Beside the weights: a search for the rival order, or every stored example against every item."""
     cost = first_order_cost(spec, size)
@@ -129,6 +145,10 @@ def cost(spec: Spec, size: Size) -> Cost:
     if spec.get("kernel", "linear") != "linear":
         cells = (size.examples + max(1, size.items)) * max(1, size.items)
         seconds, memory = seconds + 2e-7 * cells, memory + 40 * cells
+    if spec.get("norm") == "trace":  # a decomposition of labels x labels
+        if m > LABELS:
+            raise TruthError(f"norm: trace has room for {LABELS} labels")
+        seconds, memory = seconds + 1e-3 + 1e-5 * m * m + 1.5e-8 * m**3, memory + 100 * m * m
     if forms.of(spec["task"]).ranks and spec["variant"] == "standard":
         # NDCG of several grades is an assignment of m items to m places; two classes are a merge of two lists.
         if spec["loss"] == "ndcg" and not 0 < size.grades <= 2:
@@ -154,6 +174,9 @@ register(
             ),
             "weights": WEIGHTS,
             "reject_costs": REJECT_COSTS,
+            "matrix": MATRIX,
+            "gain": GAIN,
+            "discount": DISCOUNT,
             "cutoff": Parameter(
                 integer(least=1),
                 "only the first so many positions count",
@@ -192,19 +215,9 @@ register(
                 needs("position", "power"),
                 example=2,
             ),
-            "kernel": Parameter(
-                choice("linear", "gaussian", "polynomial"),
-                "exp(-||x - x'||^2 / (2 bandwidth^2)), or (1 + <x, x'>)^degree",
-                example="gaussian",
-            ),
+            "kernel": KERNEL,
             "bandwidth": BANDWIDTH,
-            "degree": Parameter(
-                integer(least=1),
-                "the degree of the polynomial kernel",
-                2,
-                needs("kernel", "polynomial"),
-                example=3,
-            ),
+            "degree": DEGREE,
             "budget": Parameter(
                 integer(least=1),
                 "the number of stored examples; above it, the oldest is dropped",
@@ -213,13 +226,16 @@ register(
                 example=500,
             ),
             "norm": Parameter(
-                choice("l2", "l1", "group"),
-                "the norm of the margin: `l1` and `group` suit many features of which few matter",
+                lambda form: choice("l2", "l1", "group", *(() if form.items or form.closed else ("trace",))),
+                "the norm of the margin: `l1` and `group` suit many features of which few matter, `trace` labels whose"
+                " weights have few directions in common (at most 512 labels; features behind the 4096th have no weight)",
                 when=needs("kernel", "linear"),
                 example="l1",
             ),
         },
         build,
+        agree=_agree,
+        accepts=_accepts,
         cost=cost,
         linear=lambda spec: spec["kernel"] == "linear" and spec.get("norm", "l2") == "l2",
     )

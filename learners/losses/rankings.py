@@ -21,22 +21,25 @@ LOWEST = 1000.0
 
 
 @lru_cache(maxsize=40)
-def _discount_table(bits: int) -> NDArray[np.float64]:
-    table: NDArray[np.float64] = 1.0 / log2(np.arange(2.0, 2.0 + (1 << bits)))
+def _discount_table(bits: int, discount: str) -> NDArray[np.float64]:
+    places = np.arange(1.0, 1.0 + (1 << bits))
+    table: NDArray[np.float64] = 1.0 / (places if discount == "reciprocal" else log2(1.0 + places))
     table.setflags(write=False)
     return table
 
 
-def discounts(length: int) -> NDArray[np.float64]:
-    """D(p) = 1 / log2(p + 1) for the positions p = 1 .. length, read-only."""
-    return _discount_table(max(8, length.bit_length()))[:length]
+def discounts(length: int, discount: str = "log") -> NDArray[np.float64]:
+    """D(p) = 1 / log2(p + 1) for the positions p = 1 .. length, or 1 / p (`reciprocal`); read-only."""
+    return _discount_table(max(8, length.bit_length()), discount)[:length]
 
 
-def gains(grades: Grades) -> NDArray[np.float64]:
-    """G(y) / 2^max(y) with G(y) = 2^y - 1, so that no grade overflows; NDCG does not see the scale."""
+def gains(grades: Grades, gain: str = "exponential") -> NDArray[np.float64]:
+    """G(y) = 2^y - 1, over 2^max(y), so that no grade overflows, or y / max(y) (`linear`): NDCG does not see the scale."""
     if not grades.size:
         return grades
     top = float(grades[grades.argmax()])  # several times as fast as max
+    if gain == "linear":
+        return grades / top if top > 0.0 else grades
     if top < 0.01:
         # 2^y - 1 would lose its digits.
         small: NDArray[np.float64] = expm1(LN2 * grades)
@@ -47,18 +50,24 @@ def gains(grades: Grades) -> NDArray[np.float64]:
     return scaled
 
 
-def ndcg_loss(order: Ints, grades: Grades, cutoff: int | None = None) -> float:
+def ndcg_loss(
+    order: Ints,
+    grades: Grades,
+    cutoff: int | None = None,
+    gain: str = "exponential",
+    discount: str = "log",
+) -> float:
     """1 - NDCG_k = sum_{p <= k} (G(best p) - G(y[order p])) D(p) / sum_{p <= k} G(best p) D(p)."""
-    gain = gains(grades)
-    best = -gain  # negated, so that sorting puts the highest first
+    gained = gains(grades, gain)
+    best = -gained  # negated, so that sorting puts the highest first
     best.sort()
     best = best[:cutoff]
-    D = discounts(len(best))
+    D = discounts(len(best), discount)
     ideal = float((best * D).sum())
     if ideal >= 0.0:
         return 0.0
     # Equal gains cancel before they are summed, so a perfect order loses exactly 0.
-    best += gain[order[:cutoff]]
+    best += gained[order[:cutoff]]
     return max(0.0, float((best * D).sum()) / ideal)
 
 

@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Counts", "Losses", "SubsetLoss", "counts", "error_set_size", "hamming", "subset_zero_one"]
+__all__ = [
+    "Counts",
+    "Losses",
+    "SubsetLoss",
+    "counts",
+    "error_set_size",
+    "f_score",
+    "hamming",
+    "jaccard",
+    "subset_zero_one",
+]
 
 Counts = int | NDArray[np.intp]
 Losses = float | NDArray[np.floating[Any]]
@@ -37,3 +47,13 @@ def hamming(a: Counts, b: Counts, c: Counts, d: Counts) -> Losses:
 def error_set_size(a: Counts, b: Counts, c: Counts, d: Counts) -> Losses:
     """L = b c: the pairs of a relevant label left out and an irrelevant label let in."""
     return 1.0 * (b * c)
+
+
+def f_score(a: Counts, b: Counts, c: Counts, d: Counts) -> Losses:
+    """L = 1 - 2a / (2a + b + c), 0 for two empty sets."""
+    return (b + c) / np.maximum(2 * a + b + c, 1)
+
+
+def jaccard(a: Counts, b: Counts, c: Counts, d: Counts) -> Losses:
+    """L = 1 - a / (a + b + c), 0 for two empty sets."""
+    return (b + c) / np.maximum(a + b + c, 1)

@@ -12,7 +12,7 @@ from ..losses.subsets import SubsetLoss
 from ..registry import Loss, register
 from .task import Task
 
-__all__ = ["ErrorSetSize", "Hamming", "Multilabel", "SubsetZeroOne"]
+__all__ = ["ErrorSetSize", "Hamming", "Multilabel", "OnlyTruth", "SubsetZeroOne"]
 
 # The search over (a, b, c, d) looks at this many cells at a time, so that memory stays flat as m grows.
 _CELLS = 1 << 18
@@ -92,7 +92,7 @@ class Multilabel(Task):
         return sigma
 
 
-class _OnlyTruth(Multilabel):
+class OnlyTruth(Multilabel):
     """Losses for which y alone is correct, so that the nearest wrong set is one label away."""
 
     def correct(self, y: Mask, t: Floats) -> Mask:
@@ -108,7 +108,7 @@ class _OnlyTruth(Multilabel):
         return sigma
 
 
-class SubsetZeroOne(_OnlyTruth):
+class SubsetZeroOne(OnlyTruth):
     """L = 1 if sigma != y; all searches in O(m)."""
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class SubsetZeroOne(_OnlyTruth):
         return sigma if 1.0 + gap > 0.0 else y
 
 
-class Hamming(_OnlyTruth):
+class Hamming(OnlyTruth):
     """L = b + c; all searches in O(m): j is wrong in the augmented set iff 1 > 2 v_j t_j / sqrt(m), v = +1 on y."""
 
     def __init__(self) -> None:
@@ -155,6 +155,18 @@ for _loss in (
         "the pairs of a relevant label left out and an irrelevant one let in",
         ("multilabel",),
         lambda spec: ErrorSetSize(),
+    ),
+    Loss(
+        "f-score",
+        "1 - twice the shared labels / the labels of both, each counted by itself",
+        ("multilabel",),
+        lambda spec: OnlyTruth(subsets.f_score),
+    ),
+    Loss(
+        "jaccard",
+        "1 - shared labels / all labels of both",
+        ("multilabel",),
+        lambda spec: OnlyTruth(subsets.jaccard),
     ),
 ):
     register(_loss)

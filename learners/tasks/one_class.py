@@ -10,10 +10,11 @@ import numpy as np
 from ..instances import Floats
 from ..losses import classes as losses
 from ..losses.classes import REJECT
+from ..losses.costs import CostMatrix
 from ..registry import Loss, Spec, register
 from .task import Task, lead
 
-__all__ = ["REJECT", "Binary", "Multiclass", "Ordinal", "Reject"]
+__all__ = ["REJECT", "Binary", "Costs", "Multiclass", "Ordinal", "Reject", "TwoCosts"]
 
 
 class _Costed(Task):
@@ -174,7 +175,75 @@ class Reject(_Costed):
         return lead(self.similarities(t))
 
 
-def _of(kind: type[_Costed]) -> Callable[[Spec], Task]:
+class Costs(Task):
+    """L(sigma, y) of a matrix; rep(sigma) = e_sigma. Correct is every decision of the least cost for y.
+
+    Searches are O(m + what the matrix names). With nothing named it is `Multiclass`, bit for bit.
+    """
+
+    def __init__(self, costs: CostMatrix | None = None) -> None:
+        self.matrix = costs or CostMatrix()
+
+    def charge(self, costs: CostMatrix) -> None:
+        self.matrix = costs
+
+    def similarities(self, t: Floats) -> Floats:
+        """<rep(sigma), t> of every label."""
+        return t
+
+    def decide(self, t: Floats) -> int:
+        return int(self.similarities(t).argmax()) if t.size else REJECT
+
+    def loss(self, sigma: int, y: int) -> float:
+        return self.matrix.cost(sigma, y)
+
+    def judge(self, t: Floats, y: int) -> float:
+        return self.matrix.cost(self.decide(t), y)
+
+    def excess(self, t: Floats, y: int) -> float:
+        return self.matrix.excess(self.decide(t), y)
+
+    def rep(self, sigma: int, d: int) -> Floats:
+        unit = np.zeros(d)
+        unit[sigma] = 1.0
+        return unit
+
+    def correct(self, y: int, t: Floats) -> int:
+        similarities = self.similarities(t)
+        costs = self.matrix.of(y, similarities.size)
+        return int(np.where(costs > costs.min(), -math.inf, similarities).argmax())
+
+    def augmented(self, y: int, t: Floats) -> int:
+        similarities = self.similarities(t)
+        # Less 1, so that zero-one rounds as `Multiclass` does: there y falls behind.
+        return int((similarities + (self.matrix.of(y, similarities.size) - 1.0)).argmax())
+
+    def rival(self, y: int, t: Floats) -> int | None:
+        similarities = self.similarities(t)
+        costs = self.matrix.of(y, similarities.size)
+        wrong = costs > costs.min()
+        return int(np.where(wrong, similarities, -math.inf).argmax()) if wrong.any() else None
+
+    def margin(self, t: Floats) -> float | None:
+        return lead(self.similarities(t))
+
+
+class TwoCosts(Costs):
+    """The same of two labels: rep = +1 for the positive label, -1 for the negative; d = 1."""
+
+    view = Binary.view
+
+    def columns(self, labels: int) -> int:
+        return 1
+
+    def similarities(self, t: Floats) -> Floats:
+        return np.append(-t, t)
+
+    def rep(self, sigma: int, d: int = 1) -> Floats:
+        return np.array([2.0 * sigma - 1.0])
+
+
+def _of(kind: type[_Costed | Costs]) -> Callable[[Spec], Task]:
     return lambda spec: kind()
 
 
@@ -195,5 +264,7 @@ for _loss in (
         _of(Reject),
     ),
     Loss("absolute", "the number of grades between guess and truth", ("ordinal",), _of(Ordinal)),
+    Loss("matrix", "what `matrix` says of the truth and the decision", ("binary",), _of(TwoCosts)),
+    Loss("matrix", "what `matrix` says of the truth and the decision", ("multiclass", "ordinal"), _of(Costs)),
 ):
     register(_loss)

@@ -131,16 +131,27 @@ class Ranking(Task):
 
 
 class NDCG(Ranking):
-    """L = 1 - NDCG at `cutoff` (none: the whole list), gain 2^y - 1, discount 1 / log2(1 + place)."""
+    """L = 1 - NDCG at `cutoff` (none: the whole list), gain 2^y - 1 or y, discount 1 / log2(1 + place) or 1 / place."""
+
+    def __init__(
+        self,
+        cutoff: int | None = None,
+        position: str = "linear",
+        exponent: float = 1.1,
+        gain: str = "exponential",
+        discount: str = "log",
+    ) -> None:
+        super().__init__(cutoff, position, exponent)
+        self.gain, self.discount = gain, discount
 
     def loss(self, sigma: Ints, y: Floats) -> float:
-        return losses.ndcg_loss(sigma, y, self.cutoff)
+        return losses.ndcg_loss(sigma, y, self.cutoff, self.gain, self.discount)
 
     def augmented(self, y: Floats, t: Floats) -> Ints:
         """argmax of sum_i F(p_i) t_i - G_i D(p_i) / ideal: a merge for two grades, else Lemma 3's assignment."""
         m = t.size
-        gain = losses.gains(y)
-        D = losses.discounts(m)
+        gain = losses.gains(y, self.gain)
+        D = losses.discounts(m, self.discount)
         if self.cutoff is not None and self.cutoff < m:
             D = np.where(np.arange(m) < self.cutoff, D, 0.0)
         ideal = float((np.sort(gain)[::-1] * D).sum()) if m else 0.0
@@ -227,9 +238,14 @@ def _position(spec: Spec) -> dict[str, Any]:
     return {"position": spec["position"], "exponent": spec.get("exponent", 1.1)}
 
 
+def _ndcg(spec: Spec) -> NDCG:
+    gain, discount = spec.get("gain", "exponential"), spec.get("discount", "log")
+    return NDCG(spec["cutoff"], gain=gain, discount=discount, **_position(spec))
+
+
 _BOTH = ("label-ranking", "subset-ranking")
 for _loss in (
-    Loss("ndcg", "1 - NDCG, down to `cutoff`", _BOTH, lambda spec: NDCG(spec["cutoff"], **_position(spec))),
+    Loss("ndcg", "1 - NDCG, down to `cutoff`", _BOTH, _ndcg),
     Loss(
         "precision",
         "(min(k, relevant) - hits among the first k) / k, k = `cutoff`",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..instances import Floats
+from ..losses.costs import CostMatrix
 
 __all__ = ["Floats", "Sigma", "Task", "Y", "lead"]
 
@@ -46,9 +47,17 @@ class Task(ABC):
         """What missing, or rejecting, each label costs; only for losses with costs."""
         raise ValueError(f"{type(self).__name__} has no costs")
 
+    def charge(self, costs: CostMatrix) -> None:
+        """What each decision costs on each truth; only for the loss `matrix`."""
+        raise ValueError(f"{type(self).__name__} has no matrix of costs")
+
     def cost(self, y: Y) -> float:
         """What missing y costs, where the decision is an argmax."""
         return 1.0
+
+    def excess(self, t: Floats, y: Y) -> float:
+        """What a round loses beyond a correct decision: L, but where even a correct decision costs something."""
+        return self.judge(t, y)
 
     @abstractmethod
     def decide(self, t: Floats) -> Sigma:

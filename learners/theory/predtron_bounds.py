@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from ..instances import Floats
+from ..losses import rankings as losses
 from ..tasks import finite, multilabel, one_class, permutations
 from ..tasks.task import Task, Y
 
@@ -54,6 +55,10 @@ def constants(task: Task, m: int, Y_max: int = 1) -> tuple[float, float]:
     """
     if isinstance(task, finite.Finite):
         return float(task.L[task.L > 0.0].min(initial=math.inf)), float(task.L.max())
+    if isinstance(task, one_class.Costs):
+        beyond = [row - row.min() for row in (task.matrix.of(y, m) for y in range(m))]
+        least = min(float(row[row > 0.0].min(initial=math.inf)) for row in beyond)
+        return least, max(float(row.max()) for row in beyond)
     if isinstance(task, one_class.Ordinal):
         return 1.0, float(m - 1)
     if isinstance(task, one_class.Reject):
@@ -76,6 +81,11 @@ def constants(task: Task, m: int, Y_max: int = 1) -> tuple[float, float]:
     if isinstance(task, permutations.AP):
         return 1.0 / (max(m, 2) * (max(m, 2) - 1)), 1.0
     if isinstance(task, permutations.NDCG):
+        if (task.gain, task.discount) != ("exponential", "log"):
+            # A wrong order has two neighbours against their gains, which differ by 1 at least: swapping them gains so much.
+            D = losses.discounts(max(m, 2), task.discount)
+            most = float(Y_max) if task.gain == "linear" else 2.0**Y_max - 1.0
+            return float(D[-2] - D[-1]) / (most * float(D.sum())), 1.0
         return 1.0 / (2.0 * (2.0**Y_max - 1.0) * m**2 * math.log2(m + 1) ** 2), 1.0
     raise TypeError(f"no constants are known for {type(task).__name__}: take the extremes of its loss")
 

@@ -81,7 +81,7 @@ class KernelExpansion(Weights):
         if self.kind == "linear":
             return inner
         if self.kind == "polynomial":
-            return _whole_power(1.0 + inner, self.degree)
+            return whole_power(1.0 + inner, self.degree)
         squares = self.squares[: self.examples]
         if isinstance(x, Matrix):
             distances = squares[:, None] + x.squared_norms() - 2.0 * inner
@@ -185,7 +185,7 @@ class KernelExpansion(Weights):
         return sum(array.nbytes for array in self.arrays().values())
 
 
-def _whole_power(base: Floats, degree: int) -> Floats:
+def whole_power(base: Floats, degree: int) -> Floats:
     """base^degree by squaring, log2(degree) products however large the degree; clipped, so that none overflows."""
     result: Floats | None = None
     with np.errstate(over="ignore"):

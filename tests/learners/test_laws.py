@@ -13,6 +13,8 @@ PREDTRON = {"algorithm": "predtron"}
 QUADRATIC = {"algorithm": "quadratic-surrogate"}
 ASCENT = {"algorithm": "dual-ascent"}
 THEORY = {"learning_rate": "theory", "R": 2}
+GRADES = {"labels": ["1", "2", "3", "4"]}
+MATRIX = {"a": {"b": 5, "never": 2}, "c": {"c": 0.25}, "later": {"a": 7}}
 
 SPECS = [
     {"task": "binary", **LABELS},
@@ -193,6 +195,28 @@ SPECS = [
     {"task": "subset-ranking", **QUADRATIC, "loss": "precision", "cutoff": 2, "budget": 10},
     {"task": "subset-ranking", **QUADRATIC, "loss": "ap", "kernel": "gaussian", "budget": 10},
     {"task": "subset-ranking", **QUADRATIC, "loss": "pairwise-disagreement", "bias": True},
+    {"task": "binary", **LABELS, **PREDTRON, "loss": "matrix", "matrix": {"low": {"high": 4}}},
+    {"task": "multiclass", **PREDTRON, "loss": "matrix", "matrix": MATRIX, "variant": "loss-driven"},
+    {"task": "ordinal", **GRADES, **PREDTRON, "loss": "matrix", "matrix": {"1": {"4": 9}, "2": {"2": 0.5}}},
+    {"task": "binary", **LABELS, "algorithm": "auto", "loss": "matrix", "matrix": {"high": {"low": 3}}},
+    {"task": "multiclass", "algorithm": "auto", "loss": "matrix", "matrix": MATRIX},
+    {"task": "ordinal", **GRADES, "algorithm": "auto", "loss": "matrix", "matrix": {"1": {"4": 9}}},
+    {"task": "binary", **LABELS, **QUADRATIC},
+    {"task": "binary", **LABELS, **QUADRATIC, "loss": "reject", "reject_costs": {"low": 0.2}},
+    {"task": "binary", **LABELS, **QUADRATIC, "loss": "matrix", "matrix": {"high": {"low": 3}}},
+    {"task": "multiclass", **QUADRATIC, "loss": "matrix", "matrix": MATRIX, "regularization": "auto"},
+    {"task": "ordinal", **GRADES, **QUADRATIC, "kernel": "polynomial", "degree": 2, "budget": 12},
+    {"task": "ordinal", **GRADES, **QUADRATIC, "loss": "matrix", "matrix": {"1": {"4": 9}}, "bias": True},
+    {"task": "multilabel", **QUADRATIC, "regularization": "auto", "loss": "f-score"},
+    {"task": "multilabel", **PREDTRON, "loss": "f-score"},
+    {"task": "multilabel", **PREDTRON, "loss": "jaccard", "variant": "loss-driven"},
+    {"task": "label-ranking", **PREDTRON, "gain": "linear", "discount": "reciprocal"},
+    {"task": "subset-ranking", **PREDTRON, "gain": "linear", "cutoff": 2, **THEORY},
+    {"task": "subset-ranking", **QUADRATIC, "discount": "reciprocal", "regularization": "auto"},
+    {"task": "label-ranking", **QUADRATIC, "gain": "linear"},
+    {"task": "multilabel", **PREDTRON, "norm": "trace", "loss": "hamming"},
+    {"task": "multiclass", **PREDTRON, "norm": "trace", **THEORY, "labels": list("abcdefghi")},
+    {"task": "label-ranking", **PREDTRON, "norm": "trace", "labels": list("abcdefghij"), "bias": True},
     {"task": "choice"},
     {"task": "choice", "gamma": 3, "floor": 0.1, "range": [-1, 2], "baseline": 0.3},
 ]

@@ -6,10 +6,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from feedrank.learners import InputError, SpecError, build, dump, load
 from feedrank.learners.instances import Matrix, Vector
+from feedrank.learners.weights.eigen import eigen
 from feedrank.learners.weights.expansion import KernelExpansion
 from feedrank.learners.weights.linear import Linear
-from feedrank.learners.weights.links import PNorm, dual_exponent
+from feedrank.learners.weights.links import PNorm, dual_exponent, round_down
+from feedrank.learners.weights.trace import TraceNorm
 
 
 def vector(rng, features, active=3):
@@ -31,7 +34,7 @@ def restored(weights, fresh):
 def link(theta, norm):
     """(grad psi)^-1(theta) = grad of 1/2 ||theta||_q^2, from the definition by differences in high precision."""
     p = theta.shape[0] if norm == "group" else theta.size
-    q = dual_exponent(p)
+    q = dual_exponent(round_down(p))
     t = theta.astype(np.longdouble)
     if norm == "group":
         sizes = np.sqrt((t**2).sum(axis=1, keepdims=True))
@@ -55,10 +58,13 @@ def test_the_link_is_the_gradient_of_the_dual_norm(norm, features, labels):
     assert np.allclose(w.contributions(x).sum(axis=0), w.scores(x))
     # W and theta are duals: <W, theta> = ||theta||_q^2 = ||W||_r^2, inner norms as the link has them.
     q, inner = w.q, 2.0 if norm == "group" else w.q
-    assert (W * w.theta[:features, :labels]).sum() == pytest.approx(w.N**2)
+    sizes = np.linalg.norm(w.theta, ord=inner, axis=1)
+    N = (sizes**q).sum() ** (1 / q)
+    assert (W * w.theta[:features, :labels]).sum() == pytest.approx(N**2)
+    assert (pytest.approx(N) if q > 2 else 0.0) == w.N
     r = q / (q - 1)
     rows = np.linalg.norm(W, ord=inner / (inner - 1), axis=1)
-    assert (rows**r).sum() ** (1 / r) == pytest.approx(w.N)
+    assert (rows**r).sum() ** (1 / r) == pytest.approx(N)
 
 
 @pytest.mark.parametrize("scale", [1e-160, 1e-30, 1e30, 1e140])
@@ -103,6 +109,89 @@ def test_norms_do_not_depend_on_the_way_there(seed, norm, lists):
         if i == 3:
             copy = restored(w, PNorm(norm))
     assert copy.N == w.N
+
+
+@pytest.mark.parametrize("norm", ["l1", "group"])
+def test_norms_that_are_kept_stay_those_of_the_weights(norm):
+    """Large weights that shrink again leave no error behind, nor do ten thousand steps."""
+    rng = np.random.default_rng(4)
+    w = PNorm(norm)
+    w.grow(60, 5)
+    for i in range(3000):
+        x, g = vector(rng, 60), rng.standard_normal(5) * (rng.random(5) < 0.5)
+        size = 10.0 ** rng.integers(-3, 9) if i % 50 == 0 else 1.0
+        w.step(x, g, size)
+        if i % 50 == 0:
+            w.step(x, g, -size * (1 - 1e-9))
+    sizes = np.linalg.norm(w.theta, ord=2 if norm == "group" else w.q, axis=1)
+    assert pytest.approx((sizes**w.q).sum() ** (1 / w.q), rel=1e-9) == w.N
+    x = vector(rng, 60, 30)
+    assert np.allclose(w.scores(x), x.values @ link(w.theta, norm)[x.rows], rtol=1e-8)
+
+
+def test_q_is_renewed_when_its_power_of_two_doubles():
+    w = PNorm("l1")
+    exponents = []
+    for features in range(1, 70):
+        w.grow(features, 3)
+        exponents.append(w.q)
+    assert exponents == [max(2.0, np.log(2.0 ** int(np.log2(3 * f)))) for f in range(1, 70)]
+
+
+def singular(theta, q):
+    """W = U diag(sigma^(q - 1) / N^(q - 2)) V'."""
+    U, sigma, V = np.linalg.svd(theta, full_matrices=False)
+    N = (sigma**q).sum() ** (1 / q)
+    return U @ np.diag(sigma ** (q - 1) / N ** (q - 2)) @ V if N else theta
+
+
+@pytest.mark.parametrize(("features", "labels"), [(3, 2), (40, 7), (6, 30), (60, 21), (20, 20)])
+def test_the_trace_norm_is_its_formula(features, labels):
+    rng = np.random.default_rng(features)
+    w = TraceNorm()
+    w.grow(features, labels)
+    for i in range(300):
+        w.step(vector(rng, features), rng.standard_normal(labels) * (rng.random(labels) < 0.4), 0.7)
+        if i in (0, 20, 299):
+            q = max(2.0, np.log(min(labels, 2 ** int(np.log2(features)))))
+            assert w.q == q
+            x = vector(rng, features, 20)
+            W = singular(w.theta, q)
+            assert np.allclose(w.scores(x), x.values @ W[x.rows], rtol=1e-9, atol=1e-10)
+            assert np.allclose(w.contributions(x).sum(axis=0), w.scores(x))
+            again = restored(w, TraceNorm())
+            assert np.array_equal(again.scores(x), w.scores(x))
+
+
+@given(st.integers(0, 9), st.integers(0, 1000))
+def test_the_decomposition_of_a_symmetric_matrix(m, seed):
+    rng = np.random.default_rng(seed)
+    A = np.round(rng.standard_normal((m, max(0, m - seed % 3))) * 10.0 ** rng.integers(-3, 4), 2)
+    G = A @ A.T
+    values, V = eigen(G)
+    size = 1e-12 * np.abs(G).max(initial=0.0)
+    assert np.allclose(V @ np.diag(values) @ V.T, G, rtol=0, atol=size)
+    assert np.allclose(V.T @ V, np.eye(m), rtol=0, atol=1e-12)
+
+
+def test_the_trace_norm_has_a_limited_room():
+    learner = build({"task": "multiclass", "algorithm": "predtron", "norm": "trace"})
+    for label in "abcdefghij":
+        learner.learn({"features": {label: 1, "w": 0.5}}, {"label": label})
+    for i in range(3):
+        learner.learn({"features": {f"w{3000 * i + j}": 1 for j in range(3000)}}, {"label": "abc"[i]})
+    late = {"features": {"w8999": 1, "j": 1}}
+    assert learner.predict(late).ranking == learner.predict({"features": {"j": 1}}).ranking
+    assert learner.predict({"features": ["w7"]}).label == "a"
+    again = load(dump(learner))
+    assert again.learn(late, {"label": "c"}) == learner.learn(late, {"label": "c"})
+    assert dump(again) == dump(learner)
+    before = dump(learner)
+    with pytest.raises(InputError, match="4096 features"):
+        learner.learn({"features": {f"w{i}": 1 for i in range(4097)}}, {"label": "b"})
+    assert dump(learner) == before
+    with pytest.raises(SpecError, match="512 labels"):
+        build(learner.spec | {"labels": [str(i) for i in range(513)]})
 
 
 def naive(kind, a, b, bandwidth, degree):

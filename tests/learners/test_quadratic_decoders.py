@@ -12,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedrank.learners.algorithms.quadratic import decoders, orders, sets
-from feedrank.learners.algorithms.quadratic.families import Classes, Items
+from feedrank.learners.algorithms.quadratic.families import Items
 from feedrank.learners.algorithms.quadratic.labels import Labels
+from feedrank.learners.algorithms.quadratic.one_of_several import Classes
 from feedrank.learners.algorithms.quadratic.sets import Sets
+from feedrank.learners.losses.costs import CostMatrix
 
 K = 2
 BLOCKS = [0, 0, 1, -1, 1]
+NAMED = {"0": {"1": 5.0, "4": 0.5}, "2": {"2": 0.25, "0": 0.0}, "later": {"0": 9.0}}
 
 
 def masks(m):
@@ -40,8 +43,13 @@ def f_loss(z, y):
     return 1 - (2 * (z & y).sum() / (z.sum() + y.sum()) if z.any() or y.any() else 1.0)
 
 
-def ndcg(order, y, cutoff):
-    gains, discounts = 2.0**y - 1, 1 / np.log2(np.arange(2, len(y) + 2))
+def cost_of(z, y):
+    return NAMED.get(str(y), {}).get(str(z), float(z != y))
+
+
+def ndcg(order, y, cutoff, gains=None, discounts=None):
+    gains = 2.0**y - 1 if gains is None else gains
+    discounts = 1 / np.log2(np.arange(2, len(y) + 2)) if discounts is None else discounts
     if cutoff is not None:
         discounts[cutoff:] = 0
     ideal = np.sort(gains)[::-1] @ discounts
@@ -74,6 +82,12 @@ PROBLEMS = {
     "multiclass block": (
         lambda: Classes("block-zero-one"), range, range, lambda z, y: block_of(z) != block_of(y), block_of
     ),
+    "reject": (
+        lambda: Classes("reject"), lambda m: [*range(m), -1], range,
+        lambda z, y: 0.2 * (1.0 + y) if z < 0 else z != y, int,
+    ),
+    "matrix": (lambda: Classes("matrix"), range, range, cost_of, int),
+    "absolute": (lambda: Classes("absolute"), range, range, lambda z, y: abs(z - y), int),
     "subset-zero-one": (lambda: Sets("hamming", K), masks, masks, lambda z, y: (z != y).any(), same),
     "hamming": (lambda: Sets("hamming", K), masks, masks, lambda z, y: (z != y).mean(), same),
     "f-score": (lambda: Sets("hamming", K), masks, masks, f_loss, same),
@@ -88,6 +102,10 @@ PROBLEMS = {
         lambda: Sets("block-zero-one", K), masks, masks, lambda z, y: touched(z) != touched(y),
         lambda z: frozenset(touched(z)),
     ),
+    "ndcg of grades": (
+        lambda: Labels("ndcg", K, ("linear", "reciprocal")), permutations, None,
+        lambda z, y: ndcg(z, y, K, y, 1.0 / np.arange(1, len(y) + 1)), lambda z: same(z[:K]),
+    ),
     "ndcg": (lambda: Labels("ndcg", None), permutations, None, lambda z, y: ndcg(z, y, None), same),
     "ndcg at 2": (lambda: Labels("ndcg", K), permutations, None, lambda z, y: ndcg(z, y, K), lambda z: same(z[:K])),
     "ranking precision": (
@@ -99,7 +117,7 @@ PROBLEMS = {
 
 LOSS_OF = {
     "multiclass block": "block-zero-one", "multilabel block": "block-zero-one", "ranking precision": "precision",
-    "ndcg at 2": "ndcg",
+    "ndcg at 2": "ndcg", "ndcg of grades": "ndcg",
 }  # fmt: skip
 
 
@@ -109,7 +127,9 @@ def drawn(name, m, rng, events):
     loss, family = LOSS_OF.get(name, name), make()
     family.grow(m)
     if isinstance(family, Classes):
-        family.costs, family.blocks = [1.0 + j for j in range(m)], BLOCKS
+        family.costs = [(0.2 if name == "reject" else 1.0) * (1.0 + j) for j in range(m)]
+        family.blocks = BLOCKS
+        family.charge(CostMatrix(NAMED, {str(j): j for j in range(m)}))
     if isinstance(family, Sets):
         family.blocks = BLOCKS
     pool = list(truths(m)) if truths else None
@@ -131,7 +151,7 @@ def drawn(name, m, rng, events):
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 5), events=st.integers(0, 8))
 def test_decision_and_margin_are_those_of_a_search_of_all_decisions(name, seed, m, events):
-    if name in ("weighted", "zero-one", "multiclass block") and not events:
+    if PROBLEMS[name][2] is range and not events:
         return
     _, decisions, _, L, key = PROBLEMS[name]
     family, loss, ys, alphas, theta = drawn(name, m, np.random.default_rng(seed), events)

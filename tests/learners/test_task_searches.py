@@ -8,16 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from feedrank.learners import build
 from feedrank.learners.algorithms.predtron import Predtron
 from feedrank.learners.losses import subsets
+from feedrank.learners.losses.costs import CostMatrix
 from feedrank.learners.losses.rankings import discounts, gains
 from feedrank.learners.model import Round
 from feedrank.learners.tasks import permutations as permutations_of_items
 from feedrank.learners.tasks import searches
-from feedrank.learners.tasks.multilabel import ErrorSetSize, Hamming, Multilabel, SubsetZeroOne
-from feedrank.learners.tasks.one_class import REJECT, Binary, Multiclass, Ordinal, Reject
+from feedrank.learners.tasks.multilabel import ErrorSetSize, Hamming, Multilabel, OnlyTruth, SubsetZeroOne
+from feedrank.learners.tasks.one_class import REJECT, Binary, Costs, Multiclass, Ordinal, Reject, TwoCosts
 from feedrank.learners.tasks.permutations import AP, NDCG, Precision
 from feedrank.learners.tasks.searches import merge
+from feedrank.learners.theory.predtron_bounds import constants
 
 score = st.one_of(st.integers(-2, 2).map(float), st.floats(-4, 4, allow_nan=False).map(lambda v: round(v, 3)))
 
@@ -37,7 +40,9 @@ def check(task, decisions, t, y):
     similarity = np.array([task.rep(s, d) @ t for s in decisions])
     loss = np.array([task.loss(s, y) for s in decisions])
     assert np.allclose([np.linalg.norm(task.rep(s, d)) for s in decisions], 1.0)
-    assert loss.min() == 0.0
+    loss -= loss.min()  # what a decision costs beyond a correct one; 0 but for a matrix
+    if not isinstance(task, ErrorSetSize):  # which judges a score of exactly 0 as wrong
+        assert task.excess(t, y) == pytest.approx(loss[keys.index(np.asarray(task.decide(t)).tolist())])
 
     def value(sigma):
         index = keys.index(np.asarray(sigma).tolist())
@@ -71,6 +76,64 @@ def test_classes(data):
     if m > 1:
         check(Reject(costs), [*range(m), REJECT], t, y)
     check(Binary(costs), [0, 1], t[:1], y % 2)
+    cost = st.sampled_from([0.0, 0.25, 1.0, 3.0])
+    names = st.sampled_from([*map(str, range(m)), "later"])
+    named = data.draw(st.dictionaries(names, st.dictionaries(names, cost, max_size=3), max_size=3))
+    check(Costs(CostMatrix(named, {str(i): i for i in range(m)})), range(m), t, y)
+    check(TwoCosts(CostMatrix(named, {"0": 0, "1": 1})), [0, 1], t[:1], y % 2)
+
+
+@given(st.data())
+def test_a_matrix_is_what_it_names_over_zero_one(data):
+    m = data.draw(st.integers(1, 5))
+    cost = st.floats(0, 9).map(lambda v: round(v, 2))
+    names = st.sampled_from(["a", "b", "c", "d", "e", "later"])
+    named = data.draw(st.dictionaries(names, st.dictionaries(names, cost)))
+    index = {name: i for i, name in enumerate("abcde"[:m])}
+    L = np.array([[named.get(y, {}).get(s, float(s != y)) for y in index] for s in index])
+    matrix, p = CostMatrix(named, index), np.array(data.draw(st.lists(score, min_size=m, max_size=m)))
+    assert [[matrix.cost(s, y) for y in range(m)] for s in range(m)] == L.tolist()
+    assert np.allclose(matrix.gains(p), p.sum() - L @ p)
+    assert np.allclose(matrix.functionals(m) @ p, matrix.gains(p))
+    assert matrix.highest == max(
+        1.0, max((c for y, r in named.items() for s, c in r.items() if {y, s} <= set(index)), default=0)
+    )
+    assert [matrix.excess(s, y) for y in range(m) for s in range(m)] == [
+        L[s, y] - L[:, y].min() for y in range(m) for s in range(m)
+    ]
+    assert matrix.cost(REJECT, 0) == max(
+        1.0, *named.get("a", {}).values(), 0
+    )  # no decision costs what the dearest can
+    assert np.allclose(matrix.gains(p[:-1]), (p[:-1].sum() - L @ np.append(p[:-1], 0))[:-1])
+
+
+@pytest.mark.parametrize("variant", ["standard", "loss-driven"])
+@pytest.mark.parametrize("task", ["binary", "multiclass"])
+def test_a_matrix_that_names_nothing_is_zero_one_to_the_bit(task, variant):
+    spec = {"task": task, "algorithm": "predtron", "variant": variant, "labels": ["no", "yes"]}
+    plain, empty = build(spec), build(spec | {"loss": "matrix", "matrix": {}})
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        instance = {"features": rng.standard_normal(4).round(2).tolist()}
+        truth = {"label": ["no", "yes", "other"][int(rng.integers(2 + (task == "multiclass")))]}
+        assert plain.learn(instance, truth) == empty.learn(instance, truth)
+        assert plain.predict(instance).ranking == empty.predict(instance).ranking
+
+
+@pytest.mark.parametrize("gain", ["exponential", "linear"])
+@pytest.mark.parametrize("discount", ["log", "reciprocal"])
+def test_ndcg_counts_what_the_spec_says(gain, discount):
+    y, k = np.array([0.0, 3.0, 1.0, 0.0, 2.0]), 3
+    G = y if gain == "linear" else 2.0**y - 1.0
+    D = 1.0 / np.arange(1, 6) if discount == "reciprocal" else 1.0 / np.log2(np.arange(2, 7))
+    ideal = np.sort(G)[::-1][:k] @ D[:k]
+    task = NDCG(k, gain=gain, discount=discount)
+    for sigma in orders(5):
+        assert task.loss(sigma, y) == pytest.approx(1.0 - G[sigma][:k] @ D[:k] / ideal)
+    everything = [task.loss(sigma, y) for sigma in orders(5)]
+    c_L, C_L = constants(NDCG(None, gain=gain, discount=discount), 5, 3)
+    assert 0 < c_L <= min(loss for loss in everything if loss > 1e-12)
+    assert max(everything) <= C_L
 
 
 def f_measure_loss(a, b, c, d):
@@ -83,6 +146,9 @@ def f_measure_loss(a, b, c, d):
         SubsetZeroOne(),
         Hamming(),
         ErrorSetSize(),
+        OnlyTruth(subsets.f_score),
+        OnlyTruth(subsets.jaccard),
+        Multilabel(subsets.jaccard),
         Multilabel(subsets.subset_zero_one),
         Multilabel(subsets.hamming),
         Multilabel(f_measure_loss),
@@ -121,6 +187,9 @@ def test_rankings(small, data):
         for task in (
             NDCG(None, position, exponent),
             NDCG(k, position, exponent),
+            NDCG(k, position, exponent, "linear", "log"),
+            NDCG(None, position, exponent, "exponential", "reciprocal"),
+            NDCG(None, position, exponent, "linear", "reciprocal"),
             Precision(k, position, exponent),
         ):
             check(task, orders(m), t, y)

@@ -11,12 +11,12 @@ from ...checks import boolean, choice, integer
 from ...forms import Form
 from ...kernel.lists import PAIRED
 from ...model import Model
-from ...parameters import BELOW, BLOCKS, REJECT_COSTS, WEIGHTS
+from ...parameters import BELOW, BLOCKS, MATRIX, REJECT_COSTS, WEIGHTS
 from ...registry import Algorithm, Cost, Parameter, Size, Spec, discover, needs, register
 from ...tasks.multilabel import Hamming, SubsetZeroOne
 from ...tasks.one_class import Multiclass
 from .blend import Blend
-from .decisions import ByBlock, ByGrade, ByScores, Decider, FScore, Weighted, WithReject
+from .decisions import ByBlock, ByGrade, ByMatrix, ByScores, Decider, FScore, Weighted, WithReject
 from .expert_registry import (
     Setting,
     expert,
@@ -37,9 +37,9 @@ _KINDS = {
     "label-ranking": "ranking",
 }
 _LOSSES: dict[str, tuple[str, ...]] = {
-    "binary": ("zero-one", "weighted", "reject"),
-    "multiclass": ("zero-one", "weighted", "reject", "block-zero-one"),
-    "ordinal": ("absolute",),
+    "binary": ("zero-one", "weighted", "reject", "matrix"),
+    "multiclass": ("zero-one", "weighted", "reject", "block-zero-one", "matrix"),
+    "ordinal": ("absolute", "matrix"),
     "multilabel": ("hamming", "subset-zero-one", "f-score"),
     "label-ranking": ("ndcg", "precision", "ap"),
     "subset-ranking": ("ndcg", "precision", "ap"),
@@ -51,15 +51,16 @@ _WEIGHT = (
 
 def _decider(spec: Spec) -> Decider:
     loss = spec["loss"]
-    if loss == "absolute":
+    if spec["task"] == "ordinal":
         count = len(spec["labels"])
         steps = np.arange(count)[:, None] > np.arange(max(count - 1, 0))
-        return ByGrade(steps.astype(np.float64))
+        return (ByGrade if loss == "absolute" else ByMatrix)(steps.astype(np.float64))
     plain: dict[str, Callable[[], Decider]] = {
         "zero-one": lambda: ByScores(Multiclass()),
         "weighted": Weighted,
         "reject": WithReject,
         "block-zero-one": ByBlock,
+        "matrix": ByMatrix,
         "hamming": lambda: ByScores(Hamming(), counts=True),
         "subset-zero-one": lambda: ByScores(SubsetZeroOne()),
         "f-score": FScore,
@@ -128,6 +129,7 @@ _SHARED: dict[str, Parameter] = {
     ),
     "weights": WEIGHTS,
     "reject_costs": REJECT_COSTS,
+    "matrix": MATRIX,
     "blocks": BLOCKS,
     "cutoff": Parameter(
         integer(least=1),

@@ -20,13 +20,15 @@ from ... import kernel
 from ...instances import Floats, Matrix
 from ...json_types import Json
 from ...kernel import Table, sigmoid, softmax, times
-from ...model import Decision, ExpertRow, Model
+from ...losses.costs import CostMatrix
+from ...model import Decision, Model
+from ...results import ExpertRow
 from ...scaling import ScaledVector, Scaling
 from ...tasks.task import Sigma, Y
 from ...unknown_labels import Before, loss_before
 from ...weights.base import Arrays, Counters, X
 from .calibration import Calibration
-from .decisions import ByGrade, Decider
+from .decisions import Decider
 from .drift import Drift
 from .experts import Expert, Inputs, Target
 from .fused import FusedBlend, mode_of
@@ -58,7 +60,7 @@ class Blend(Model):
         self.rounds = 0
         self.features = self.labels = 0
         self.seen: Floats = np.zeros(0)  # events of every column
-        if isinstance(decider, ByGrade):
+        if decider.view is not None:
             self.view = decider.view
         elif kind == "class" and labels == 2:
             self.view = np.array([[0.5, -0.5], [-0.5, 0.5]])
@@ -98,6 +100,9 @@ class Blend(Model):
 
     def price(self, costs: Sequence[float]) -> None:
         self.decider.price(costs)
+
+    def charge(self, costs: CostMatrix) -> None:
+        self.decider.charge(costs)
 
     def group(self, blocks: Sequence[int]) -> None:
         self.decider.group(blocks)
@@ -240,7 +245,9 @@ class Blend(Model):
         """What deciding by these log-odds costs, of the labels that were known."""
         if not len(t):
             return loss_before(self, None, y)
-        sigma = self.decider.decide(t, self._link(t) if self.decider.asks else t)
+        p = self._link(t) if self.decider.asks else t
+        p = self._of_grades(p) if self.decider.asks and self.kind == "grade" else p
+        sigma = self.decider.decide(t, p)
         all_known = len(t) == self.labels
         return self.decider.loss(sigma, y) if all_known else loss_before(self, Decision(sigma, t), y)
 

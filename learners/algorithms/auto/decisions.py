@@ -3,6 +3,7 @@
 zero-one, hamming, subset-zero-one, absolute   what the scores say by themselves
 weighted          argmax_k cost_k p_k
 reject            REJECT if sum_k cost_k p_k < 1 - max p, else the most probable label
+matrix            argmin_k sum_y L(k, y) p_y
 block-zero-one    the most probable label of the most probable block
 f-score           the m most probable labels, m the best of 2 (p_1 + .. + p_m) / (m + sum p), and P(none) for m = 0
 """
@@ -15,6 +16,7 @@ import numpy as np
 from ...instances import Floats
 from ...losses import classes, subsets
 from ...losses.classes import REJECT
+from ...losses.costs import CostMatrix
 from ...tasks.task import Sigma, Task, Y, lead
 
 
@@ -22,10 +24,15 @@ class Decider(ABC):
     """`most` is the largest loss that a round may have with so many labels; `asks` tells that p is looked at."""
 
     asks = True
+    view: Floats | None = None  # the labels' scores are view @ t, where t is of the bits of a grade
 
     def price(self, costs: Sequence[float]) -> None:
         """What missing, or rejecting, each label costs."""
         raise ValueError(f"{type(self).__name__} has no costs")
+
+    def charge(self, costs: CostMatrix) -> None:
+        """What each decision costs on each truth."""
+        raise ValueError(f"{type(self).__name__} has no matrix of costs")
 
     def group(self, blocks: Sequence[int]) -> None:
         """The block of each label, -1 for one that no block names."""
@@ -69,13 +76,36 @@ class ByScores(Decider):
         return float(max(labels, 1)) if self.counts else 1.0
 
 
+class ByMatrix(Decider):
+    """L of a matrix: the decision of least expected cost, of classes or of grades (with a `view`)."""
+
+    def __init__(self, view: Floats | None = None) -> None:
+        self.view = view
+        self.costs = CostMatrix()
+
+    def charge(self, costs: CostMatrix) -> None:
+        self.costs = costs
+
+    def decide(self, t: Floats, p: Floats) -> Sigma:
+        return int(self.costs.gains(p).argmax())
+
+    def margin(self, t: Floats, p: Floats) -> float | None:
+        return lead(self.costs.gains(p))
+
+    def loss(self, sigma: Sigma, y: Y) -> float:
+        return self.costs.cost(sigma, y)
+
+    def most(self, labels: int) -> float:
+        return self.costs.highest
+
+
 class ByGrade(Decider):
     """The grade g of the highest sum of log-odds of the bits, those below g for it and the others against it."""
 
     asks = False
 
     def __init__(self, view: Floats) -> None:
-        self.view = view
+        self.view: Floats = view
 
     def _sums(self, t: Floats) -> Floats:
         # From the lowest grade up, each bit in turn: -t/2 of all bits, then t more for every step.

@@ -26,7 +26,8 @@ from ...json_types import Json
 from ...kernel import add_outer, row_total, softmax, times, total
 from ...kernel.trust import log_losses
 from ...losses.rankings import gains
-from ...model import Decision, ExpertRow, Model
+from ...model import Decision, Model
+from ...results import ExpertRow
 from ...sparse import Csr
 from ...tasks.task import Sigma, Task, Y
 from ...weights.base import Arrays, Counters, X

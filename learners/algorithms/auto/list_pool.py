@@ -34,7 +34,8 @@ from ...kernel import list_inputs, list_round, list_scores, row_total, total
 from ...kernel.lists import MEMBERS, TOP, ListState, places_of
 from ...kernel.powers import exp2
 from ...losses.rankings import discounts, gains, ndcg_loss
-from ...model import Decision, ExpertRow, Model
+from ...model import Decision, Model
+from ...results import ExpertRow
 from ...sparse import Csr
 from ...tasks.task import Sigma, Task, Y
 from ...weights.base import Arrays, Counters, X

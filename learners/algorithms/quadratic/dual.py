@@ -12,6 +12,7 @@ from ...instances import Floats, Ints, Matrix
 from ...kernel import exp, times
 from ...sparse import Csr
 from ...weights.base import X
+from ...weights.expansion import whole_power
 from .resolvent import Resolvent, ResolventMark
 from .rows import Rows, RowsMark
 
@@ -19,13 +20,19 @@ __all__ = ["Dual", "KernelFunction", "Support"]
 
 
 class KernelFunction:
-    """k(x, x') = <x, x'>, or exp(-||x - x'||^2 / (2 bandwidth^2)) with a bandwidth."""
+    """k(x, x') = <x, x'>; exp(-||x - x'||^2 / (2 bandwidth^2)) with a bandwidth, (1 + <x, x'>)^degree with a degree."""
 
-    def __init__(self, bandwidth: float | None = None) -> None:
-        self.bandwidth = bandwidth
+    def __init__(self, bandwidth: float | None = None, degree: int | None = None) -> None:
+        self.bandwidth, self.degree = bandwidth, degree
+
+    @property
+    def linear(self) -> bool:
+        return self.bandwidth is None and self.degree is None
 
     def __call__(self, dots: Floats, norms: Floats, others: Floats) -> Floats:
         """From inner products (a, b) and squared norms (a,), (b,)."""
+        if self.degree is not None:
+            return whole_power(1.0 + dots, self.degree)
         if self.bandwidth is None:
             return dots
         distances = np.maximum(norms[:, None] + others - 2.0 * dots, 0.0)

@@ -2,7 +2,7 @@
 as functionals.
 
     family   psi kept                                               losses served
-    Classes  1[y = j]                                               zero-one, weighted, block-zero-one
+    Classes  1[y = j] (one_of_several.py)                                  all of one label
     Sets     1, 1[j in y], 1[y = z] of every set z seen (sets.py)   all of sets
     Labels   gains / N, 1[y_j > 0]; pairs of labels (labels.py)     ndcg, precision; ap, pairwise-disagreement
     Items    of each item: gains / N, 1[y > 0], 1[y > 0] / |y|,     all of orders
@@ -20,13 +20,17 @@ import numpy as np
 from ...errors import OptionError, pointer
 from ...instances import Floats, Ints
 from ...losses import rankings as losses
+from ...losses.costs import CostMatrix
 from ...tasks.task import Sigma, Y
 from ...weights.base import Arrays
 from . import decoders
 from .decoders import Optimum
 from .targets import normalised_gains, relevant
 
-__all__ = ["Classes", "Family", "Items", "ranking_loss"]
+__all__ = ["WORTH", "Family", "Items", "Worth", "ranking_loss"]
+
+Worth = tuple[str, str]  # the gain of a grade and the discount of a place, as NDCG counts them
+WORTH: Worth = ("exponential", "log")
 
 
 class Family(ABC):
@@ -41,6 +45,10 @@ class Family(ABC):
     def price(self, costs: Sequence[float]) -> None:
         """What missing each label costs, where the loss has costs."""
         raise ValueError(f"{type(self).__name__} has no loss with costs")
+
+    def charge(self, costs: CostMatrix) -> None:
+        """What each decision costs on each truth, where the loss is a matrix."""
+        raise ValueError(f"{type(self).__name__} has no matrix of costs")
 
     def group(self, blocks: Sequence[int]) -> None:
         """The block of each label, -1 for a label that none names."""
@@ -100,71 +108,10 @@ def groups_of(blocks: Sequence[int], labels: int) -> Ints:
     return groups
 
 
-class Classes(Family):
-    """psi(y) = e_y: g_y estimates P(y | x), and every loss of one label is linear in it."""
-
-    served: tuple[str, ...] = ("zero-one", "weighted", "block-zero-one")
-
-    def __init__(self, loss: str, cutoff: int | None = None) -> None:
-        # What these two lose depends on the spec, so they are served where it gives them.
-        self.served = tuple(name for name in self.served if name in ("zero-one", loss))
-        self.labels = 0
-        self.costs: Sequence[float] = ()
-        self.blocks: Sequence[int] = ()
-
-    def price(self, costs: Sequence[float]) -> None:
-        self.costs = costs
-
-    def group(self, blocks: Sequence[int]) -> None:
-        self.blocks = blocks
-
-    def grow(self, labels: int) -> None:
-        self.labels = labels
-
-    def mark(self) -> int:
-        return self.labels
-
-    def rewind(self, mark: int) -> None:
-        self.labels = mark
-
-    def _costs(self, loss: str) -> Floats:
-        costs = np.ones(self.labels)
-        if loss == "weighted":
-            costs[: len(self.costs)] = self.costs[: self.labels]
-        return costs
-
-    def psi(self, y: int) -> tuple[Ints, Floats]:
-        return np.array([y]), np.ones((1, 1))
-
-    def columns(self, loss: str) -> Ints:
-        return np.arange(self.labels)
-
-    def decode(self, loss: str, theta: Floats) -> Optimum:
-        if loss == "block-zero-one":
-            return decoders.block_zero_one(theta[0], groups_of(self.blocks, self.labels))
-        return decoders.weighted_zero_one(theta[0], self._costs(loss))
-
-    def functionals(self, loss: str, theta: Floats) -> Floats:
-        if loss != "block-zero-one":
-            return np.diag(self._costs(loss))
-        groups = groups_of(self.blocks, self.labels)
-        T: Floats = (groups[:, None] == groups) + np.eye(self.labels)
-        for j in range(self.labels):
-            members = np.flatnonzero(groups == groups[j])
-            T[j, members[theta[0, members].argmax()]] -= 1.0
-        return T
-
-    def loss(self, loss: str, sigma: int, y: int) -> float:
-        if loss == "block-zero-one":
-            groups = groups_of(self.blocks, max(self.labels, y + 1))
-            return float(sigma < 0 or groups[sigma] != groups[y])
-        return 0.0 if sigma == y else float(self._costs(loss)[y])
-
-
-def ranking_loss(loss: str, sigma: Ints, y: Floats, cutoff: int | None) -> float:
+def ranking_loss(loss: str, sigma: Ints, y: Floats, cutoff: int | None, worth: Worth = WORTH) -> float:
     """The four losses of an order."""
     if loss == "ndcg":
-        return losses.ndcg_loss(sigma, y, cutoff)
+        return losses.ndcg_loss(sigma, y, cutoff, *worth)
     if loss == "precision":
         return losses.precision_loss(sigma, y, needed(cutoff))
     return losses.ap_loss(sigma, y) if loss == "ap" else losses.pairwise_disagreement_loss(sigma, y)
@@ -177,10 +124,10 @@ def needed(cutoff: int | None) -> int:
     return cutoff
 
 
-def steps_of(loss: str, m: int, cutoff: int | None) -> Floats:
+def steps_of(loss: str, m: int, cutoff: int | None, worth: Worth = WORTH) -> Floats:
     """D_p - D_{p + 1} of the places p = 1 .. m, where the risk of an order is - sum_j v_j D_{place of j}."""
     if loss == "ndcg":
-        D = np.append(losses.discounts(m), 0.0)
+        D = np.append(losses.discounts(m, worth[1]), 0.0)
     elif loss == "ap":
         D = np.append(1.0 / np.arange(1.0, m + 1.0), 0.0)
     elif loss == "precision":
@@ -204,8 +151,8 @@ class Items(Family):
 
     served: tuple[str, ...] = ("ndcg", "precision", "ap", "pairwise-disagreement")
 
-    def __init__(self, loss: str, cutoff: int | None = None) -> None:
-        self.cutoff = cutoff
+    def __init__(self, loss: str, cutoff: int | None = None, worth: Worth = WORTH) -> None:
+        self.cutoff, self.worth = cutoff, worth
 
     def grow(self, labels: int) -> None:
         """Lists bring their own items."""
@@ -223,7 +170,7 @@ class Items(Family):
         _, counts = np.unique(ordered, return_counts=True)
         N = max(1.0, (len(y) ** 2 - float((counts**2).sum())) / 2.0)  # pairs of unequal grade
         return np.arange(4), np.column_stack(
-            (normalised_gains(y, self.cutoff), above, above / max(1.0, above.sum()), wins / N)
+            (normalised_gains(y, self.cutoff, *self.worth), above, above / max(1.0, above.sum()), wins / N)
         )
 
     def columns(self, loss: str) -> Ints:
@@ -233,10 +180,10 @@ class Items(Family):
         v = theta[:, 0]
         if loss == "precision" and self.cutoff is None:
             return Optimum(np.argsort(-v, kind="stable"), v, None)
-        return decoders.sorted_order(v, steps_of(loss, len(v), self.cutoff))
+        return decoders.sorted_order(v, steps_of(loss, len(v), self.cutoff, self.worth))
 
     def functionals(self, loss: str, theta: Floats) -> Floats:
         return np.ones((1, 1))
 
     def loss(self, loss: str, sigma: Ints, y: Floats) -> float:
-        return ranking_loss(loss, sigma, y, self.cutoff)
+        return ranking_loss(loss, sigma, y, self.cutoff, self.worth)

@@ -17,7 +17,7 @@ from ...instances import Floats, Ints
 from ...weights.base import Arrays
 from . import decoders
 from .decoders import Optimum
-from .families import Family, ranking_loss, steps_of
+from .families import WORTH, Family, Worth, ranking_loss, steps_of
 from .targets import ABSENT, disagreements, normalised_gains, pairs, relevant
 
 __all__ = ["PAIRED", "Labels"]
@@ -65,8 +65,8 @@ class Labels(Family):
 
     served: tuple[str, ...] = ("ndcg", "precision", "ap", "pairwise-disagreement")
 
-    def __init__(self, loss: str, cutoff: int | None) -> None:
-        self.cutoff = cutoff
+    def __init__(self, loss: str, cutoff: int | None, worth: Worth = WORTH) -> None:
+        self.cutoff, self.worth = cutoff, worth
         self.always = loss in _OF_PAIR
         self.labels = 0
         self._clear()
@@ -110,7 +110,10 @@ class Labels(Family):
             columns.append(self._join(kind, j, l))
             values.append(entries)
 
-        for kind, of_label in ((_GAIN, normalised_gains(y, self.cutoff)), (_RELEVANT, relevant(y))):
+        for kind, of_label in (
+            (_GAIN, normalised_gains(y, self.cutoff, *self.worth)),
+            (_RELEVANT, relevant(y)),
+        ):
             j = np.flatnonzero(of_label)
             add(kind, j, j, of_label[j])
         if self.paired:
@@ -160,7 +163,7 @@ class Labels(Family):
             return decoders.pairwise_disagreement(self._matrix(loss, g), float(g[-1]))
         if loss == "precision" and self.cutoff is None:
             return Optimum(np.argsort(-g, kind="stable"), g, None)
-        return decoders.sorted_order(g, steps_of(loss, len(g), self.cutoff))
+        return decoders.sorted_order(g, steps_of(loss, len(g), self.cutoff, self.worth))
 
     def functionals(self, loss: str, theta: Floats) -> Floats:
         if loss in _OF_LABEL:
@@ -175,7 +178,7 @@ class Labels(Family):
         return T
 
     def loss(self, loss: str, sigma: Ints, y: Floats) -> float:
-        return ranking_loss(loss, sigma, y, self.cutoff)
+        return ranking_loss(loss, sigma, y, self.cutoff, self.worth)
 
     def arrays(self) -> Arrays:
         """The kind and the labels of every column, in the order in which they joined."""

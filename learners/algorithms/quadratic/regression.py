@@ -9,7 +9,7 @@ Which form is in use depends on the log alone. With N rows and d features so far
     linear,   features, where those that join after the   no: a feature that joins late shares a coordinate
     N, d > D  D-th are hashed, with a sign, into the      with others, the frequent ones that joined early
               later half of D coordinates                 keep their own
-    gaussian  rows                                        while N <= D
+    other     rows                                        while N <= D
     N > D     Nystrom: the first D rows are landmarks,    no: g is sought in the span of k(., landmark); exact
               the coordinates of k(., x) in their span    at the moment of change, when that span holds g
               are features
@@ -26,9 +26,9 @@ import numpy as np
 
 from ...instances import Floats, Ints, Matrix
 from ...kernel import add_outer, times
-from ...kernel.products import forward
 from ...weights.base import Arrays, Counters, X, check_rows
 from .dual import Dual, KernelFunction, Support, SupportMark, columns_of
+from .landmarks import orthonormal
 from .resolvent import Resolvent, ResolventMark
 from .ridge import Primal, PrimalMark
 from .rows import Rows, RowsMark
@@ -47,10 +47,14 @@ class Regression:
     """`predict` before `learn`; `columns` number the targets, in the order in which they joined."""
 
     def __init__(
-        self, regularization: float = 1.0, bandwidth: float | None = None, budget: int | None = None
+        self,
+        regularization: float = 1.0,
+        bandwidth: float | None = None,
+        budget: int | None = None,
+        degree: int | None = None,
     ) -> None:
         self.r = regularization
-        self.kernel = KernelFunction(bandwidth)
+        self.kernel = KernelFunction(bandwidth, degree)
         self.budget = budget or BUDGET
         self.events = 0.0
         self.rows = 0
@@ -65,7 +69,7 @@ class Regression:
 
     @property
     def linear(self) -> bool:
-        return self.kernel.bandwidth is None
+        return self.kernel.linear
 
     @property
     def form(self) -> str:
@@ -322,27 +326,3 @@ def _square(F: Floats) -> Floats:
     S = np.zeros((len(F), len(F)))
     add_outer(S, 1.0, F)
     return S
-
-
-def orthonormal(K: Floats) -> Floats:
-    """B with <B k_x, B k_z> = k(x, z) on the span of the landmarks: L^{-1} of Cholesky's factor with pivots.
-
-    The landmark that the ones before explain least comes next, until all are explained but for rounding; the columns of
-    the others are 0.
-    """
-    left = K.diagonal().copy()
-    enough = 1e-12 * float(left.sum())
-    factor, chosen = np.zeros(K.shape), []
-    for k in range(len(K)):
-        p = int(left.argmax())
-        if left[p] <= enough:
-            break
-        row = (K[p] - times(factor[:k, p], factor[:k])) / np.sqrt(left[p])
-        factor[k] = row
-        left -= row * row
-        chosen.append(p)
-        left[chosen] = -1.0
-    L = factor[: len(chosen), chosen].T
-    basis = np.zeros((len(chosen), len(K)))
-    basis[:, chosen] = forward(L, np.eye(len(chosen)))
-    return basis

@@ -55,12 +55,14 @@ class Columns:
         return [tuple(flat[a:b]) for a, b in pairwise(starts)]
 
 
-def normalised_gains(y: Floats, cutoff: int | None) -> Floats:
+def normalised_gains(
+    y: Floats, cutoff: int | None, gain: str = "exponential", discount: str = "log"
+) -> Floats:
     """Eq. (17): G(y_j) / N(y), N the DCG of the best order down to the cutoff; 0 where nothing is relevant."""
-    gain = gains(y)
-    best = np.sort(gain)[::-1][:cutoff]
-    ideal = float((best * discounts(len(best))).sum())
-    return gain / ideal if ideal > 0.0 else np.zeros(len(y))
+    gained = gains(y, gain)
+    best = np.sort(gained)[::-1][:cutoff]
+    ideal = float((best * discounts(len(best), discount)).sum())
+    return gained / ideal if ideal > 0.0 else np.zeros(len(y))
 
 
 def relevant(y: Floats) -> Floats:

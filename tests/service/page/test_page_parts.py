@@ -29,6 +29,31 @@ def test_the_front_page_names_the_kernel_and_makes_a_learner(server, browser, sh
     assert all("422" in entry["message"] for entry in browser.logs())  # the refusal, nothing else
 
 
+def test_costs_are_typed_into_a_table_of_the_labels(server, browser, show):
+    show()
+    browser.one(".create summary").click()
+    browser.wait(lambda: "ordinal" in browser.text("#new-task option"))
+    browser.one("#new-name").send_keys("priced")
+    browser.one("#new-labels").send_keys("no, yes, __proto__")
+    browser.one(".create form details summary").click()
+    cells = browser.find(".costs input")
+    assert len(cells) == 9
+    cells[1].send_keys("2.5")
+    browser.one("#new-labels").send_keys(", more")  # what was typed stays
+    browser.find(".costs input")[4].send_keys("0")
+    browser.one("#new-task option[value=multiclass]").click()
+    browser.one(".create form button").click()
+    browser.wait(lambda: browser.text(".create .outcome a") == ["priced"])
+    spec = server.get("/v1/learners/priced").json()["spec"]
+    assert (spec["algorithm"], spec["loss"], spec["matrix"]) == (
+        "auto",
+        "matrix",
+        {"no": {"yes": 2.5}, "yes": {"no": 0}},
+    )
+    browser.one("#new-task option[value=multilabel]").click()
+    assert not browser.find(".costs")[0].is_displayed()
+
+
 def test_experts_stand_beside_the_pool_and_an_empty_learner_claims_nothing(server, teach, browser, show):
     teach(server, "pool", 30, {"task": "multiclass"})
     show("/#/learners/pool")
