@@ -5,7 +5,9 @@ The two clients differ only in how they wait.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from .calls import (
     SNAPSHOT_LIMIT,
@@ -205,11 +207,19 @@ def metrics() -> Call[str]:
     return Call("GET", "/metrics", text)
 
 
-def item_table(ids: Sequence[str], columns: Sequence[str], rows: Iterable[Iterable[float]]) -> JSON:
+def item_table(ids: Sequence[str], columns: Sequence[str], rows: Any) -> JSON:
     """A list to rank as one table: `rows[i][j]` is the value of feature `columns[j]` of item `ids[i]`.
 
-    Shorter on the wire, and faster to read, than the features of each item by name.
+    Shorter on the wire, and faster to read, than the features of each item by name. Rows of a NumPy array of float32 go as
+    the base64 of its bytes.
     """
+    if str(getattr(rows, "dtype", "")) == "float32":
+        if rows.shape != (len(ids), len(columns)):
+            raise BadRequest(
+                f"{len(ids)} ids and {len(columns)} columns need as many rows of as many numbers"
+            )
+        packed = base64.b64encode(rows.astype("<f4").tobytes()).decode("ascii")
+        return {"items": {"ids": list(ids), "columns": list(columns), "rows": packed}}
     table = [[float(value) for value in row] for row in rows]
     if len(table) != len(ids) or any(len(row) != len(columns) for row in table):
         raise BadRequest(f"{len(ids)} ids and {len(columns)} columns need as many rows of as many numbers")

@@ -181,15 +181,20 @@ def read_items(items: object) -> ItemList:
 
 
 def _read_columns(items: Mapping[str, Any]) -> ItemList:
-    """`{"ids": [...], "columns": [names], "rows": [[numbers], ...]}`: one row an id, one number a column."""
+    """`{"ids": [...], "columns": [names], "rows": [[numbers], ...]}`: one row an id, one number a column.
+
+    The rows may be the base64 of little-endian float32, one row after the other.
+    """
     for key in items:
         if key not in ("ids", "columns", "rows"):
             raise InstanceError("unknown field", pointer("items", key))
     for key in ("ids", "columns", "rows"):
         if key not in items:
             raise InstanceError("missing field", pointer("items", key))
-        if not isinstance(items[key], list | tuple):
-            raise InstanceError("must be a list", pointer("items", key))
+        packed = key == "rows" and isinstance(items[key], str)
+        if not packed and not isinstance(items[key], list | tuple):
+            what = "must be a list, or base64 of float32" if key == "rows" else "must be a list"
+            raise InstanceError(what, pointer("items", key))
     ids, names, rows = items["ids"], items["columns"], items["rows"]
     if not ids:
         raise InstanceError("must be a list of at least one item", pointer("items", "ids"))
@@ -197,6 +202,8 @@ def _read_columns(items: Mapping[str, Any]) -> ItemList:
     _check_names(names, pointer("items", "columns"))
     if len(set(names)) < len(names):
         raise InstanceError("a column is duplicated", pointer("items", "columns", _repeated(names)))
+    if isinstance(rows, str):
+        return ItemList(ids, names, _unpacked(rows, len(ids), names))
     if len(rows) != len(ids):
         raise InstanceError(f"there are {len(ids)} ids and {len(rows)} rows", pointer("items", "rows"))
     plain = kernel.matrix(rows, len(names))
@@ -215,6 +222,19 @@ def _read_columns(items: Mapping[str, Any]) -> ItemList:
     place = range(len(names))
     read = [_numbers(row, place, pointer("items", "rows", i)) for i, row in enumerate(rows)]
     return ItemList(ids, names, np.array(read).reshape(len(ids), len(names)))
+
+
+def _unpacked(rows: str, count: int, names: Sequence[str]) -> Floats:
+    """The matrix of rows in base64."""
+    numbers = kernel.read_singles(rows, count * len(names))
+    if numbers is None:
+        what = f"must be the base64 of {count} x {len(names)} numbers of 4 bytes (little-endian float32)"
+        raise InstanceError(what, pointer("items", "rows"))
+    matrix = numbers.reshape(count, len(names))
+    if matrix.size and not np.abs(matrix).max() <= LARGEST:
+        i, j = np.argwhere(~(np.abs(matrix) <= LARGEST))[0].tolist()
+        raise InstanceError(f"row {i}, column {names[j]!r}: must be finite", pointer("items", "rows"))
+    return matrix
 
 
 def _alike(features: list[Any]) -> tuple[Sequence[str], Floats] | None:

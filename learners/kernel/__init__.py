@@ -2,7 +2,7 @@
 
     NAME       "native" where the compiled kernel was built, else "numpy"; FEEDRANK_KERNEL forces one of them
     read       plain Python objects -> Features         loads    raw JSON -> objects with Features in them
-    matrix     lists of numbers -> an array               body_bytes  what reading a body takes
+    matrix, read_singles   numbers -> an array             body_bytes  what reading a body takes
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     ascend     a direction of dual ascent               best     the highest scores
     FeatureBlocks   the block of every feature, and how often each block was right
@@ -12,6 +12,7 @@
     total, row_total, softmax, sigmoid, times, add_outer, sweep   sums, products and inverses
     scale, tally, recount   features scaled by what was counted of them
     word_scores, calibrated, recalibrate, pool_round, adapt   pieces of the automatic learner
+    list_inputs, list_scores, list_round   those of lists
 
 `reference.py` and the other Python files here are the specification; the native version is in c/. Nobody outside this
 folder asks which one runs but to say so.
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from .body_cost import check_body
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 20
+SEAM = 21
 
 
 def _choice() -> str:
@@ -56,6 +57,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .lists import list_inputs, list_round, list_scores
     from .products import add_outer, sweep, times
     from .reference import Features, LookedUp, Table, loads, matrix, read
+    from .singles import read_singles
     from .theta import Weights
     from .trust import pool_round
     from .welford import recount, scale, tally, word_scores
@@ -84,6 +86,7 @@ else:
         pool_round,
         ranking_json,
         read,
+        read_singles,
         recalibrate,
         recount,
         row_total,
@@ -134,6 +137,7 @@ __all__ = [
     "pool_round",
     "ranking_json",
     "read",
+    "read_singles",
     "recalibrate",
     "recount",
     "row_total",

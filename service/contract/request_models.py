@@ -57,7 +57,9 @@ class Columns(BaseModel):
     model_config = ConfigDict(extra="forbid")
     ids: Annotated[list[Text], Field(min_length=1)]
     columns: list[Text]
-    rows: list[list[float]]
+    rows: list[list[float]] | str = Field(
+        description="one row an id; or base64 of little-endian float32, row by row"
+    )
 
 
 class Instance(BaseModel):

@@ -5,6 +5,7 @@ import gzip
 import json
 
 import httpx
+import numpy as np
 import pytest
 
 from feedrank.clients import (
@@ -232,6 +233,8 @@ def test_options_go_where_the_contract_has_them():
 def test_items_may_be_a_table():
     table = item_table(["d1", "d2"], ["price", "age"], [[1, 2], (3, 4.5)])
     assert table == {"items": {"ids": ["d1", "d2"], "columns": ["price", "age"], "rows": [[1, 2], [3, 4.5]]}}
-    for rows in ([[1, 2]], [[1, 2], [3]]):
+    for rows in ([[1, 2]], [[1, 2], [3]], np.zeros((2, 1), np.float32)):
         with pytest.raises(BadRequest):
             item_table(["d1", "d2"], ["price", "age"], rows)
+    packed = item_table(["d1"], ["price", "age"], np.array([[1, 0.5]], np.float32))
+    assert packed["items"]["rows"] == "AACAPwAAAD8="

@@ -1,15 +1,24 @@
 """What an instance may be: text, items in columns, items with a context."""
 
+import base64
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from feedrank.learners import InstanceError, build, dump, text
+from feedrank.learners import InstanceError, build, dump, kernel, text
+from feedrank.learners.kernel import singles
 
 ITEMS = [
     {"id": "d1", "features": {"bm25": 2.0, "age": 1.0}},
     {"id": "d2", "features": {"bm25": 0.5, "age": 3.0}},
 ]
 COLUMNS = {"ids": ["d1", "d2"], "columns": ["bm25", "age"], "rows": [[2.0, 1], [0.5, 3]]}
+
+
+def packed(rows):
+    return base64.b64encode(np.array(rows, dtype="<f4").tobytes()).decode()
 
 
 @pytest.mark.parametrize(
@@ -54,6 +63,27 @@ def test_a_wrong_text_is_refused_at_its_place(instance, pointer):
     assert caught.value.pointer == pointer
 
 
+def test_rows_in_base64_are_the_numbers_as_float32():
+    one, two = build({"task": "subset-ranking"}), build({"task": "subset-ranking"})
+    rows = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    table = {"ids": list("abcde"), "columns": ["x", "y", "z"]}
+    for _ in range(3):
+        one.learn({"items": {**table, "rows": rows.astype(float).tolist()}}, {"relevance": {"d": 1}})
+        two.learn({"items": {**table, "rows": packed(rows)}}, {"relevance": {"d": 1}})
+    assert dump(one) == dump(two)
+    assert one.predict({"items": {"ids": ["a"], "columns": [], "rows": ""}}).ranking == [("a", 0.0)]
+
+
+@pytest.mark.skipif(kernel.NAME != "native", reason="the native kernel is not built")
+@given(st.integers(0, 9), st.text(st.sampled_from("AB/+=a0\n\u00e9"), max_size=40))
+def test_both_kernels_read_the_same_base64(count, text):
+    numbers = base64.b64encode(np.arange(count, dtype="<f4").tobytes()).decode()
+    for given_text in (text, numbers, numbers[:-1] + text[:1]):
+        ours, theirs = singles.read_singles(given_text, count), kernel.read_singles(given_text, count)
+        assert (ours is None) == (theirs is None)
+        assert ours is None or ours.tobytes() == theirs.tobytes()
+
+
 def test_columns_are_the_items_they_stand_for():
     one, two = build({"task": "subset-ranking"}), build({"task": "subset-ranking"})
     for _ in range(3):
@@ -78,6 +108,14 @@ def test_columns_are_the_items_they_stand_for():
         ({"rows": [[1, 2], [1, float("nan")]]}, "/items/rows/1/1"),
         ({"rows": [[1, 2], [1, 10**400]]}, "/items/rows/1/1"),
         ({"more": 1}, "/items/more"),
+        ({"rows": 3}, "/items/rows"),
+        ({"rows": packed([[2, 1]])}, "/items/rows"),
+        ({"rows": packed([[2, 1], [1, 2]])[:-1]}, "/items/rows"),
+        ({"rows": packed([[2, 1], [1, 2]]) + "\n"}, "/items/rows"),
+        ({"rows": packed([[2, 1], [1, 2]]).replace("A", "\u00c4")}, "/items/rows"),
+        ({"rows": "\ud800"}, "/items/rows"),
+        ({"rows": packed([[2, 1], [1, float("nan")]])}, "/items/rows"),
+        ({"rows": packed([[2, 1], [1, float("-inf")]])}, "/items/rows"),
     ],
 )
 def test_wrong_columns_are_refused_at_their_place(change, pointer):
@@ -120,11 +158,11 @@ def test_a_sparse_list_is_crossed_as_a_dense_one():
 
 
 def test_two_equal_events_are_one_of_weight_two_for_the_quadratic_surrogate():
-    for kernel in ({}, {"kernel": "gaussian"}, {"budget": 3}, {"kernel": "gaussian", "budget": 4}):
-        spec = {"task": "multiclass", "algorithm": "quadratic-surrogate", **kernel}
+    for options in ({}, {"kernel": "gaussian"}, {"budget": 3}, {"kernel": "gaussian", "budget": 4}):
+        spec = {"task": "multiclass", "algorithm": "quadratic-surrogate", **options}
         twice, heavy = build(spec), build(spec)
         rng = np.random.default_rng(1)
-        exact = "budget" not in kernel
+        exact = "budget" not in options
         for n in range(12):
             x, y = {"features": rng.normal(size=3).round(2).tolist()}, {"label": "abc"[n % 3]}
             heavy.learn(x, y, weight=2)

@@ -239,6 +239,25 @@ static PyObject *matrix_of(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+/* read_singles(text, count): an array, or None. */
+static PyObject *singles_of(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *text;
+    Py_ssize_t count, length;
+    double *numbers;
+    if (!PyArg_ParseTuple(arguments, "Un", &text, &count)) return NULL;
+    const char *letters = PyUnicode_AsUTF8AndSize(text, &length);
+    if (!letters) { /* half a surrogate pair, which is no base64 */
+        PyErr_Clear();
+        Py_RETURN_NONE;
+    }
+    if (count < 0 || length < count) Py_RETURN_NONE; /* before room is made for them */
+    PyObject *array = array_new(count, &numbers);
+    if (!array || read_singles(letters, (size_t)length, numbers, (size_t)count)) return array;
+    Py_DECREF(array);
+    Py_RETURN_NONE;
+}
+
 static Py_ssize_t features_length(PyObject *self) { return ((Features *)self)->count; }
 
 static PyObject *features_names(PyObject *self, void *closure) {

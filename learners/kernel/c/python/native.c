@@ -31,6 +31,7 @@
 #include "../core/elementary.h"
 #include "../core/hedge.h"
 #include "../core/lists.h"
+#include "../core/singles.h"
 #include "arrays.h"
 #include "names.h"
 #include "features.h"
@@ -60,7 +61,7 @@
 #include "lists_members.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 20
+#define SEAM 21
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -107,6 +108,7 @@ static PyObject *body_bytes_of(PyObject *module, PyObject *body) {
 static PyMethodDef methods[] = {
     {"read", features_of, METH_O, "The features of plain Python objects, or None where they are unusual."},
     {"body_bytes", body_bytes_of, METH_O, "What reading a body of JSON takes at most."},
+    {"read_singles", singles_of, METH_VARARGS, "Numbers of the base64 of float32, or None."},
     {"matrix", matrix_of, METH_VARARGS, "Lists of numbers as a matrix, or None where they are unusual."},
     {"loads", (PyCFunction)(void (*)(void))loads, METH_FASTCALL, "JSON with features read, or None where it is unusual."},
     {"ranking_json", (PyCFunction)(void (*)(void))ranking_json, METH_FASTCALL, "A ranking as JSON, or None where it is unusual."},
