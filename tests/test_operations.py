@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
+from nginx_proxy import SHIPPED, replaced
 
 from feedrank.embedded import Embedded
 from feedrank.service.contract.settings import Settings, variable
@@ -64,10 +65,30 @@ def test_the_manifest_asks_for_settings_and_addresses_that_exist():
     app = create_app(Settings(store="sqlite:unused.db"))
     paths = set(app.openapi()["paths"])
     for document in manifest():
-        template = document["spec"].get("template", {}).get("spec", {})
+        template = document.get("spec", {}).get("template", {}).get("spec", {})
         for container in template.get("containers", []):
             assert {entry["name"] for entry in container.get("env", [])} <= known
             assert container["securityContext"]["readOnlyRootFilesystem"]
             for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-                if probe in container:
+                if "httpGet" in container.get(probe, {}):
                     assert container[probe]["httpGet"]["path"] in paths
+
+
+def test_the_proxy_of_the_manifest_is_ours_with_its_replicas():
+    config = next(document for document in manifest() if document["kind"] == "ConfigMap")["data"][
+        "nginx.conf"
+    ]
+    replicas = [f"feedrank-{i}.feedrank.default.svc.cluster.local:8000" for i in range(3)]
+    resolver = "resolver kube-dns.kube-system.svc.cluster.local valid=2s ipv6=off;"
+    assert config == replaced(SHIPPED.read_text(), replicas, [8101, 8102, 8103], resolver)
+
+
+def test_passwords_are_files_and_no_upgrade_mixes_releases():
+    for document in manifest():
+        for container in document.get("spec", {}).get("template", {}).get("spec", {}).get("containers", []):
+            assert not any("valueFrom" in entry for entry in container.get("env", []))
+    replicas = next(document for document in manifest() if document["kind"] == "StatefulSet")["spec"]
+    assert replicas["updateStrategy"] == {"type": "OnDelete"}
+    kinds = [(document["kind"], document["metadata"]["name"]) for document in manifest()]
+    for kind in ("PodDisruptionBudget", "NetworkPolicy"):
+        assert {(kind, "feedrank"), (kind, "feedrank-proxy")} <= set(kinds)

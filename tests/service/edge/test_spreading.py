@@ -18,6 +18,7 @@ class Proxy:
 
     def __init__(self, folder, ports):
         self.folder, self.port = folder, free_port()
+        self.places = {}
         self.process = subprocess.Popen(
             self.configure(ports), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -25,7 +26,8 @@ class Proxy:
         self.wait(lambda: self.client.get("/livez").status_code == 200)
 
     def configure(self, ports):
-        return configure(self.folder, str(self.port), [f"127.0.0.1:{port}" for port in ports])
+        places = [self.places.setdefault(port, free_port()) for port in ports]
+        return configure(self.folder, str(self.port), [f"127.0.0.1:{port}" for port in ports], ports=places)
 
     def reload(self, ports):
         self.configure(ports)
