@@ -111,7 +111,7 @@ class Blend(Model):
         self, features: Table, scaling: Scaling | None, blocks: kernel.FeatureBlocks | None
     ) -> FusedBlend | None:
         mode = mode_of(self.decider)
-        known = all(expert.kind >= 0 for expert in self.experts)
+        known = any(expert.kind >= 0 for expert in self.experts)
         if (
             kernel.BlendRounds is None
             or scaling is None
@@ -177,7 +177,7 @@ class Blend(Model):
         if not self.labels:
             return False
         assert isinstance(x, ScaledVector)
-        target, before = self._target(y, weight), decision.before
+        target, before = self.target(y, weight), decision.before
         inputs = stage.inputs if x is scored else Inputs.of(x, self.bias)
         self._judge_each(stage, y, before)
         linked = stage.linked if self.lead is None else self._link(times(self.pool.weights, stage.Z))
@@ -216,7 +216,7 @@ class Blend(Model):
         if known and share > 0.0:
             self.pool.learn(np.ascontiguousarray(Z[:, :known]), Y / share, target.weight, teaches)
 
-    def _target(self, y: Y, weight: float) -> Target:
+    def target(self, y: Y, weight: float) -> Target:
         relevant = np.zeros(self.labels, dtype=bool)
         if self.kind == "class":
             relevant[y] = True

@@ -2,6 +2,8 @@
 
 The kernel works on the arrays of the pieces, which stay theirs: it is shown them again after every change by a piece. The
 numbers that are no arrays go with a plan, come back changed, and are kept when it is committed.
+
+Experts that have no round in the kernel are scored by their pieces, and learn by them just before the others do.
 """
 
 from typing import Any
@@ -12,6 +14,7 @@ from ...scaling import Scaling
 from ...tasks.multilabel import Hamming, SubsetZeroOne
 from ...tasks.one_class import Multiclass
 from .adagrad import AdaGrad
+from .by_pieces import BY_PIECES, ByPieces
 from .decisions import ByGrade, ByScores, Decider, Weighted, WithReject
 from .dual_ascent_expert import DualAscentExpert
 from .experts import BIAS_SIZE, Expert
@@ -28,6 +31,7 @@ class FusedBlend:
         self.blend, self.mode, self.scaling = blend, mode, scaling
         self.rounds = kernel.BlendRounds(table)
         self._bound = False
+        self._pieces = ByPieces(blend, scaling.bias)
         self._dual = _of(blend.experts, DualAscentExpert)
         self._words = _of(blend.experts, NaiveBayes)
         self._curves = _of(blend.experts, LeastSquares)
@@ -42,13 +46,18 @@ class FusedBlend:
     def _bind(self) -> None:
         blend, pool = self.blend, self.blend.pool
         trust = (pool.a, pool.A, pool.losses, pool.w, pool.weights, pool.prior, pool.present, pool.doubt)
-        experts = [(expert.kind, *expert.fused()) for expert in blend.experts]
+        experts = [
+            (BY_PIECES, expert.present, expert.scale, 0.0)
+            if expert.kind < 0
+            else (expert.kind, *expert.fused())
+            for expert in blend.experts
+        ]
         decider = blend.decider
         costs = decider.costs if isinstance(decider, Weighted | WithReject) else None
         own = blend.calibration.sums, blend.losses, blend.seen, blend.view, costs
         scaling = self.scaling
         rows = self.mode, scaling.statistics, scaling.bias, BIAS_SIZE, scaling.idf
-        self.rounds.bind((*rows, trust, *own, experts))
+        self.rounds.bind((*rows, trust, *own, experts, self._pieces.scores))
         self._bound = True
 
     def predict(self, instance: Any, top: int, names: list[str]) -> tuple[Any, ...] | None:
@@ -79,6 +88,8 @@ class FusedBlend:
         if planned is None:
             return None
         loss, trust, (count, total, *evidence), *rest = planned
+        if not self._pieces.plan(y, weight, self.rounds.linked, rest[-1]):
+            return None
         after = (blend.rounds + 1, trust, (drift.rounds + 1, count, total, tuple(evidence)), *rest)
         return loss, True, after
 
@@ -88,7 +99,7 @@ class FusedBlend:
         blend, dual, words, curves = self.blend, self._dual, self._words, self._curves
         pool, drift = blend.pool, blend.drift_alarm
         rare = self._rare
-        self.rounds.commit()
+        self._pieces.commit(self.rounds.commit)
         blend.rounds, blend.features = rounds, features
         pool.gaps, pool.loss = trust
         drift.rounds, drift.count, drift.sum, drift.evidence = alarm
@@ -114,4 +125,4 @@ def mode_of(decider: Decider) -> int | None:
 
 
 def _of(experts: list[Expert], kind: type[Any]) -> Any:
-    return next((expert for expert in experts if isinstance(expert, kind)), None)
+    return next((expert for expert in experts if isinstance(expert, kind) and expert.kind >= 0), None)

@@ -10,7 +10,7 @@
 /* One label is right (softmax), or any bits are: of a set, judged by how many are wrong or whether any is, or of a grade, whose
    bit k says that it is above k (sigmoid). One label may have costs: of missing it, or of rejecting all. */
 enum { ONE, SET, WHOLE_SET, GRADE, WEIGHTED, REJECTING };
-enum { DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, LEAST_SQUARES, RECENT_ERRORS };
+enum { DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, LEAST_SQUARES, RECENT_ERRORS, BY_PIECES };
 
 typedef struct {
     int kind, present;
@@ -27,7 +27,8 @@ typedef struct {
 typedef struct {
     PyObject_HEAD Table *table;
     Asked asked;
-    PyObject *state; /* what was bound, and keeps it alive */
+    PyObject *state;  /* what was bound, and keeps it alive */
+    PyObject *pieces; /* called with an instance, gives the log-odds of the experts that have no round here; part of `state` */
     Py_buffer buffers[BUFFERS];
     int taken, idf, members, planned, mode;
     Py_ssize_t bias, rows, labels; /* labels: columns, one fewer than grades */
@@ -105,8 +106,9 @@ static int blend_member(Blend *blend, PyObject *expert, Member *own) {
                           &parts[2], &parts[3], &parts[4]))
         return -1;
     Py_ssize_t given = PyTuple_Size(expert) - 4;
-    static const Py_ssize_t wanted[5] = {1, 4, 2, 5, 1};
-    if (own->kind < 0 || own->kind > RECENT_ERRORS || given != wanted[own->kind]) goto wrong;
+    static const Py_ssize_t wanted[6] = {1, 4, 2, 5, 1, 0};
+    if (own->kind < 0 || own->kind > BY_PIECES || given != wanted[own->kind]) goto wrong;
+    if (own->kind == BY_PIECES) return 0;
     if (own->kind == RECENT_ERRORS) return (own->words = blend_numbers(blend, parts[0], 'd', blend->labels, NULL)) ? 0 : -1;
     if (own->kind == LEAST_SQUARES) {
         Curves *curves = &own->curves;
@@ -143,7 +145,7 @@ wrong:
     return -1;
 }
 
-/* bind(state): mode, statistics, bias, its size, idf, pool, calibration, losses, seen, view, costs, experts; see
+/* bind(state): mode, statistics, bias, its size, idf, pool, calibration, losses, seen, view, costs, experts, pieces; see
    algorithms/auto/fused.py. */
 static PyObject *blend_bind(PyObject *self, PyObject *state) {
     Blend *blend = (Blend *)self;
@@ -152,9 +154,9 @@ static PyObject *blend_bind(PyObject *self, PyObject *state) {
     Py_buffer *buffer;
     blend_unbind(blend);
     if (!PyTuple_Check(state)) return PyErr_SetString(PyExc_TypeError, "a state is a tuple"), NULL;
-    if (!PyArg_ParseTuple(state, "iOndp(OOOOOOOd)OOOOOO!", &blend->mode, &statistics, &blend->bias, &blend->bias_size, &blend->idf, &pool[0], &pool[1],
+    if (!PyArg_ParseTuple(state, "iOndp(OOOOOOOd)OOOOOO!O", &blend->mode, &statistics, &blend->bias, &blend->bias_size, &blend->idf, &pool[0], &pool[1],
                           &pool[2], &pool[3], &pool[4], &pool[5], &pool[6], &trust->doubt, &sums, &losses, &seen, &view, &costs, &PyList_Type,
-                          &experts))
+                          &experts, &blend->pieces))
         return NULL;
     Py_INCREF(state);
     blend->state = state;
@@ -200,7 +202,7 @@ static int weights_fit(const Blend *blend, const Weights *weights) {
 }
 
 static int member_fits(const Blend *blend, const Member *own) {
-    if (!own->present || own->kind == RECENT_ERRORS) return 1;
+    if (!own->present || own->kind == RECENT_ERRORS || own->kind == BY_PIECES) return 1;
     if (own->kind == LEAST_SQUARES) return (size_t)(own->curves.features + blend->bias) == blend->table->names.count;
     return weights_fit(blend, own->weights) && (own->kind != ADAGRAD || weights_fit(blend, own->squares));
 }
@@ -241,6 +243,27 @@ static void add_odds(const Blend *blend, const Member *own, double room, double 
         double odds = log_of(own->events[k] + 0.5) - log_of(blend->all_events - own->events[k] + 0.5);
         z[k] = (z[k] - usual) + (odds - blend->words.size * (log_of(own->words[k] + room) - all));
     }
+}
+
+/* The log-odds of the experts that have no round here, as their pieces give them: -1 with an exception. */
+static int pieces_scores(Blend *blend) {
+    const Vector *x = blend->asked.x;
+    Py_ssize_t labels = blend->labels, all = x->known + x->unknown, row = 0, count = 0;
+    Py_buffer Z;
+    for (int i = 0; i < blend->members; i++) count += blend->member[i].kind == BY_PIECES;
+    if (!count) return 0;
+    PyObject *arguments = Py_BuildValue("(y#y#y#y#y#)", x->rows, 8 * x->known, blend->x.values, 8 * all, x->values, 8 * all,
+                                        blend->x.z, 8 * all, blend->x.dense, x->known);
+    PyObject *array = arguments ? PyObject_CallObject(blend->pieces, arguments) : NULL;
+    int failed = !array || numbers_of(array, &Z, 'd', count * labels, 0);
+    Py_XDECREF(arguments);
+    Py_XDECREF(array);
+    if (failed) return -1;
+    for (int i = 0; i < blend->members; i++)
+        if (blend->member[i].kind == BY_PIECES)
+            memcpy(blend->Z + i * labels, (const double *)Z.buf + labels * row++, (size_t)labels * sizeof(double));
+    PyBuffer_Release(&Z);
+    return 0;
 }
 
 /* The log-odds of one expert. */
@@ -305,7 +328,10 @@ static int blend_look(Blend *blend, PyObject *instance) {
     scale_values(blend->counted, x->rows, x->values, x->known, x->unknown, blend->bias, blend->idf, blend->table->events, &blend->x);
     words_of(x->rows, blend->x.values, blend->x.dense, x->known, x->unknown, &blend->words);
     if (blend->bias) blend->x.values[0] = blend->bias_size;
-    for (int i = 0; i < blend->members; i++) member_scores(blend, &blend->member[i], blend->Z + i * labels);
+    if (pieces_scores(blend)) return blend_drop(blend), -1;
+    if (!blend_fits(blend)) return blend_drop(blend), 0; /* an expert may have taught the learner */
+    for (int i = 0; i < blend->members; i++)
+        if (blend->member[i].kind != BY_PIECES) member_scores(blend, &blend->member[i], blend->Z + i * labels);
     multiply(blend->pool.weights, blend->Z, blend->t, 1, blend->members, labels);
     if (!all_finite(blend->Z, blend->members * labels) || !all_finite(blend->t, labels)) {
         blend_drop(blend);

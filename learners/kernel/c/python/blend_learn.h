@@ -137,7 +137,7 @@ static int alarm_after(Alarm *alarm, double loss) {
 
 /* Whether `more` rows can join without a table that moves. */
 static int member_has_room(const Member *own, Py_ssize_t count, Py_ssize_t more) {
-    if (!own->present || !more || own->kind == RECENT_ERRORS) return 1;
+    if (!own->present || !more || own->kind == RECENT_ERRORS || own->kind == BY_PIECES) return 1;
     if (own->kind == LEAST_SQUARES || (own->kind == NAIVE_BAYES && own->room < count + more)) return 0;
     return own->weights->room >= count + more && (own->kind != ADAGRAD || own->squares->room >= count + more);
 }
@@ -263,7 +263,7 @@ static void member_learn(Blend *blend, Member *own, const double *z) {
     double *miss = blend->spare;
     if (own->weights && own->present) own->weights->features = (Py_ssize_t)blend->table->names.count;
     if (own->squares && own->present) own->squares->features = (Py_ssize_t)blend->table->names.count;
-    if (!own->present) return;
+    if (!own->present || own->kind == BY_PIECES) return;
     if (own->kind == DUAL_ASCENT) {
         if (blend->moves) step_along(own->weights, count, x->rows, blend->x.values, blend->g, 1.0);
     } else if (own->kind == NAIVE_BAYES) {
@@ -335,7 +335,18 @@ static PyObject *blend_clear(PyObject *self, PyObject *none) {
     Py_RETURN_NONE;
 }
 
+/* linked(): the probabilities of the bits or labels before calibration, of the instance that was asked about last. */
+static PyObject *blend_linked(PyObject *self, PyObject *none) {
+    (void)none;
+    const Blend *blend = (Blend *)self;
+    double *numbers;
+    PyObject *array = array_new(blend->labels, &numbers);
+    if (array) memcpy(numbers, blend->linked, (size_t)blend->labels * sizeof *numbers);
+    return array;
+}
+
 static PyMethodDef blend_methods[] = {
+    {"linked", blend_linked, METH_NOARGS, "The probabilities of the instance that was asked about last."},
     {"bind", blend_bind, METH_O, "Show it the arrays of the pieces."},
     {"predict", blend_predict, METH_VARARGS, "The ranking, the margin, the label and the probabilities of an instance, or None."},
     {"plan", blend_plan, METH_VARARGS, "What a round would do, or None."},
