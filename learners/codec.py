@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .errors import SnapshotError
+from .errors import OutdatedSnapshotError, SnapshotError
 from .learner import Learner, build
 from .names import Names
 from .results import Progress
@@ -201,7 +201,7 @@ def _open(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Place]]:
             f"the snapshot has format {version}, newer than this version of feedrank reads ({FORMAT})"
         )
     if version < FORMAT:
-        raise SnapshotError(
+        raise OutdatedSnapshotError(
             f"the snapshot has format {version}, of a version whose sums ran in another order: "
             "rebuild the learner from its log (`feedrank replay`)"
         )

@@ -43,6 +43,10 @@ class SnapshotError(FeedrankError):
     """Bytes that cannot be loaded; the message gives the reason."""
 
 
+class OutdatedSnapshotError(SnapshotError):
+    """A sound snapshot of an older release, whose sums ran in another order."""
+
+
 def pointer(*parts: str | int) -> str:
     """A JSON pointer to the place that `parts` lead to."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)

@@ -14,6 +14,7 @@ from feedrank.service.contract.settings import Settings, variable
 from feedrank.service.http.app import create_app
 
 FOLDER = Path(__file__).parents[1] / "docker"
+OPERATING = (FOLDER.parent / "docs" / "operating.md").read_text()
 METRIC = re.compile(r"\bfeedrank_[a-z_]+")
 
 
@@ -36,6 +37,11 @@ def test_every_alert_watches_metrics_that_exist_and_says_what_to_do(exported):
         assert rule["labels"]["severity"] in ("page", "ticket")
         assert rule["annotations"]["summary"]
         assert rule["annotations"]["description"]
+        for sections in re.findall(
+            r"docs/operating.md, ([A-Z][^.;]*?)(?:, for|[.;])", rule["annotations"]["description"]
+        ):
+            for section in sections.split(" and "):
+                assert re.search(rf"^#+ {section}$", OPERATING, re.MULTILINE), (rule["alert"], section)
 
 
 def test_every_panel_draws_metrics_that_exist(exported):

@@ -100,7 +100,7 @@ def _verify(
 
     reports = run(store, body)
     for report in reports:
-        for problem in report.problems:
+        for problem in (*report.problems, *report.notes):
             print(f"{report.name}: {problem}")
     bad = sum(bool(report.problems) for report in reports)
     print(

@@ -174,7 +174,9 @@ class Edge:
         times = self.metrics.times[operation]
         times.counts[bisect_left(BUCKETS, seconds)] += 1
         times.total += seconds
-        level = logging.ERROR if status >= 500 else logging.INFO if status >= 400 else logging.DEBUG
+        # 503 refuses as 4xx does: what is wrong is said once, by whoever knows when it began and ended.
+        fault = status >= 500 and status != 503
+        level = logging.ERROR if fault else logging.INFO if status >= 400 else logging.DEBUG
         if log.isEnabledFor(level):
             fields = {
                 "operation": operation,

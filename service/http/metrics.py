@@ -35,6 +35,12 @@ GAUGES = {
     "log_faults": ("feedrank_log_faults", "Logs that went back or are damaged: an operator must look"),
     "log_lag": ("feedrank_log_lag", "Events known to be in the logs and not applied yet"),
 }
+# Of a store whose files this process can see.
+FILES = {
+    "store_bytes": ("feedrank_store_bytes", "Bytes of the store's file"),
+    "wal_bytes": ("feedrank_store_wal_bytes", "Bytes of its write-ahead log"),
+    "free_bytes": ("feedrank_store_free_bytes", "Bytes that are free on its disk"),
+}
 READY = "ready:"  # begins the keys of checks
 
 
@@ -100,3 +106,6 @@ class Metrics:
             yield CounterMetricFamily(name, text, stats[key])
         for key, (name, text) in GAUGES.items():
             yield GaugeMetricFamily(name, text, stats[key])
+        for key, (name, text) in FILES.items():
+            if key in stats:
+                yield GaugeMetricFamily(name, text, stats[key])

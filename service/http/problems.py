@@ -14,9 +14,17 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from feedrank.learners.errors import InputError, SnapshotError, pointer
-from feedrank.service.contract.faults import NotFound, ServiceError, StateDropped, TimedOut, Unprocessable
+from feedrank.service.contract.faults import (
+    NotFound,
+    ServiceError,
+    StateDropped,
+    StoreUnavailable,
+    TimedOut,
+    Unprocessable,
+)
 from feedrank.service.contract.headroom import dumps_small
 from feedrank.service.contract.json_types import View
+from feedrank.service.store import Damaged
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -60,6 +68,9 @@ def describe(error: Exception) -> ServiceError:
             return error
         case ServiceError():
             return error
+        case Damaged():
+            log.error("what is stored is damaged: %s", error)
+            return StoreUnavailable(f"what is stored is damaged: {error}")
         case InputError():
             return Unprocessable.at(error.pointer, error.detail)
         case SnapshotError():

@@ -80,7 +80,7 @@ class Changes:
         try:
             ((version, _),) = await self._store.positions([key])
         except ServiceError as error:
-            log.warning("the log %s could not be read: %s", key, error)
+            log.info("the log %s could not be read: %s", key, error)
             return
         if version:
             self._heard(key, version)
@@ -104,7 +104,7 @@ class Changes:
                     async with learner.order:
                         await self._compare(learner)
         except ServiceError as error:
-            log.warning("logs could not be read: %s", error)
+            log.info("logs could not be read: %s", error)
 
     async def _compare(self, learner: LoadedLearner) -> None:
         """A log that is not ahead of its state: was it dropped, or has it another history?"""

@@ -167,7 +167,6 @@ class Saver:
         except Closed:
             return
         except (StoreUnavailable, OSError) as error:  # the store, or the temporary file
-            self._counts.store_errors += 1
             log.warning("snapshot of %s at %d was not saved: %s", follower.title, version, error)
             return
         except Diverged as error:

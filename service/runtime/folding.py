@@ -123,7 +123,6 @@ class Counts:
     accidents: int = 0
     snapshots: int = 0
     skipped_events: int = 0
-    store_errors: int = 0
     predictions: int = 0
     feedback: int = 0
     duplicates: int = 0

@@ -304,6 +304,8 @@ class Host:
             "loaded_bytes": self._memory.bytes,
             "log_lag": self._memory.lag,
             **{name: count for name, count in asdict(self._counts).items() if name != "faults"},
+            "store_errors": self.store.failures,
+            **self.store.sizes(),
             "log_faults": len(self._counts.faults),
             "restarts": self._supervisor.restarts,
             **{f"ready:{name}": float(not reason) for name, reason in self._checks().items()},

@@ -167,8 +167,7 @@ class Memory:
             while learner.version < learner.newest:
                 await learner.advance(learner.newest)
         except ServiceError as error:
-            self._counts.store_errors += 1
-            log.warning("%s could not follow its log: %s", learner.title, error)
+            log.info("%s could not follow its log: %s", learner.title, error)
         finally:
             learner.following = False
 

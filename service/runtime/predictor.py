@@ -17,7 +17,6 @@ from feedrank.service.contract.faults import (
     Gone,
     NotFound,
     StateDropped,
-    StoreUnavailable,
     Unprocessable,
 )
 from feedrank.service.contract.json_types import JSON, Body
@@ -178,11 +177,7 @@ class Predictor:
     async def _remember(self, log: str, waiting: Sequence[Records]) -> list[None]:
         """One write for all that waits for one learner."""
         records = {id: one.record for each in waiting for id, one in each.items()}
-        try:
-            await self._store.remember(log, records, self._settings.prediction_ttl)
-        except StoreUnavailable:
-            self._counts.store_errors += 1
-            raise
+        await self._store.remember(log, records, self._settings.prediction_ttl)
         return [None] * len(waiting)
 
     def plain(

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from feedrank import learners
-from feedrank.learners.errors import InputError, SnapshotError
+from feedrank.learners.errors import InputError, OutdatedSnapshotError, SnapshotError
 from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessable
 from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import Event
@@ -66,6 +66,7 @@ class Report:
     name: str
     version: int
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what is sound and may surprise
     snapshots: int = 0
 
 
@@ -208,7 +209,11 @@ async def examine(store: Store, entry: CatalogEntry) -> Report:
             loaded = await load_state(store, entry.log, version, LearnerState.load)
             if loaded is None:
                 raise SnapshotError("its data is missing")
-            digests[version] = loaded[1].digest
+            # As this release writes it: an older one may have named fewer parameters of the same learner.
+            with spool() as out:
+                digests[version] = await asyncio.to_thread(loaded[0].dump, out)
+        except OutdatedSnapshotError:
+            report.notes.append(f"snapshot at version {version} is of an older release and is not used")
         except SnapshotError as error:
             report.problems.append(f"snapshot at version {version}: {error}")
     report.snapshots = len(digests)

@@ -113,7 +113,7 @@ class Sweeper:
                 while await self.sweep(time.time()) == AT_ONCE:
                     await asyncio.sleep(0)
             except (ServiceError, StoreSignal) as error:
-                log.warning("due predictions could not be listed: %s", error)
+                log.info("due predictions could not be listed: %s", error)
 
     async def sweep(self, now: float) -> int:
         """Append what is due now; how many records that were."""

@@ -26,7 +26,6 @@ from feedrank.service.contract.faults import (
     NotFound,
     ServiceError,
     StorageFull,
-    StoreUnavailable,
     Unprocessable,
 )
 from feedrank.service.contract.json_types import JSON, Body
@@ -289,9 +288,6 @@ class Writer:
             if isinstance(signal, Closed):
                 self._memory.gone(learner)
             raise refusal(signal, learner, drafts, self._settings.prediction_ttl) or signal from None
-        except StoreUnavailable:
-            self._counts.store_errors += 1
-            raise
 
     async def _walk_all(self, learner: LoadedLearner, steps: Sequence[Step], records: Records) -> Done:
         done: Done = []

@@ -145,6 +145,11 @@ class Store(Protocol):
     notices: tuple[str, ...]  # what an operator should know about this store, from opening it
     shared: bool  # whether other processes may write to it meanwhile
 
+    @property
+    def failures(self) -> int:
+        """Calls that it did not answer or take, so far."""
+        ...
+
     async def append(
         self, log: str, drafts: Sequence[Draft], expected: Position | None = None
     ) -> list[Placement]:
@@ -282,6 +287,10 @@ class Store(Protocol):
 
     def silence(self) -> float:
         """Seconds since whoever listens to `changes` has proved that it would hear; 0 in a store of one process."""
+        ...
+
+    def sizes(self) -> Mapping[str, float]:
+        """Bytes that this process can see: `store_bytes`, `wal_bytes` and `free_bytes` of its disk; nothing elsewhere."""
         ...
 
     async def check(self) -> None:

@@ -24,10 +24,10 @@ from .interface import (
 )
 from .redis_listen import Listener
 from .redis_pipes import Argument, Pipes, Script
-from .redis_read import document, examine, find, load_snapshot, parts, read
+from .redis_read import document, examine, find, load_snapshot, parts, placements, read
 from .redis_records import is_live, pack, unpack
 from .shared import checksum, collect, ended, genesis, portions, seal, unseal
-from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
+from .signals import Clash, Closed, Diverged, Missing, Stale
 
 APPEND, SAVE, OUTCOMES, DROP, REMEMBER, AMEND, DUE, PUT = SCRIPTS = tuple(
     map(Script, ("append", "save", "outcomes", "drop", "remember", "amend", "due", "put"))
@@ -47,6 +47,10 @@ class RedisStore:
         self._listener = listener
         self._touch = "1" if pipes.confirmation.replicas else ""
         self.notices = notices
+
+    @property
+    def failures(self) -> int:
+        return self._pipes.outage.failures
 
     async def close(self) -> None:
         await self._listener.close()
@@ -75,6 +79,9 @@ class RedisStore:
 
     async def _script(self, script: Script, names: Sequence[str], arguments: Sequence[Argument]) -> Any:
         return await self._pipes.run(names[0], *script.call(names, arguments), write=True)
+
+    def sizes(self) -> Mapping[str, float]:
+        return {}
 
     # Logs
 
@@ -319,28 +326,3 @@ class RedisStore:
 
     async def examine(self, log: str) -> list[str]:
         return await examine(self._pipes, log)
-
-
-def placements(what: str, rest: Sequence[str]) -> list[Placement]:
-    """What the script says of an append."""
-    match what:
-        case "placed":
-            previous, at, result = rest[0], float(rest[1]), []
-            for version, fresh, chain in zip(rest[2::3], rest[3::3], rest[4::3], strict=True):
-                if fresh == "1":
-                    result.append(Placement(int(version), True, chain, previous, at))
-                    previous = chain
-                else:
-                    result.append(Placement(int(version), False))
-            return result
-        case "clash":
-            raise Clash(int(rest[0]))
-        case "missing":
-            raise Missing(int(rest[0]))
-        case "stale":
-            raise Stale
-        case "trimmed":
-            raise Trimmed
-        case "damaged":
-            raise Damaged(0, f"the row of an id of draft {rest[0]} has changed since it was written")
-    raise Closed

@@ -19,12 +19,14 @@ from redis.exceptions import MovedError, NoScriptError
 from feedrank.service.contract.faults import StoreUnavailable
 from feedrank.service.contract.json_types import JSON
 
+from .outage import Outage
 from .redis_nodes import FAILURES, Nodes
 from .shared import Batcher
 
 Argument = str | bytes | int | float
 MOST = 256  # commands in one pipeline
 BYTES = 8 * 2**20  # in one pipeline, unless it is of a single command
+CALM = 1.0  # seconds without a failure after which an outage is over
 RECEIVED = 100  # milliseconds of a wait for the disks of replicas that go to what they have received
 
 
@@ -72,16 +74,15 @@ class Confirmation:
         first = min(RECEIVED, milliseconds // 2) or 1
         return [("WAIT", self.replicas, first), ("WAITAOF", 1, self.replicas, max(1, milliseconds - first))]
 
-    def refusal(self, reply: Any) -> StoreUnavailable | None:
-        """Why a write is not acknowledged, from what the server says."""
+    def refusal(self, reply: Any) -> str:
+        """Why a write is not acknowledged, from what the server says; nothing if it is."""
         if isinstance(reply, FAILURES):
-            return unavailable(reply)
+            return reason_of(reply)
         local, replicas = reply if self.synced else (1, reply)
         if local >= 1 and replicas >= self.replicas:
-            return None
-        return StoreUnavailable(
-            f"{replicas} of the {self.replicas} replicas asked for have confirmed within {self.seconds:g} s: "
-            "send it again, under the same id"
+            return ""
+        return (
+            f"{replicas} of the {self.replicas} replicas asked for have confirmed within {self.seconds:g} s"
         )
 
 
@@ -94,6 +95,9 @@ class Pipes:
         self.nodes = nodes
         self.read_only = False
         self.confirmation = confirmation or Confirmation()
+        self.outage = Outage(
+            "Redis did not take or answer a call", "Redis takes and answers calls again", CALM
+        )
         self._texts = {script.hash: script.text for script in scripts}
         self._batcher: Batcher[Command, Any] = Batcher(
             self._send, MOST, weigh=lambda command: command.size, weight=BYTES, turns=0
@@ -125,7 +129,7 @@ class Pipes:
             return [await self.nodes.client(name).info(section) for name in await self.nodes.names()]
         except FAILURES as error:
             self.nodes.invalidate()
-            raise unavailable(error) from None
+            raise self._unavailable(error) from None
 
     async def close(self) -> None:
         """Finish what was sent."""
@@ -136,7 +140,7 @@ class Pipes:
         try:
             return await self.nodes.name(key)
         except FAILURES as error:
-            raise unavailable(error) from None
+            raise self._unavailable(error) from None
 
     async def _send(self, node: str, commands: Sequence[Command]) -> list[Any]:
         return await self._deliver(node, commands)
@@ -157,7 +161,9 @@ class Pipes:
                     replies[i] = reply
         except FAILURES as error:
             self.nodes.invalidate()
-            raise unavailable(error) from None
+            raise self._unavailable(error) from None
+        if not any(isinstance(reply, (*FAILURES, StoreUnavailable)) for reply in replies):
+            self.outage.worked()
         for i, reply in enumerate(replies):
             if isinstance(reply, FAILURES):
                 self.nodes.invalidate()
@@ -171,7 +177,7 @@ class Pipes:
                 (reply,) = await self._pipeline(await self.nodes.name(command.key), [command])
             except FAILURES as error:
                 reply = error
-        return unavailable(reply) if isinstance(reply, FAILURES) else reply
+        return self._unavailable(reply) if isinstance(reply, FAILURES) else reply
 
     async def _pipeline(self, node: str, commands: Sequence[Command]) -> list[Any]:
         """One round trip; what was written and not confirmed is refused."""
@@ -189,14 +195,21 @@ class Pipes:
             pipeline.execute_command(*words)
         every: list[Any] = await pipeline.execute(raise_on_error=False)
         replies = every[: len(commands)]
-        if confirmed and (refusal := self.confirmation.refusal(every[-1])) is not None:
+        if confirmed and (refusal := self.confirmation.refusal(every[-1])):
+            self.outage.failed(refusal)
             for i, command in enumerate(commands):
                 if command.write and not isinstance(replies[i], FAILURES):
-                    replies[i] = refusal
+                    replies[i] = StoreUnavailable(f"{refusal}: send it again, under the same id")
         return replies
 
+    def _unavailable(self, error: Exception) -> StoreUnavailable:
+        """What Redis says, as what the caller can do."""
+        reason = reason_of(error)
+        self.outage.failed(reason)
+        return StoreUnavailable(
+            f"Redis did not take or answer it ({reason}): send it again, under the same id"
+        )
 
-def unavailable(error: Exception) -> StoreUnavailable:
-    """What Redis says, as what the caller can do."""
-    reason = str(error).partition(" : <")[0]  # redis-py shows all of its connections to the Sentinels
-    return StoreUnavailable(f"Redis did not take or answer it ({reason}): send it again, under the same id")
+
+def reason_of(error: Exception) -> str:
+    return str(error).partition(" : <")[0]  # redis-py shows all of its connections to the Sentinels

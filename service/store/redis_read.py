@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from . import keys
-from .interface import Document, Entry
+from .interface import Document, Entry, Placement
 from .redis_pipes import Pipes
 from .redis_records import is_live, unpack
 from .shared import check_entries, genesis, id_check, unseal
-from .signals import Damaged, Diverged, Trimmed
+from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
 
 PAGE = 500
 STATE = ("version", "floor", "root", "chain", "retracted", "closed")
@@ -100,6 +100,31 @@ async def retractions(pipes: Pipes, log: str, floor: int, entries: Sequence[Entr
             Entry(one.version, one.at, one.body, one.taken, by, one.retracts, one.chain, one.previous)
         )
     return result
+
+
+def placements(what: str, rest: Sequence[str]) -> list[Placement]:
+    """What the script says of an append."""
+    match what:
+        case "placed":
+            previous, at, result = rest[0], float(rest[1]), []
+            for version, fresh, chain in zip(rest[2::3], rest[3::3], rest[4::3], strict=True):
+                if fresh == "1":
+                    result.append(Placement(int(version), True, chain, previous, at))
+                    previous = chain
+                else:
+                    result.append(Placement(int(version), False))
+            return result
+        case "clash":
+            raise Clash(int(rest[0]))
+        case "missing":
+            raise Missing(int(rest[0]))
+        case "stale":
+            raise Stale
+        case "trimmed":
+            raise Trimmed
+        case "damaged":
+            raise Damaged(0, f"the row of an id of draft {rest[0]} has changed since it was written")
+    raise Closed
 
 
 async def find(pipes: Pipes, log: str, id: str) -> tuple[int, str] | None:

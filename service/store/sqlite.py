@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import sqlite3
@@ -11,9 +10,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
-from feedrank.service.contract.faults import StorageFull, StoreUnavailable
+from feedrank.service.contract.faults import StoreUnavailable
 
 from . import sqlite_file
 from . import sqlite_records as kept
@@ -30,17 +29,15 @@ from .interface import (
     Record,
     Snapshot,
 )
-from .shared import Batcher, WorkThread, unseal
-from .signals import StoreSignal
+from .outage import Outage
+from .shared import unseal
 from .sqlite_examine import examine
-from .sqlite_file import consistent, is_full, unanswered
+from .sqlite_file import consistent
+from .sqlite_writer import GroupCommit
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Row = tuple[Any, ...]
-Operation = Callable[[sqlite3.Connection], object]
-MOST = 1024  # operations in one transaction
-BYTES = 8 * 2**20  # written by one transaction, unless it is of a single operation
 TRIAL = 256 * 1024, 16 * 2**20  # least and most bytes that a check writes
 PURGE_EVERY = 60.0
 
@@ -66,12 +63,17 @@ class SqliteStore:
                 os.close(self._lock)
             raise
         self._reader = ThreadPoolExecutor(1, "feedrank-reader")
+        self._reads = Outage("SQLite did not answer", "SQLite answers again")
         self._purged = 0.0
         self._largest = 0  # bytes of the largest append so far
 
     def _open_writer(self, connection: sqlite3.Connection) -> GroupCommit:
         self._point, self._range = (sqlite_file.connect(self.path, write=False) for _ in range(2))
         return GroupCommit(self.path, connection)
+
+    @property
+    def failures(self) -> int:
+        return self._reads.failures + (self._writer.outage.failures if self._writer is not None else 0)
 
     async def close(self) -> None:
         if self._writer is not None:
@@ -100,6 +102,9 @@ class SqliteStore:
     def silence(self) -> float:
         return 0.0
 
+    def sizes(self) -> Mapping[str, float]:
+        return sqlite_file.sizes(self.path)
+
     # Logs
 
     async def append(
@@ -117,14 +122,10 @@ class SqliteStore:
         return await self._ranged(lambda db: rows.read(db, log, after, limit, chain))
 
     async def find(self, log: str, id: str) -> tuple[int, str] | None:
-        row = self._pointed("SELECT id FROM logs WHERE name = ?", log)
-        return None if row is None else rows.find(self._point, row[0], id)
+        return self._at_once(lambda db: rows.find(db, rows.load_log(db, log).id, id))
 
     async def head(self, log: str) -> Head:
-        try:
-            return consistent(self._point, lambda db: rows.head(db, log))
-        except sqlite3.Error as error:
-            raise unanswered(error) from None
+        return self._at_once(lambda db: consistent(db, lambda db: rows.head(db, log)))
 
     async def positions(self, logs: Sequence[str]) -> list[Position]:
         heads = [self._pointed("SELECT version, chain FROM logs WHERE name = ?", log) for log in logs]
@@ -177,10 +178,7 @@ class SqliteStore:
         return first
 
     async def recall(self, log: str, key: str) -> bytes | None:
-        try:
-            return rows.load_record(self._point, log, key, time.time())
-        except sqlite3.Error as error:
-            raise unanswered(error) from None
+        return self._at_once(lambda db: rows.load_record(db, log, key, time.time()))
 
     async def amend(
         self, log: str, key: str, value: bytes, expected: bytes, due: float | None = None
@@ -222,10 +220,20 @@ class SqliteStore:
         return await self._writer.run(operation, heavy=heavy, size=size)
 
     def _pointed(self, sql: str, *values: object) -> Row | None:
+        return self._at_once(lambda db: cast(Row | None, db.execute(sql, values).fetchone()))
+
+    def _at_once(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """A query that takes microseconds, on the loop."""
         try:
-            return cast(Row | None, self._point.execute(sql, values).fetchone())
+            result = query(self._point)
         except sqlite3.Error as error:
-            raise unanswered(error) from None
+            raise self._unanswered(error) from None
+        self._reads.worked()
+        return result
+
+    def _unanswered(self, error: sqlite3.Error) -> StoreUnavailable:
+        self._reads.failed(error)
+        return StoreUnavailable(f"SQLite did not answer ({error}): try again later")
 
     async def _ranged(self, query: Callable[[sqlite3.Connection], T]) -> T:
         try:
@@ -233,116 +241,4 @@ class SqliteStore:
                 self._reader, consistent, self._range, query
             )
         except sqlite3.Error as error:
-            raise unanswered(error) from None
-
-
-class Write(NamedTuple):
-    """One operation, whether it leaves the loop, and how many bytes it writes, roughly."""
-
-    operation: Operation
-    heavy: bool
-    size: int
-
-
-class GroupCommit:
-    """The one writer of a SQLite file: everything that waits goes into one transaction, and one sync of the disk serves it.
-
-    Small operations run on the event loop itself (microseconds each, on pages in memory) and only COMMIT, which waits for
-    the disk, runs in the writer's thread: a thread that shares the interpreter with a busy loop would wait for it at every
-    statement. Operations marked heavy take the whole transaction into the thread. An operation checks first and writes
-    then, so a refusal leaves nothing behind.
-
-    What was committed to a file that is no longer the one at its path is not acknowledged.
-    """
-
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._reconnect: Callable[[], sqlite3.Connection] = lambda: sqlite_file.connect(path, write=True)
-        self._opened = sqlite_file.identities(path)
-        self._thread = WorkThread("feedrank-writer")
-        self._closing = False
-        self._failing = self._wrote = False
-        self._batcher: Batcher[Write, Any] = Batcher(
-            self._transact, MOST, weigh=lambda write: write.size, weight=BYTES, turns=0
-        )
-
-    async def run(
-        self, operation: Callable[[sqlite3.Connection], T], *, heavy: bool = False, size: int = 0
-    ) -> T:
-        """The operation's result once it is on the disk. StoreSignal passes; what SQLite says is StoreUnavailable."""
-        if self._closing:
-            raise StoreUnavailable("the store is closing")
-        return cast(T, await self._batcher.run("", Write(operation, heavy, size)))
-
-    async def close(self) -> None:
-        """Finish what waits, then close the connection."""
-        self._closing = True
-        await self._batcher.close()
-        self._thread.close()
-        self._connection.close()
-
-    async def _transact(self, _: str, batch: Sequence[Write]) -> list[Any]:
-        """All in one transaction; if that fails, each in its own, so that one cannot take the others with it."""
-        try:
-            if any(write.heavy for write in batch):
-                results = await self._thread.submit(self._whole, batch)
-            else:
-                results = self._stage(batch)
-                await self._thread.submit(self._connection.execute, "COMMIT")
-            self._verify()
-        except Exception as error:
-            await self._thread.submit(GroupCommit._recover, self)
-            if len(batch) == 1 or isinstance(error, StoreUnavailable):
-                return [self._failed(error)] * len(batch)
-        else:
-            if self._failing and self._wrote:
-                self._failing = False
-                log.warning("SQLite takes writes again")
-            return results
-        return [(await self._transact("", [one]))[0] for one in batch]
-
-    def _whole(self, batch: Sequence[Write]) -> list[Any]:
-        results = self._stage(batch)
-        self._connection.execute("COMMIT")
-        return results
-
-    def _verify(self) -> None:
-        """Raise StoreUnavailable unless the paths still lead to the files that are open."""
-        for path, opened in self._opened.items():
-            with contextlib.suppress(OSError):
-                status = path.stat()
-                if (status.st_dev, status.st_ino) == opened:
-                    continue
-            raise sqlite_file.replaced(path)
-
-    def _stage(self, batch: Sequence[Write]) -> list[Any]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        before = self._connection.total_changes
-        results: list[Any] = []
-        for write in batch:
-            try:
-                results.append(write.operation(self._connection))
-            except (StoreSignal, StorageFull) as signal:
-                results.append(signal)
-        self._wrote = self._connection.total_changes != before
-        return results
-
-    def _recover(self) -> None:
-        try:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            self._connection.close()
-            with contextlib.suppress(sqlite3.Error):  # the next write comes here again
-                self._connection = self._reconnect()
-
-    def _failed(self, error: Exception) -> Exception:
-        """What SQLite says, as what the caller can do; other exceptions are defects and pass as they are."""
-        reason = error.detail if isinstance(error, StoreUnavailable) else str(error)
-        if isinstance(error, sqlite3.Error):
-            reason = "the disk is full" if is_full(error) else reason
-            error = StoreUnavailable(f"SQLite did not take it ({reason}): try again later")
-        if isinstance(error, StoreUnavailable) and not self._failing:  # said once, until it works again
-            self._failing = True
-            log.error("SQLite did not take a write: %s", reason)
-        return error
+            raise self._unanswered(error) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import struct
 from collections.abc import Callable
@@ -171,6 +172,17 @@ def identities(path: Path) -> dict[Path, tuple[int, int]]:
     return opened
 
 
+def sizes(path: Path) -> dict[str, float]:
+    """See `Store.sizes`."""
+    seen: dict[str, float] = {}
+    for name, file in (("store_bytes", path), ("wal_bytes", Path(f"{path}-wal"))):
+        with contextlib.suppress(OSError):
+            seen[name] = file.stat().st_size
+    with contextlib.suppress(OSError):
+        seen["free_bytes"] = shutil.disk_usage(path.parent).free
+    return seen
+
+
 def replaced(path: Path) -> StoreUnavailable:
     return StoreUnavailable(
         f"{path} was deleted or replaced while in use, and what is written goes nowhere: "
@@ -190,10 +202,6 @@ def reason(path: Path, error: sqlite3.DatabaseError) -> str:
 def is_full(error: sqlite3.Error) -> bool:
     """Whether the disk has no room left: for the database and its log, or for the index of the log in shared memory."""
     return getattr(error, "sqlite_errorname", "") in {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
-
-
-def unanswered(error: sqlite3.Error) -> StoreUnavailable:
-    return StoreUnavailable(f"SQLite did not answer ({error}): try again later")
 
 
 def consistent(db: sqlite3.Connection, query: Callable[[sqlite3.Connection], T]) -> T:

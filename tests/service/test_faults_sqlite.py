@@ -306,3 +306,59 @@ def test_an_older_schema_is_brought_up_to_date(tmp_path):
     assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     db.close()
+
+
+def test_what_cannot_be_read_is_unavailable_and_counted(tmp_path, caplog):
+    """Whatever a reading call meets: here, connections that were closed."""
+
+    async def main():
+        store = await open_store(f"sqlite:{tmp_path / 'a.db'}")
+        await store.append("a", [Draft(b"x", ("i",))])
+        point, reach = store._point, store._range
+        store._point, store._range = (sqlite3.connect(":memory:") for _ in range(2))
+        store._point.close()
+        store._range.close()
+        reads = [
+            lambda: store.find("a", "i"),
+            lambda: store.head("a"),
+            lambda: store.positions(["a"]),
+            lambda: store.outcome("a", 1),
+            lambda: store.recall("a", "p"),
+            lambda: store.get("kind", "name"),
+            lambda: store.count("kind"),
+            lambda: store.read("a", 0, 1),
+            lambda: store.snapshot("a", 1),
+            lambda: store.page("kind", "", 1),
+            lambda: store.examine("a"),
+            lambda: store.due(0.0, 1),
+        ]
+        for read in reads:
+            with pytest.raises(errors.StoreUnavailable):
+                await read()
+        assert store.failures == len(reads)
+        store._point, store._range = point, reach
+        assert await store.find("a", "i") == (1, "")
+        await store.close()
+
+    asyncio.run(main())
+    assert [record.message.split(":")[0] for record in caplog.records] == [
+        "SQLite did not answer",
+        "SQLite answers again",
+    ]
+
+
+def test_a_folder_that_is_made_is_synced_in_the_one_above(tmp_path, monkeypatch):
+    synced, fsync = [], os.fsync
+
+    def note(handle):
+        synced.append(os.readlink(f"/proc/self/fd/{handle}"))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", note)
+
+    async def main():
+        store = await open_store(f"sqlite:{tmp_path / 'one' / 'two' / 'a.db'}")
+        await store.close()
+
+    asyncio.run(main())
+    assert {str(tmp_path), str(tmp_path / "one"), str(tmp_path / "one" / "two")} <= set(synced)

@@ -1,13 +1,17 @@
 """Replaying and verifying logs."""
 
+import io
+
 import pytest
 from typer.testing import CliRunner
 
 from feedrank import learners
+from feedrank.learners import codec
 from feedrank.service.commands import rebuild as replay_commands
 from feedrank.service.contract import faults as errors
 from feedrank.service.runtime.replay import replay, verify
 from feedrank.service.store import Draft, Snapshot
+from feedrank.service.store.shared import spool
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
 
@@ -16,8 +20,8 @@ def event(i):
     return {"features": {f"w{i % 7}": 1.0, "x": 2.0}, "label": "abc"[i % 3], "feedback_id": f"f{i}"}
 
 
-async def history(host):
-    await host.create("a", SPEC)
+async def history(host, spec=SPEC):
+    await host.create("a", spec)
     for i in range(30):
         await host.feedback("a", event(i))
     await host.retract("a", {"feedback_id": "f26"})
@@ -75,7 +79,7 @@ def test_a_sound_store_verifies(with_host, retention):
 
 def test_what_is_wrong_is_found(with_host):
     async def body(host):
-        await history(host)
+        await history(host, SPEC | {"tokenizer": "words-1"})
         log = (await host._catalogue.find("a")).log
         await host.create("b", SPEC)
         await host.feedback("b", event(1))
@@ -173,3 +177,26 @@ def test_a_dask_cluster_replays_to_the_same_bits(with_host, store_url):
             assert f" {learners.fingerprint(own.learner)}\n" in reply.stdout
 
     with_host(here, snapshot_every=7)
+
+
+def test_snapshots_of_older_releases_are_no_fault_of_the_store(with_host):
+    async def body(host):
+        await history(host)
+        log = (await host._catalogue.resolve("a")).log
+        until = await replay(host.store, "a", until=41)
+        del until.own.learner.spec["tokenizer"]  # as a release wrote it that did not know this parameter
+        with spool() as out:
+            digest = until.own.dump(out)
+            await host.store.save(log, Snapshot(41, digest, out), {}, keep=9, floor=1)
+        (report,) = await verify(host.store)
+        assert (report.problems, report.notes) == ([], [])
+        older = io.BytesIO()
+        digest = until.own.dump(older)
+        data = bytearray(older.getvalue())
+        data[data.index(codec.MAGIC) + 8] = codec.FORMAT - 1
+        await host.store.save(log, Snapshot(40, digest, bytes(data)), {}, keep=9, floor=1)
+        (report,) = await verify(host.store)
+        assert report.problems == []
+        assert report.notes == ["snapshot at version 40 is of an older release and is not used"]
+
+    with_host(body, snapshot_every=100)
