@@ -17,6 +17,7 @@ __all__ = ["eigen"]
 
 STEPS = 60  # of one eigenvalue; a few are enough
 PRECISION = 2.0**-52
+NOTHING = 1e-120  # beside a largest entry of 1; its square is still a number
 
 
 def eigen(A: Floats) -> tuple[Floats, Floats]:
@@ -38,11 +39,10 @@ def _tridiagonal(A: Floats) -> tuple[list[float], list[float], Floats]:
     off = [0.0] * m
     for k in range(m - 2):
         v = A[k + 1 :, k].copy()
-        length = math.sqrt(total(v * v))
-        off[k] = -math.copysign(length, v[0])
-        if total(np.abs(v[1:])) == 0.0:
-            off[k] = float(v[0])
+        off[k] = float(v[0])
+        if float(np.abs(v[1:]).max()) <= NOTHING:
             continue
+        off[k] = -math.copysign(math.sqrt(total(v * v)), v[0])
         v[0] -= off[k]
         beta = 2.0 / total(v * v)
         rest = A[k + 1 :, k + 1 :]

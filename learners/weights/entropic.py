@@ -1,29 +1,37 @@
 """Entropic weights: w_r = exp(theta_r) / Z_r over n coordinates, n - features of which were never seen and have theta = 0.
 
-Z_r = sum_j exp(theta_rj) is carried as log Z_r, so that nothing overflows however far theta goes, and a step costs
-O(active features x labels touched):
+What is scored with is kept beside theta, so that only what a step touched is exponentiated:
 
-    log Z_r <- log Z_r + log(1 + sum_j p_rj (exp(a_r x_j) - 1)),    p_r = exp(theta_r) / Z_r,  a = -eta g
+    u_rj = exp(theta_rj - m_r),    Z_r = sum_j u_rj,    t_r = sum_j x_j u_rj / Z_r
 
-Rounding adds up, and a sum that shrinks keeps the error of when it was large. `drift` bounds the relative error of each
-Z_r; where it passes TOLERANCE, that label's sum is taken afresh. After ten thousand touches at the earliest unless the sum
-collapses, so that the cost is spread thin.
+m_r is a level a label, 0 at the start; where a sum leaves RANGE it becomes the highest theta of the label, and u and Z are
+made anew. So nothing overflows however far theta goes; u is a function of theta and m alone.
+
+A step adds to Z what u changed by. Rounding adds up, and a sum that shrinks keeps the error of when it was large: `drift`
+bounds the relative error of each Z; where it passes TOLERANCE, that label's sum is taken afresh. After ten thousand touches
+at the earliest unless the sum collapses, so that the cost is spread thin.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from .. import kernel
 from ..growth import columns_for, grown
 from ..instances import Floats, Ints, Matrix, Vector
-from ..kernel import exp, exp_of, log, log_of, times
-from ..kernel.powers import logaddexp
+from ..kernel import exp, exp_of, log, log_of, total
 from .base import Arrays, Counters, Weights, X
 
 __all__ = ["Entropic"]
 
 TOLERANCE = 1e-10
 ROUNDING = 2.0**-52
+RANGE = 1e200
+FARTHEST = 400.0  # theta - m; e^400 is 1e173
+
+EntropicMark = tuple[int, int, int, Floats, Floats, Floats]
 
 
 class Entropic(Weights):
@@ -34,40 +42,60 @@ class Entropic(Weights):
         self.features = 0
         self.labels = 0
         self.theta: Floats = np.zeros((0, 0))
-        self.log_z: Floats = np.zeros(0)
+        self.Z: Floats = np.zeros(0)
+        self.level: Floats = np.zeros(0)  # m
         self.drift: Floats = np.zeros(0)
+        self._u = kernel.Weights()
+        self._base: Floats = np.zeros(0)  # exp(-m): u where theta = 0
+
+    @property
+    def log_z(self) -> Floats:
+        """log sum_j exp(theta_rj) of the labels."""
+        labels = self.labels
+        log_z: Floats = log(self.Z[:labels]) + self.level[:labels]
+        return log_z
 
     def grow(self, features: int, labels: int) -> None:
         """New features had theta = 0 all along and change nothing, unless they pass n: then n becomes their number."""
-        theta, width, old = self.theta, columns_for(labels), self.labels
-        if width != theta.shape[1]:
-            wider, log_z, drift = np.zeros((len(theta), width)), np.zeros(width), np.zeros(width)
-            wider[:, :old], log_z[:old], drift[:old] = theta[:, :old], self.log_z[:old], self.drift[:old]
-            theta, self.log_z, self.drift = wider, log_z, drift
+        width, old, before = columns_for(labels), self.labels, self.features
+        if width != self.theta.shape[1]:
+            wider = np.zeros((len(self.theta), width))
+            wider[:, :old] = self.theta[:, :old]
+            self.theta = wider
+        if labels != old:
+            more = np.zeros(labels - old)
+            self.Z = np.append(self.Z[:old], more)
+            self.level, self.drift = np.append(self.level[:old], more), np.append(self.drift[:old], more)
+            self._base = np.append(self._base[:old], more + 1.0)
+        self.theta = grown(self.theta, features)
         self.features, self.labels = features, labels
-        self.theta = grown(theta, features)
+        self._u.grow(features, labels)
+        if features > before:
+            self._u.theta[before:] = self._base
+        if labels > old:
+            self._u.theta[:before, old:] = 1.0
         if features > self.dimension:
-            self.log_z[:old] = logaddexp(
-                self.log_z[:old], np.full(old, log_of(float(features - self.dimension)))
-            )
-            self.drift[:old] += ROUNDING * (1.0 + np.abs(self.log_z[:old]))
+            self.Z = self.Z + float(features - self.dimension) * self._base
+            self.drift = self.drift + ROUNDING * self._steps(self.Z, self.level)
             self.dimension = features
-        self.log_z[old:] = log_of(float(self.dimension))
+        self.Z[old:] = float(self.dimension)
 
-    def mark(self) -> tuple[int, int, int, Floats, Floats]:
-        return self.features, self.labels, self.dimension, self.log_z.copy(), self.drift.copy()
+    def mark(self) -> EntropicMark:
+        return self.features, self.labels, self.dimension, self.Z.copy(), self.level.copy(), self.drift.copy()
 
-    def rewind(self, mark: tuple[int, int, int, Floats, Floats]) -> None:
-        features, labels, self.dimension, self.log_z, self.drift = mark
+    def rewind(self, mark: EntropicMark) -> None:
+        features, labels, self.dimension, self.Z, self.level, self.drift = mark
         self.theta[features : self.features] = 0.0
         self.theta[:, labels : self.labels] = 0.0
-        if self.theta.shape[1] != len(self.log_z):  # as wide as so many labels are
-            self.theta = np.ascontiguousarray(self.theta[:, : len(self.log_z)])
+        if self.theta.shape[1] != columns_for(labels):
+            self.theta = np.ascontiguousarray(self.theta[:, : columns_for(labels)])
         self.features, self.labels = features, labels
+        self._u.shrink(features, labels)
+        self._base = self._base[:labels]
 
     def log_probabilities(self, x: Vector, labels: Ints) -> Floats:
         """log p_rj = theta_rj - log Z_r: (features of x, labels), those that were never seen at the end."""
-        log_z = self.log_z[labels]
+        log_z = log(self.Z[labels]) + self.level[labels]
         log_p: Floats = self.theta[x.rows[:, None], labels] - log_z
         if len(x.unseen):
             log_p = np.vstack((log_p, np.broadcast_to(-log_z, (len(x.unseen), len(labels)))))
@@ -76,58 +104,77 @@ class Entropic(Weights):
     def scores(self, x: X) -> Floats:
         """t = W x; a feature never seen weighs 1 / Z_r."""
         vector = _vector(x)
-        t: Floats = times(vector.values, exp(self.theta.take(vector.rows, axis=0) - self.log_z))
+        t: Floats = self._u.scores(vector)
         if len(vector.unseen):
-            t = t + vector.unseen.sum() * exp(-self.log_z)
-        return t[: self.labels]
+            t = t + total(vector.unseen) * self._base
+        return t / self.Z
 
     def step(self, x: X, g: Floats, eta: float) -> None:
-        """theta <- theta - eta * (x outer g), and the sums with it."""
+        """theta <- theta - eta * (x outer g), and u and Z with it."""
         vector = _vector(x)
         columns = g.nonzero()[0]
         if not len(columns):
             return
         places = (vector.rows[:, None], columns)
-        change = np.multiply.outer(vector.values, -eta * g[columns])
-        old = self.theta[places]
-        before = self.log_z.copy(), self.drift.copy()
+        old, u = self.theta[places], self._u.theta[places]
+        before = self.Z.copy(), self.level.copy(), self.drift.copy(), self._base.copy()
         try:
-            self.theta[places] = old + change
-            self._sums(old, change, columns)
+            theta = old - np.multiply.outer(vector.values, eta * g[columns])
+            self.theta[places] = theta
+            self._follow(places, columns, theta - self.level[columns], u)
         except BaseException:
             self.theta[places] = old
-            self.log_z, self.drift = before
+            self.Z, self.level, self.drift, self._base = before
+            for column in columns.tolist():
+                self._u.theta[:, column] = self._made(column)
             raise
 
-    def _sums(self, old: Floats, change: Floats, columns: Ints) -> None:
-        """log Z of the columns after theta moved from `old` by `change`."""
-        log_z = self.log_z[columns]
-        # exp(theta + change) - exp(theta), each relative to Z: never beyond the new sum, so it cannot overflow alone.
-        top = np.maximum(change.max(axis=0, initial=0.0), 0.0)
-        shrunk = exp(-top)
-        delta = (exp(old - log_z) * (exp(change - top) - shrunk)).sum(axis=0)
-        total = shrunk + delta  # Z_new / Z_old * exp(-top)
-        # Where the sum collapsed, rounding may leave 0 or less, which has no logarithm: it is taken afresh below.
-        positive = total > 0.0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.log_z[columns] = log_z + top + log(np.where(positive, total, 1.0))
-            noise = ROUNDING * (8.0 + np.abs(log_z)) * (shrunk + np.abs(delta))
-            drift = (self.drift[columns] * shrunk + noise) / total
-        self.drift[columns] = drift
-        for column in columns[~((drift <= TOLERANCE) & positive)]:
-            self._sum_afresh(int(column))
+    def _follow(self, places: Any, columns: Ints, raised: Floats, old: Floats) -> None:
+        """u and Z of the columns, theta - m being `raised` there and u having been `old`."""
+        near = raised.max(axis=0, initial=0.0) <= FARTHEST
+        new = exp(np.minimum(raised, FARTHEST))
+        self._u.theta[places] = new
+        delta = kernel.times(np.ones(len(new)), new - old)
+        sums = self.Z[columns]
+        after = sums + delta
+        safe = np.where(after > 0.0, after, 1.0)
+        noise = ROUNDING * self._steps(safe, self.level[columns]) * (np.abs(after) + np.abs(delta))
+        drift = (self.drift[columns] * sums + noise) / safe
+        self.Z[columns], self.drift[columns] = after, drift
+        kept = near & (after > 1.0 / RANGE) & (after < RANGE)
+        for column in columns[~kept].tolist():
+            self._level_afresh(column)
+        for column in columns[kept & (drift > TOLERANCE)].tolist():
+            self._sum_afresh(column)
+
+    @staticmethod
+    def _steps(Z: Floats, level: Floats) -> Floats:
+        """By how many roundings a term of the sum, or its logarithm, may be off."""
+        return 8.0 + np.abs(level) + np.abs(log(Z))
+
+    def _made(self, label: int) -> Floats:
+        """u of one label from theta and m."""
+        u: Floats = exp(np.ascontiguousarray(self.theta[: self.features, label]) - self.level[label])
+        return u
+
+    def _level_afresh(self, label: int) -> None:
+        theta = self.theta[: self.features, label]
+        unseen = self.dimension > self.features
+        level = max(float(theta.max(initial=-np.inf)), 0.0 if unseen else -np.inf)
+        self.level[label] = level
+        self._base[label] = exp_of(-level)
+        self._u.theta[:, label] = self._made(label)
+        self._sum_afresh(label)
 
     def _sum_afresh(self, label: int) -> None:
-        theta = np.ascontiguousarray(self.theta[: self.features, label])
         unseen = self.dimension - self.features
-        top = max(float(theta.max(initial=-np.inf)), 0.0 if unseen else -np.inf)
-        rest = unseen * exp_of(-top) if unseen else 0.0
-        self.log_z[label] = top + log_of(float(exp(theta - top).sum()) + rest)
-        self.drift[label] = ROUNDING * (8.0 + abs(self.log_z[label]))
+        self.Z[label] = total(self._made(label)) + unseen * self._base[label]
+        at = slice(label, label + 1)
+        self.drift[at] = ROUNDING * self._steps(self.Z[at], self.level[at])
 
     def conjugate(self) -> float:
         """sum_r G(theta_r) = sum_r log(Z_r / n)."""
-        return float((self.log_z[: self.labels] - log_of(float(self.dimension))).sum())
+        return float((self.log_z - log_of(float(self.dimension))).sum())
 
     def contributions(self, x: X) -> Floats:
         """values * W in the active rows, then for the features never seen."""
@@ -136,12 +183,12 @@ class Entropic(Weights):
         return p * np.concatenate((vector.values, vector.unseen))[:, None]
 
     def arrays(self) -> Arrays:
-        """theta, log Z and its error bound, trimmed."""
-        labels = self.labels
+        """theta, Z with its level and its error bound, trimmed."""
         return {
-            "theta": self.theta[: self.features, :labels],
-            "log_z": self.log_z[:labels],
-            "drift": self.drift[:labels],
+            "theta": self.theta[: self.features, : self.labels],
+            "Z": self.Z,
+            "level": self.level,
+            "drift": self.drift,
         }
 
     def counters(self) -> Counters:
@@ -154,12 +201,18 @@ class Entropic(Weights):
         theta = arrays["theta"]
         if theta.shape != (self.features, self.labels) or self.dimension < 1:
             raise ValueError("the weights do not fit the features and labels")
+        if any(arrays[name].shape != (self.labels,) for name in ("Z", "level", "drift")):
+            raise ValueError("the sums of the weights do not fit the labels")
+        if not (arrays["Z"] > 0.0).all():
+            raise ValueError("the sums of the weights are not all above 0")
         self.theta[: self.features, : self.labels] = theta
-        self.log_z[: self.labels], self.drift[: self.labels] = arrays["log_z"], arrays["drift"]
+        self.Z, self.level, self.drift = (arrays[name].copy() for name in ("Z", "level", "drift"))
+        self._base = exp(-self.level)
+        self._u.theta[:] = exp(np.ascontiguousarray(theta - self.level))
 
     def nbytes(self) -> int:
         """Bytes of the arrays in use."""
-        return 8 * (self.features + 2) * columns_for(self.labels)
+        return 8 * (2 * self.features + 4) * columns_for(self.labels)
 
 
 def _vector(x: X) -> Vector:

@@ -32,7 +32,7 @@ def _scale(spec: Spec) -> tuple[float, float]:
     """C and gamma. Entropic scores are averages of x: with x scaled down, gamma shrinks and C grows."""
     if spec["complexity"] == "squared-norm":
         return 1.0, 1.0
-    return (10.0, 0.0005) if spec["normalize"] == "unit" else (1.0, 0.005)
+    return (5.0, 0.0002) if spec["normalize"] == "unit" else (0.3, 0.001)
 
 
 def _agree(spec: Spec) -> None:
@@ -77,14 +77,14 @@ register(
                 number(above=0),
                 "the largest step of one event",
                 lambda spec: _scale(spec)[0],
-                shown="1; entropy with normalize: unit 10",
+                shown="1; entropy 0.3, with normalize: unit 5",
                 example=10,
             ),
             "gamma": Parameter(
                 number(above=0),
                 "the margin that relevant labels should have over the others; below 1 with entropy",
                 lambda spec: _scale(spec)[1],
-                shown="1; entropy 0.005, with normalize: unit 0.0005",
+                shown="1; entropy 0.001, with normalize: unit 0.0002",
                 example=0.5,
             ),
             "dimension": Parameter(

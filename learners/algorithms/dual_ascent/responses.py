@@ -99,7 +99,12 @@ class Logistic:
         self.scores = scores
         self.c = c
         self.q = np.minimum(np.maximum(scores / c, SMALLEST), LARGEST)
-        self.levels = (log(self.q) - log1p(-self.q)) / c
+
+    @cached_property
+    def levels(self) -> Floats:
+        """logit(q) / c."""
+        levels: Floats = (log(self.q) - log1p(-self.q)) / self.c
+        return levels
 
     def value(self, level: float) -> float:
         return self.c * _sigmoid(self.c * level)
@@ -115,10 +120,11 @@ class Logistic:
         return self.c * p, self.c * self.c * tail / ((1.0 + tail) * (1.0 + tail))
 
     def growth(self, alpha: Floats) -> float:
-        z = self.c * alpha
+        moved = alpha.nonzero()[0]
+        z, q = self.c * alpha[moved], self.q[moved]
         # log(1 + q (e^z - 1)), from the other end where e^z could overflow.
-        near = log1p(self.q * expm1(np.minimum(z, 1.0)))
-        far = z + log(self.q + (1.0 - self.q) * exp(-np.maximum(z, 1.0)))
+        near = log1p(q * expm1(np.minimum(z, 1.0)))
+        far = z + log(q + (1.0 - q) * exp(-np.maximum(z, 1.0)))
         return float(np.where(z > 1.0, far, near).sum())
 
     def only(self, labels: NDArray[np.intp]) -> Logistic:
