@@ -5,15 +5,15 @@ no algorithm by name: it asks the form of the task, and the model.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from . import forms, kernel, reading, registry
 from . import spec as specs
 from .explaining import explain as explain_scores
-from .instances import PLAIN, FeatureVector, ItemList, Matrix
+from .instances import FeatureVector, ItemList, Matrix
 from .json_types import Json
 from .label_settings import LabelSettings
+from .last import Last, last_of
 from .lessons import NOTHING, Lesson, Look, list_lesson
 from .model import Model
 from .names import Names
@@ -27,16 +27,6 @@ from .weights.base import X
 from .whole_rounds import WholeRound
 
 ALL = 2**31 - 1  # a `top` that cuts nothing, and that every kernel can count to
-
-
-@dataclass(slots=True)
-class Last:
-    """The last prediction: what was asked, and the answer. `raw` is a copy of its features, where these were plain."""
-
-    raw: list[str] | dict[str, float] | None
-    parsed: FeatureVector
-    loss: str | None
-    look: Look
 
 
 def build(spec: object) -> "Learner":
@@ -103,8 +93,7 @@ class Learner:
             empty = self.form.decision.empty()
             return Prediction(self.form, [], None, empty, abstained=empty is None and not self.form.ranks)
         look = self._look(parsed, loss)
-        if not isinstance(parsed, ItemList):
-            self._last = Last(_raw(instance), parsed, loss, look)
+        self._last = last_of(instance, parsed, loss, look)
         decision = look.decision
         scores = (
             decision.scores if self.model.view is None else kernel.times(self.model.view, decision.scores)
@@ -245,15 +234,13 @@ class Learner:
 
     def _read(self, instance: object) -> FeatureVector | ItemList:
         last = self._last
-        if last is not None and last.raw is not None and _raw(instance) == last.raw:
-            return last.parsed
-        return reading.instance(self.spec, instance)
+        parsed = None if last is None else last.reading_of(instance)
+        return reading.instance(self.spec, instance) if parsed is None else parsed
 
     def _look(self, parsed: FeatureVector | ItemList, loss: str | None = None) -> "Look":
         """x on what is known, what is not, and the decision."""
-        # Feedback often follows its prediction at once, so the last answer is kept. It is no state: a change drops it.
         last = self._last
-        same = last is not None and last.loss == loss and (last.parsed is parsed or last.parsed == parsed)
+        same = last is not None and last.answers(parsed, loss)
         # A name's __eq__ may have taught the learner.
         if last is not None and same and self._last is last:
             return last.look
@@ -335,13 +322,3 @@ class Learner:
             "certificate": self.certificate,
             **more,
         }
-
-
-def _raw(instance: object) -> list[str] | dict[str, float] | None:
-    """A copy of names alone, or of plain numbers by name: two that are equal are read to the same."""
-    if type(instance) is not dict or len(instance) != 1:
-        return None
-    features = instance.get("features")
-    if type(features) is dict and PLAIN.issuperset(map(type, features.values())):
-        return dict(features)
-    return features[:] if type(features) is list and features and type(features[0]) is str else None

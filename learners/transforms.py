@@ -22,7 +22,7 @@ from . import sparse
 from .blocks import Blocks, BlocksMark
 from .errors import InstanceError
 from .instances import EMPTY, FeatureVector, Floats, Ints, ItemList, Matrix, Vector, ones
-from .kernel import LookedUp, Table
+from .kernel import LookedUp, Table, list_scaled
 from .kernel.reference import BIAS
 from .model import Model
 from .scaling import ScaledVector, Scaling
@@ -230,7 +230,4 @@ def _list_columns(values: Floats | Csr) -> Floats | Csr:
             return _list_columns(values.toarray())
         high = values.max(axis=0).toarray().ravel()
         return sparse.csr_array(values @ sparse.diags_array(1 / np.where(high > 0, high, 1)))
-    scaled: Floats = values - values.min(axis=0)
-    spread = scaled.max(axis=0)
-    scaled /= np.where(spread > 0, spread, 1)
-    return scaled
+    return list_scaled(values)

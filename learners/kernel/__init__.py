@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from .body_cost import check_body
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 21
+SEAM = 22
 
 
 def _choice() -> str:
@@ -55,6 +55,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .feature_blocks import FeatureBlocks
     from .lists import list_inputs, list_round, list_scores
+    from .ndcg import gains, list_scaled, ndcg_loss
     from .products import add_outer, sweep, times
     from .reference import Features, LookedUp, Table, loads, matrix, read
     from .singles import read_singles
@@ -76,13 +77,16 @@ else:
         cos_turns,
         exp,
         exp_of,
+        gains,
         list_inputs,
         list_round,
+        list_scaled,
         list_scores,
         loads,
         log,
         log_of,
         matrix,
+        ndcg_loss,
         pool_round,
         ranking_json,
         read,
@@ -127,13 +131,16 @@ __all__ = [
     "cos_turns",
     "exp",
     "exp_of",
+    "gains",
     "list_inputs",
     "list_round",
+    "list_scaled",
     "list_scores",
     "loads",
     "log",
     "log_of",
     "matrix",
+    "ndcg_loss",
     "pool_round",
     "ranking_json",
     "read",

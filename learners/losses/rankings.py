@@ -11,13 +11,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernel
 from ..instances import Ints
-from ..kernel.powers import LN2, exp2, expm1, log2
+from ..kernel.powers import exp2, log2
 
 Grades = NDArray[np.float64]
-
-# Beside 2^top, what is 2^LOWEST times smaller is nothing; a power beyond it would not be a normal number.
-LOWEST = 1000.0
 
 
 @lru_cache(maxsize=40)
@@ -35,19 +33,10 @@ def discounts(length: int, discount: str = "log") -> NDArray[np.float64]:
 
 def gains(grades: Grades, gain: str = "exponential") -> NDArray[np.float64]:
     """G(y) = 2^y - 1, over 2^max(y), so that no grade overflows, or y / max(y) (`linear`): NDCG does not see the scale."""
-    if not grades.size:
-        return grades
-    top = float(grades[grades.argmax()])  # several times as fast as max
-    if gain == "linear":
-        return grades / top if top > 0.0 else grades
-    if top < 0.01:
-        # 2^y - 1 would lose its digits.
-        small: NDArray[np.float64] = expm1(LN2 * grades)
-        return small
-    scaled: NDArray[np.float64] = exp2(np.maximum(grades - top, -LOWEST))
-    # A grade of 0 must gain exactly 0. Both powers are exact where `top` is whole; elsewhere the same routine rounds both.
-    scaled -= exp2(np.array([max(-top, -LOWEST)]))
-    return scaled
+    if gain == "exponential":
+        return kernel.gains(grades)
+    top = float(grades[grades.argmax()]) if grades.size else 0.0  # several times as fast as max
+    return grades / top if top > 0.0 else grades
 
 
 def ndcg_loss(
@@ -58,17 +47,8 @@ def ndcg_loss(
     discount: str = "log",
 ) -> float:
     """1 - NDCG_k = sum_{p <= k} (G(best p) - G(y[order p])) D(p) / sum_{p <= k} G(best p) D(p)."""
-    gained = gains(grades, gain)
-    best = -gained  # negated, so that sorting puts the highest first
-    best.sort()
-    best = best[:cutoff]
-    D = discounts(len(best), discount)
-    ideal = float((best * D).sum())
-    if ideal >= 0.0:
-        return 0.0
-    # Equal gains cancel before they are summed, so a perfect order loses exactly 0.
-    best += gained[order[:cutoff]]
-    return max(0.0, float((best * D).sum()) / ideal)
+    length = len(grades) if cutoff is None else min(cutoff, len(grades))
+    return kernel.ndcg_loss(order, gains(grades, gain), discounts(length, discount))
 
 
 def ndcg(order: Ints, grades: Grades, cutoff: int | None = None) -> float:

@@ -142,3 +142,52 @@ static PyObject *list_round(PyObject *module, PyObject *arguments) {
     while (taken) PyBuffer_Release(&all[--taken]);
     return result;
 }
+
+static PyObject *gains(PyObject *module, PyObject *object) {
+    (void)module;
+    Array grades;
+    double *numbers;
+    if (array_get(object, &grades, 0)) return NULL;
+    PyObject *array = array_new(grades.rows * grades.columns, &numbers);
+    if (array) gains_of(grades.numbers, numbers, grades.rows * grades.columns);
+    array_release(&grades);
+    return array;
+}
+
+/* ndcg_loss(order, gains, discounts). */
+static PyObject *order_loss(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *objects[3], *result = NULL;
+    Py_buffer all[3];
+    int taken = 0, failed = 0;
+    if (!PyArg_ParseTuple(arguments, "OOO", &objects[0], &objects[1], &objects[2])) return NULL;
+    for (; !failed && taken < 3; taken += !failed) failed = numbers_of(objects[taken], &all[taken], taken ? 'd' : 'q', -1, 0);
+    if (!failed) {
+        Py_ssize_t count = all[1].len / 8, most = all[2].len / 8 < count ? all[2].len / 8 : count;
+        double *room = malloc((size_t)(count + most + 1) * sizeof *room);
+        if (!room) PyErr_NoMemory();
+        else if (all[0].len / 8 < most) PyErr_SetString(PyExc_ValueError, "the shapes do not fit");
+        else if (rows_fit(all[0].buf, most, count))
+            result = PyFloat_FromDouble(ndcg_loss(all[0].buf, all[1].buf, all[2].buf, room, count, most));
+        free(room);
+    }
+    while (taken) PyBuffer_Release(&all[--taken]);
+    return result;
+}
+
+static PyObject *list_scaled(PyObject *module, PyObject *object) {
+    (void)module;
+    Array values;
+    double *numbers;
+    if (array_get(object, &values, 0)) return NULL;
+    PyObject *array = matrix_new(values.rows, values.columns, &numbers);
+    double *room = array ? malloc((size_t)(2 * values.columns + 1) * sizeof *room) : NULL;
+    if (array && !room) {
+        PyErr_NoMemory();
+        Py_CLEAR(array);
+    }
+    if (array && values.rows) scale_columns(values.numbers, numbers, room, values.rows, values.columns);
+    free(room);
+    array_release(&values);
+    return array;
+}

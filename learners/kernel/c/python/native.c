@@ -29,6 +29,7 @@
 
 #include "../core/body_cost.h"
 #include "../core/elementary.h"
+#include "../core/ndcg.h"
 #include "../core/hedge.h"
 #include "../core/lists.h"
 #include "../core/singles.h"
@@ -61,7 +62,7 @@
 #include "lists_members.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 21
+#define SEAM 22
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -124,6 +125,9 @@ static PyMethodDef methods[] = {
     {"calibrated", calibrated, METH_VARARGS, "Calibrated probabilities."},
     {"recalibrate", recalibrate, METH_VARARGS, "One more round of calibration."},
     {"adapt", adapt, METH_VARARGS, "One step of AdaGrad; the old entries."},
+    {"gains", gains, METH_O, "2^y - 1 of grades, over 2^max y."},
+    {"ndcg_loss", order_loss, METH_VARARGS, "1 - NDCG of an order."},
+    {"list_scaled", list_scaled, METH_O, "Every column from 0 to 1."},
     {"list_inputs", list_inputs, METH_O, "The inputs of a list."},
     {"list_scores", list_scores, METH_VARARGS, "The scores of a list by the automatic learner."},
     {"list_round", list_round, METH_VARARGS, "One round of the automatic learner on a list."},
