@@ -11,6 +11,7 @@
     exp, log, cos_turns   of an array of float64; exp_of, log_of   of a number
     total, row_total, softmax, sigmoid, times, add_outer, sweep   sums, products and inverses
     scale, tally, recount   features scaled by what was counted of them
+    forest_scores, forest_insert, forest_due, forest_step   trees on a window (`Forest`)
     word_scores, calibrated, recalibrate, pool_round, adapt   pieces of the automatic learner
     list_inputs, list_scores, list_round   those of lists
 
@@ -23,9 +24,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .body_cost import check_body
+from .forest import Forest
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 22
+SEAM = 23
 
 
 def _choice() -> str:
@@ -54,6 +56,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .feature_blocks import FeatureBlocks
+    from .forest import forest_due, forest_insert, forest_scores, forest_step
     from .lists import list_inputs, list_round, list_scores
     from .ndcg import gains, list_scaled, ndcg_loss
     from .products import add_outer, sweep, times
@@ -77,6 +80,10 @@ else:
         cos_turns,
         exp,
         exp_of,
+        forest_due,
+        forest_insert,
+        forest_scores,
+        forest_step,
         gains,
         list_inputs,
         list_round,
@@ -117,6 +124,7 @@ __all__ = [
     "BlendRounds",
     "FeatureBlocks",
     "Features",
+    "Forest",
     "LookedUp",
     "Rounds",
     "Table",
@@ -131,6 +139,10 @@ __all__ = [
     "cos_turns",
     "exp",
     "exp_of",
+    "forest_due",
+    "forest_insert",
+    "forest_scores",
+    "forest_step",
     "gains",
     "list_inputs",
     "list_round",

@@ -80,7 +80,7 @@ def _build_auto(spec: Spec) -> Model:
 def _build(spec: Spec, names: list[str]) -> Model:
     kind = _KINDS[spec["task"]]
     entries = [expert(name) for name in names]
-    setting = Setting(kind in ("set", "grade"), int(spec["bias"]), frozenset(names))
+    setting = Setting(kind in ("set", "grade"), int(spec["bias"]), frozenset(names), kind == "ranking")
     start = np.array([entry.trust for entry in entries]) if len(names) > 1 else np.ones(1)
     labels = 2 if spec["task"] == "binary" else 0
     experts = [entry.build(setting) for entry in entries]
@@ -95,8 +95,9 @@ def _cost(spec: Spec, size: Size) -> Cost:
         seconds = 2e-4 + 2e-8 * square + size.items * (5e-5 + 4e-9 * square + 2e-8 * partners)
         return Cost(seconds, 96 * size.items * inputs + 24 * square + 48 * partners * partners)
     cells = max(1, size.features) * max(1, size.labels)
-    curves = 0 if size.known_features + size.features > 300 else 300 * (300 + size.labels)
-    return Cost(3e-4 + 6e-8 * cells + 5e-9 * curves, 200 * cells + 16 * curves)
+    features = size.known_features + size.features
+    curves, window = (300 * (300 + size.labels), 2 * 4096 * 5 * features) if features <= 300 else (0, 0)
+    return Cost(5e-4 + 6e-8 * cells + 5e-9 * curves, 200 * cells + 16 * curves + window)
 
 
 def _has_cutoff(form: Form) -> bool:

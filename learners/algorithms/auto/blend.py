@@ -267,10 +267,10 @@ class Blend(Model):
         return every
 
     def _as_words(self, x: X) -> ScaledVector:
-        """Features by row, each with u = z = 1."""
+        """Features by row, each with u = z = 1, of no raw value."""
         assert not isinstance(x, Matrix)
         dense = x.rows < self.bias
-        return ScaledVector(x.rows, x.values, raw=x.values, z=np.where(dense, 0.0, 1.0), dense=dense)
+        return ScaledVector(x.rows, x.values, z=np.where(dense, 0.0, 1.0), dense=dense)
 
     extra_names = ("(constant)", "(random features)")
     piecewise = True

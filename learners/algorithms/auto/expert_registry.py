@@ -15,11 +15,15 @@ from .experts import Expert
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What an expert is built for: any bits or one label that is right, rows of a constant feature, who else is there."""
+    """What an expert is built for: any bits or one label that is right, rows of a constant feature, who else is there.
+
+    `shared`: the labels that are right share one unit.
+    """
 
     bits: bool
     bias: int
     beside: frozenset[str] = frozenset()
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +40,14 @@ class ExpertEntry:
 _EXPERTS: dict[str, ExpertEntry] = {}
 
 _FIVE = ("dual-ascent", "least-squares", "naive-bayes", "adagrad", "recent-errors")
+_SIX = (*_FIVE, "trees")
 _LISTS = ("ridge", "coin", "listnet")
 _LISTS_2 = ("ridge", "list", "pair", "coin")
 _FIRST = dict.fromkeys(("binary", "multiclass", "ordinal", "multilabel", "label-ranking"), _FIVE)
 # By version, oldest first. Those of releases never change.
 PRESETS: tuple[Mapping[str, Sequence[str]], ...] = (
     {**_FIRST, "subset-ranking": _LISTS},  # 0.2
-    {**_FIRST, "subset-ranking": _LISTS_2},  # 0.3
+    {**dict.fromkeys(_FIRST, _SIX), "subset-ranking": _LISTS_2},  # 0.3
 )
 
 

@@ -20,6 +20,7 @@ from .dual_ascent_expert import DualAscentExpert
 from .experts import BIAS_SIZE, Expert
 from .least_squares import LeastSquares
 from .naive_bayes import NaiveBayes
+from .trees import Trees
 
 NO_SUMS, NO_WORDS, NO_CURVES = (0, 0.0, 0.0, 0.0, True), (0.0, 0.0), (1.0, 0)
 
@@ -36,6 +37,7 @@ class FusedBlend:
         self._words = _of(blend.experts, NaiveBayes)
         self._curves = _of(blend.experts, LeastSquares)
         self._rare = _of(blend.experts, AdaGrad)
+        self._trees = _of(blend.experts, Trees)
 
     def clear(self) -> None:
         """The arrays are about to change."""
@@ -110,6 +112,8 @@ class FusedBlend:
             words.features = features
         if rare is not None:
             rare.features = features
+        if self._trees is not None:
+            self._trees.features = features - self.scaling.bias
         if curves is not None and curves.present:
             curves.size, curves.events = curved
 

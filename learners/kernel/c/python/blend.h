@@ -10,7 +10,7 @@
 /* One label is right (softmax), or any bits are: of a set, judged by how many are wrong or whether any is, or of a grade, whose
    bit k says that it is above k (sigmoid). One label may have costs: of missing it, or of rejecting all. */
 enum { ONE, SET, WHOLE_SET, GRADE, WEIGHTED, REJECTING };
-enum { DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, LEAST_SQUARES, RECENT_ERRORS, BY_PIECES };
+enum { DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, LEAST_SQUARES, RECENT_ERRORS, BY_PIECES, FOREST };
 
 typedef struct {
     int kind, present;
@@ -20,6 +20,7 @@ typedef struct {
     double *background;     /* of naive Bayes on bits, `room` of them */
     Py_ssize_t room;
     Curves curves;
+    BoundForest forest;
 } Member;
 
 #define BUFFERS (16 + 5 * MEMBERS)
@@ -65,6 +66,7 @@ static void blend_drop(Blend *blend) {
 static void blend_unbind(Blend *blend) {
     blend_drop(blend);
     while (blend->taken) PyBuffer_Release(&blend->buffers[--blend->taken]);
+    for (int i = 0; i < MEMBERS; i++) bound_forest_release(&blend->member[i].forest);
     Py_CLEAR(blend->state);
 }
 
@@ -106,9 +108,10 @@ static int blend_member(Blend *blend, PyObject *expert, Member *own) {
                           &parts[2], &parts[3], &parts[4]))
         return -1;
     Py_ssize_t given = PyTuple_Size(expert) - 4;
-    static const Py_ssize_t wanted[6] = {1, 4, 2, 5, 1, 0};
-    if (own->kind < 0 || own->kind > BY_PIECES || given != wanted[own->kind]) goto wrong;
+    static const Py_ssize_t wanted[7] = {1, 4, 2, 5, 1, 0, 1};
+    if (own->kind < 0 || own->kind > FOREST || given != wanted[own->kind]) goto wrong;
     if (own->kind == BY_PIECES) return 0;
+    if (own->kind == FOREST) return own->present && blend->labels > 0 ? bound_forest_take(&own->forest, parts[0], blend->labels) : 0;
     if (own->kind == RECENT_ERRORS) return (own->words = blend_numbers(blend, parts[0], 'd', blend->labels, NULL)) ? 0 : -1;
     if (own->kind == LEAST_SQUARES) {
         Curves *curves = &own->curves;
@@ -203,6 +206,7 @@ static int weights_fit(const Blend *blend, const Weights *weights) {
 
 static int member_fits(const Blend *blend, const Member *own) {
     if (!own->present || own->kind == RECENT_ERRORS || own->kind == BY_PIECES) return 1;
+    if (own->kind == FOREST) return blend->table->names.count <= (size_t)(own->forest.view.buffers[1].shape[0] + blend->bias);
     if (own->kind == LEAST_SQUARES) return (size_t)(own->curves.features + blend->bias) == blend->table->names.count;
     return weights_fit(blend, own->weights) && (own->kind != ADAGRAD || weights_fit(blend, own->squares));
 }
@@ -267,7 +271,7 @@ static int pieces_scores(Blend *blend) {
 }
 
 /* The log-odds of one expert. */
-static void member_scores(const Blend *blend, const Member *own, double *z) {
+static void member_scores(Blend *blend, Member *own, double *z) {
     const Vector *x = blend->asked.x;
     Py_ssize_t labels = blend->labels;
     if (!own->present) {
@@ -275,7 +279,10 @@ static void member_scores(const Blend *blend, const Member *own, double *z) {
         return;
     }
     if (own->kind == RECENT_ERRORS) memcpy(z, own->words, (size_t)labels * sizeof *z);
-    else if (own->kind == LEAST_SQUARES) {
+    else if (own->kind == FOREST) {
+        bound_forest_show(&own->forest, (Py_ssize_t)blend->table->names.count - blend->bias, blend->bias, x->rows, x->values, x->known);
+        bound_forest_scores(&own->forest, labels, z);
+    } else if (own->kind == LEAST_SQUARES) {
         curves_phi(&own->curves, x->rows, blend->x.z, x->known, blend->bias, blend->size, blend->phi);
         curves_product(blend->phi, own->curves.R, own->curves.width, own->curves.stride, labels, z);
         if (blend->mode != ONE)

@@ -136,7 +136,8 @@ static int alarm_after(Alarm *alarm, double loss) {
 }
 
 /* Whether `more` rows can join without a table that moves. */
-static int member_has_room(const Member *own, Py_ssize_t count, Py_ssize_t more) {
+static int member_has_room(const Member *own, Py_ssize_t count, Py_ssize_t more, Py_ssize_t bias) {
+    if (own->present && own->kind == FOREST) return bound_forest_has_room(&own->forest, count + more - bias);
     if (!own->present || !more || own->kind == RECENT_ERRORS || own->kind == BY_PIECES) return 1;
     if (own->kind == LEAST_SQUARES || (own->kind == NAIVE_BAYES && own->room < count + more)) return 0;
     return own->weights->room >= count + more && (own->kind != ADAGRAD || own->squares->room >= count + more);
@@ -229,7 +230,7 @@ static PyObject *blend_plan(PyObject *self, PyObject *arguments) {
     double share = own / most;
     if (alarm_after(&alarm, share < 1.0 ? share : 1.0) || blend->rows < count + x->unknown) Py_RETURN_NONE;
     for (int i = 0; i < blend->members; i++)
-        if (!member_has_room(&blend->member[i], count, x->unknown)) Py_RETURN_NONE;
+        if (!member_has_room(&blend->member[i], count, x->unknown, blend->bias)) Py_RETURN_NONE;
     if (x->unknown && (names_reserve(&blend->table->names, (size_t)x->unknown, x->ends[x->unknown - 1]) ||
                        counts_reserve(blend->table, (size_t)(count + x->unknown))))
         return NULL;
@@ -279,6 +280,9 @@ static void member_learn(Blend *blend, Member *own, const double *z) {
     } else if (own->kind == RECENT_ERRORS) {
         double step = blend->weight / (blend->weight + own->setting);
         for (Py_ssize_t k = 0; k < labels; k++) own->words[k] += step * ((blend->Y[k] - blend->linked[k]) - own->words[k]);
+    } else if (own->kind == FOREST) {
+        bound_forest_show(&own->forest, (Py_ssize_t)blend->table->names.count - blend->bias, blend->bias, x->rows, x->values, count);
+        bound_forest_learn(&own->forest, labels, blend->Y, blend->weight);
     } else if (own->kind == ADAGRAD) {
         for (Py_ssize_t k = 0; k < labels; k++) miss[k] = z[k] / own->scale;
         if (blend->mode == ONE) softmax_of(miss, blend->shown, labels);

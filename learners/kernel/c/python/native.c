@@ -57,12 +57,13 @@
 #include "bayes.h"
 #include "adaptive.h"
 #include "curves.h"
+#include "forest.h"
 #include "blend.h"
 #include "blend_learn.h"
 #include "lists_members.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 22
+#define SEAM 23
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -124,6 +125,10 @@ static PyMethodDef methods[] = {
     {"word_scores", word_scores, METH_VARARGS, "What naive Bayes makes of an instance."},
     {"calibrated", calibrated, METH_VARARGS, "Calibrated probabilities."},
     {"recalibrate", recalibrate, METH_VARARGS, "One more round of calibration."},
+    {"forest_scores", forest_scores_of, METH_VARARGS, "The scores of an instance."},
+    {"forest_insert", forest_insert_row, METH_VARARGS, "One more row of the window."},
+    {"forest_due", forest_due_steps, METH_VARARGS, "How many steps of growth are due."},
+    {"forest_step", forest_take_step, METH_VARARGS, "One step of growth."},
     {"adapt", adapt, METH_VARARGS, "One step of AdaGrad; the old entries."},
     {"gains", gains, METH_O, "2^y - 1 of grades, over 2^max y."},
     {"ndcg_loss", order_loss, METH_VARARGS, "1 - NDCG of an order."},
