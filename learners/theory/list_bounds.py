@@ -31,6 +31,19 @@ def _perceptron(surrogate: float, square: float) -> float:
     return surrogate + sqrt(square * surrogate) + square
 
 
+def perceptron_bound(R: float, norm: float, surrogate: float = 0.0) -> float:
+    """Theorem 1: the classification perceptron makes at most F + b sqrt(F) + b^2 mistakes, b = R ||u||, for every u.
+
+    F sums [1 - y_t <x_t, u>]_+ over the rounds with a mistake. It is Predtron on two labels, at any rate.
+    """
+    return _perceptron(surrogate, norm**2 * R**2)
+
+
+def perceptron_margin_bound(R: float, gamma: float) -> float:
+    """Corollary 2: at most R^2 / gamma^2 mistakes."""
+    return perceptron_bound(R, 1.0 / gamma)
+
+
 def slam_bound(R: float, norm: float, places: int, v_max: float, surrogate: float = 0.0) -> float:
     """Theorems 6, 8: SLAM at its best rate loses at most F + b sqrt(F) + b^2, b^2 = 4 ||w||^2 n R^2 v_max."""
     return _perceptron(surrogate, 4.0 * norm**2 * places * R**2 * v_max)
