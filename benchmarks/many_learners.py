@@ -55,7 +55,7 @@ def main() -> None:
             with redis.Redis(port=server.port) as client:
                 names = sum(
                     client.memory_usage(key, samples=0) or 0
-                    for key in client.scan_iter("feedrank:{documents:*")
+                    for key in client.scan_iter("feedrank4:{documents:*")
                 )
             share = max(one - start for one, start in halves) / ((whole - empty) / 2)
             slopes = [(whole - empty) / size, kept / size, names / size]

@@ -2,47 +2,56 @@
 
 The part in braces decides the slot in Redis Cluster: all keys of a log share one, so that one script may use them all.
 
+The names of what is stored begin with the layout's version: a release that knows only an older one cannot write there. What
+it knew by name holds a string instead (TOMB), which refuses its commands.
+
     feedrank:format                 the layout's version, in the database's own slot
+    feedrank:store                  "ID LAYOUT": which store this is; every script of a single server compares it
+    feedrank:upgrade                who brings an older layout up to date; with `feedrank:upgraded`, when it is done
     feedrank:check                  what a check writes
-    feedrank:due                    sorted set: logs with records that fall due, by a time no later than the earliest
-    feedrank:changes                channel: "document KIND/NAME 0"
-    feedrank:{LOG}:changes          channel: "log LOG VERSION", "snapshot LOG VERSION"
+    feedrank4:due                    sorted set: logs with records that fall due, by a time no later than the earliest
+    feedrank4:changes                channel: "document KIND/NAME 0"
+    feedrank4:{LOG}:changes          channel: "log LOG VERSION", "snapshot LOG VERSION"
 
-    feedrank:{LOG}:meta             hash   version, chain; floor, root (the chain before it); at, retracted, forgotten,
+    feedrank4:{LOG}:meta             hash   version, chain; floor, root (the chain before it); at, retracted, forgotten,
     closed
-    feedrank:{LOG}:log              stream entry VERSION-0: b body, a time, c chain, t record taken, r version retracted
-    feedrank:{LOG}:ids              hash   id -> "version check digest"
-    feedrank:{LOG}:order            stream entry VERSION-0: the ids of that version, for forgetting them
-    feedrank:{LOG}:retracted        hash   version -> version of the entry that retracted it
-    feedrank:{LOG}:outcomes         hash   version -> outcome, sealed
-    feedrank:{LOG}:snapshots        hash   version -> "digest chain without upload parts"
-    feedrank:{LOG}:part:UPLOAD:N    string part N of the data of a snapshot, sealed
-    feedrank:{LOG}:records          hash   key -> record (see redis_records.py)
-    feedrank:{LOG}:expiry           sorted set of the records' keys by expiry
-    feedrank:{LOG}:due              sorted set of the records' keys by due time
+    feedrank4:{LOG}:log              stream entry VERSION-0: b body, a time, c chain, t record taken, r version retracted
+    feedrank4:{LOG}:ids              hash   id -> "version check digest"
+    feedrank4:{LOG}:order            stream entry VERSION-0: the ids of that version, for forgetting them
+    feedrank4:{LOG}:retracted        hash   version -> version of the entry that retracted it
+    feedrank4:{LOG}:outcomes         hash   version -> outcome, sealed
+    feedrank4:{LOG}:snapshots        hash   version -> "digest chain without upload parts"
+    feedrank4:{LOG}:part:UPLOAD:N    string part N of the data of a snapshot, sealed
+    feedrank4:{LOG}:records          hash   key -> record (see redis_records.py)
+    feedrank4:{LOG}:expiry           sorted set of the records' keys by expiry
+    feedrank4:{LOG}:due              sorted set of the records' keys by due time
 
-    feedrank:{documents:KIND}:values     hash   name -> "revision value", the value sealed
-    feedrank:{documents:KIND}:names      sorted set, all scores 0, for paging by name
-    feedrank:{documents:KIND}:revision   counter
+    feedrank4:{documents:KIND}:values     hash   name -> "revision value", the value sealed
+    feedrank4:{documents:KIND}:names      sorted set, all scores 0, for paging by name
+    feedrank4:{documents:KIND}:revision   counter
 """
 
 from __future__ import annotations
 
-LAYOUT = 3  # 1 had no chains and checksums, in 2 a snapshot did not say what it leaves out
+LAYOUT = 4  # 1 had no chains and checksums, 2 snapshots that did not say what they leave out, 3 no identity
 FORMAT = "feedrank:format"
-UPGRADE = "feedrank:upgrade"  # who brings an older layout up to date
+STORE = "feedrank:store"
+UPGRADE = "feedrank:upgrade"
+UPGRADED = "feedrank:upgraded"
 CHECK = "feedrank:check"
-DUE = "feedrank:due"
-CHANGES = "feedrank:changes"
+TOMB = "moved: this store belongs to a newer release of feedrank"
+
+PREFIX = f"feedrank{LAYOUT}"
+DUE = f"{PREFIX}:due"
+CHANGES = f"{PREFIX}:changes"
 
 PARTS = ("meta", "log", "ids", "order", "retracted", "outcomes", "snapshots", "records", "expiry", "due")
-METAS = "feedrank:{*}:meta"
-KINDS = "feedrank:{documents:*}:values"
+DOCUMENTS = ("values", "names", "revision")
 
 
 def log(name: str, part: str) -> str:
     """One of the keys of a log."""
-    return f"feedrank:{{{name}}}:{part}"
+    return f"{PREFIX}:{{{name}}}:{part}"
 
 
 def changes(name: str) -> str:
@@ -60,4 +69,9 @@ def part(name: str, upload: str, number: int) -> str:
 
 
 def documents(kind: str, part: str) -> str:
-    return f"feedrank:{{documents:{kind}}}:{part}"
+    return f"{PREFIX}:{{documents:{kind}}}:{part}"
+
+
+def older(name: str, part: str) -> str:
+    """A key of a log, or of `documents:KIND`, as layouts before 4 had it."""
+    return f"feedrank:{{{name}}}:{part}"

@@ -42,7 +42,12 @@ class RedisStore:
 
     shared = True
 
-    def __init__(self, pipes: Pipes, listener: Listener, notices: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, pipes: Pipes, listener: Listener, notices: tuple[str, ...] = (), identity: str = ""
+    ) -> None:
+        self._identity = identity
+        # A script may only use keys of one slot: in Cluster, only `check` compares the identity.
+        self._fence = None if pipes.spread else (keys.STORE, identity)
         self._pipes = pipes
         self._listener = listener
         self._touch = "1" if pipes.confirmation.replicas else ""
@@ -57,6 +62,12 @@ class RedisStore:
         await self._pipes.close()
 
     async def check(self) -> None:
+        stored = await self._pipes.run(keys.STORE, "GET", keys.STORE)
+        if (stored or b"").decode() != self._identity:
+            raise StoreUnavailable(
+                "Redis has another store than at the start: it was flushed, replaced or upgraded. "
+                "Put it back, or start again to accept it"
+            )
         key = keys.CHECK
         await self._pipes.run(key, "SET", key, f"{time.time()}", "EX", 60, write=True)
         for info in await self._pipes.info("memory"):
@@ -78,7 +89,7 @@ class RedisStore:
         return self._listener.silence()
 
     async def _script(self, script: Script, names: Sequence[str], arguments: Sequence[Argument]) -> Any:
-        return await self._pipes.run(names[0], *script.call(names, arguments), write=True)
+        return await self._pipes.run(names[0], *script.call(names, arguments, self._fence), write=True)
 
     def sizes(self) -> Mapping[str, float]:
         return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -22,7 +23,7 @@ from .redis import SCRIPTS, RedisStore
 from .redis_listen import Listener
 from .redis_nodes import FAILURES, Address, Cluster, Nodes, OneNode
 from .redis_pipes import Argument, Confirmation, Pipes
-from .redis_upgrade import upgrade
+from .redis_upgrade import MOVE, upgrade
 
 OLDEST = (6, 2)
 WAITAOF = (7, 2)  # the first that can say what is on the disks of replicas
@@ -55,11 +56,11 @@ async def open_redis(
         nodes = connect(url)
     except (*FAILURES, TypeError, ValueError) as error:  # TypeError: an option that redis-py does not know
         raise StoreRefused(f"cannot use {name}: {line(error)}: check the URL") from None
-    pipes = Pipes(nodes, SCRIPTS, Confirmation(replicas, replica_wait))
+    pipes = Pipes(nodes, (*SCRIPTS, MOVE), Confirmation(replicas, replica_wait))
     try:
         notices, version = await examine(pipes, name)
         pipes.confirmation = Confirmation(replicas, replica_wait, synced=version >= WAITAOF)
-        await prepare(pipes, name, read_only)
+        identity = await prepare(pipes, name, read_only)
         pipes.read_only = read_only
     except BaseException as error:
         await nodes.close()
@@ -75,7 +76,7 @@ async def open_redis(
         host, _, port = names[0].rpartition(":")
         return single(at(url, (host, int(port))))
 
-    return RedisStore(pipes, Listener(listen), notices)
+    return RedisStore(pipes, Listener(listen), notices, identity)
 
 
 def connect(url: str) -> Nodes:
@@ -221,21 +222,30 @@ async def examine(pipes: Pipes, name: str) -> tuple[tuple[str, ...], tuple[int, 
     return tuple(dict.fromkeys(notices)), min(versions)
 
 
-async def prepare(pipes: Pipes, name: str, read_only: bool) -> None:
-    """Refuse a newer layout, bring an older one up to date, and mark an empty database as ours."""
-    layout = await pipes.run(keys.FORMAT, "GET", keys.FORMAT)
-    if layout is None:
-        if read_only:
-            raise StoreRefused(f"there is no store at {name}")
-        await pipes.run(keys.FORMAT, "SET", keys.FORMAT, keys.LAYOUT, "NX")
-    elif int(layout) > keys.LAYOUT:
+async def prepare(pipes: Pipes, name: str, read_only: bool) -> str:
+    """Refuse a newer layout, bring an older one up to date, and mark an empty database as ours; the store's identity."""
+    layout, upgraded = await pipes.run(keys.FORMAT, "GET", keys.FORMAT), None
+    if layout is not None and int(layout) > keys.LAYOUT:
         raise StoreRefused(f"{name} was written by a newer feedrank (layout {int(layout)}): upgrade feedrank")
-    elif int(layout) < keys.LAYOUT:
-        if read_only:
-            raise StoreRefused(
-                f"{name} was written by an older feedrank (layout {int(layout)}): start the service once to upgrade it"
-            )
+    if layout is not None:
+        upgraded = await pipes.run(keys.UPGRADED, "GET", keys.UPGRADED)
+    if read_only and layout is None:
+        raise StoreRefused(f"there is no store at {name}")
+    if read_only and (upgraded is None or int(upgraded) < keys.LAYOUT):
+        raise StoreRefused(
+            f"{name} was written by an older feedrank (layout {int(layout)}): start the service once to upgrade it"
+        )
+    if layout is None:
+        await pipes.run(keys.UPGRADED, "SET", keys.UPGRADED, keys.LAYOUT)
+        await pipes.run(keys.FORMAT, "SET", keys.FORMAT, keys.LAYOUT, "NX")
+    elif upgraded is None or int(upgraded) < keys.LAYOUT:
         await upgrade(pipes)
+    fresh = f"{secrets.token_hex(16)} {keys.LAYOUT}"
+    if not read_only:
+        await pipes.run(
+            keys.STORE, "SET", keys.STORE, fresh, "NX"
+        )  # replicas have it before what is written next
+    return (await pipes.run(keys.STORE, "GET", keys.STORE) or b"").decode()
 
 
 async def configured(client: Any) -> dict[str, str]:

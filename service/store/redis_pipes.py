@@ -20,7 +20,7 @@ from feedrank.service.contract.faults import StoreUnavailable
 from feedrank.service.contract.json_types import JSON
 
 from .outage import Outage
-from .redis_nodes import FAILURES, Nodes
+from .redis_nodes import FAILURES, Cluster, Nodes
 from .shared import Batcher
 
 Argument = str | bytes | int | float
@@ -31,14 +31,19 @@ RECEIVED = 100  # milliseconds of a wait for the disks of replicas that go to wh
 
 
 class Script:
-    """A Lua file, called by its hash."""
+    """A Lua file behind `identity.lua`, called by its hash."""
 
     def __init__(self, name: str) -> None:
-        self.text = Path(__file__).with_name("lua").joinpath(f"{name}.lua").read_text()
+        folder = Path(__file__).with_name("lua")
+        self.text = "".join(folder.joinpath(f"{part}.lua").read_text() for part in ("identity", name))
         self.hash = sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
-    def call(self, keys: Sequence[str], arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-        return ("EVALSHA", self.hash, len(keys), *keys, *arguments)
+    def call(
+        self, keys: Sequence[str], arguments: Sequence[Argument], identity: tuple[str, str] | None = None
+    ) -> tuple[Argument, ...]:
+        """The command; with the key of the store's `identity` and what it must hold, or nothing happens."""
+        names, last = (keys, "") if identity is None else ((*keys, identity[0]), identity[1])
+        return ("EVALSHA", self.hash, len(names), *names, *arguments, last)
 
 
 class Command(NamedTuple):
@@ -102,6 +107,11 @@ class Pipes:
         self._batcher: Batcher[Command, Any] = Batcher(
             self._send, MOST, weigh=lambda command: command.size, weight=BYTES, turns=0
         )
+
+    @property
+    def spread(self) -> bool:
+        """Whether keys lie on several nodes."""
+        return isinstance(self.nodes, Cluster)
 
     async def run(self, key: str, *words: Argument, write: bool = False) -> Any:
         """The reply to a command on `key`, or StoreUnavailable."""

@@ -124,6 +124,7 @@ def prepare(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'check'")
+        connection.execute("UPDATE store SET epoch = epoch + 1")
         # What a save that was killed has left behind.
         connection.execute("DELETE FROM parts WHERE key >> 20 NOT IN (SELECT upload FROM snapshots)")
         connection.execute("COMMIT")
@@ -160,6 +161,12 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
             f"{path} was written by an older feedrank (schema {version}): start the service on a copy once to upgrade it"
         )
     return connection
+
+
+def identity(connection: sqlite3.Connection) -> tuple[str, int]:
+    """Which store a file has, and how often it was opened for writing: whoever opens it next has another epoch."""
+    row: tuple[str, int] = connection.execute("SELECT id, epoch FROM store").fetchone()
+    return row
 
 
 def identities(path: Path) -> dict[Path, tuple[int, int]]:

@@ -71,6 +71,11 @@ MIGRATIONS = (
     ALTER TABLE snapshots ADD COLUMN without INTEGER NOT NULL DEFAULT 0;
     UPDATE snapshots SET without = coalesce((SELECT retracted FROM logs WHERE id = key >> 32), 0);
     """,
+    # Which store this is, and how often it was opened for writing.
+    """
+    CREATE TABLE store (id TEXT NOT NULL, epoch INTEGER NOT NULL);
+    INSERT INTO store VALUES (lower(hex(randomblob(16))), 0);
+    """,
 )
 CHAINED = 3  # the step that gives older entries their chain
 SCHEMA = len(MIGRATIONS)

@@ -45,6 +45,7 @@ class GroupCommit:
         self._connection = connection
         self._reconnect: Callable[[], sqlite3.Connection] = lambda: sqlite_file.connect(path, write=True)
         self._opened = sqlite_file.identities(path)
+        self._identity = sqlite_file.identity(connection)
         self._thread = WorkThread("feedrank-writer")
         self._closing = self._wrote = False
         self.outage = Outage("SQLite did not take a write", "SQLite takes writes again")
@@ -102,6 +103,10 @@ class GroupCommit:
 
     def _stage(self, batch: Sequence[Write]) -> list[Any]:
         self._connection.execute("BEGIN IMMEDIATE")
+        if sqlite_file.identity(self._connection) != self._identity:
+            raise StoreUnavailable(
+                "the file holds another store, or another process writes to it: stop one of them, and start again"
+            )
         before = self._connection.total_changes
         results: list[Any] = []
         for write in batch:

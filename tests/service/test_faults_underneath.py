@@ -169,8 +169,12 @@ def test_a_redis_that_was_restored_or_flushed_is_another_history(own_redis):
         async with opened(own_redis.url) as store:
             placements = [(await store.append("a", [Draft(b"%d" % i)]))[0] for i in range(5)]
             mine = Position(5, placements[-1].chain)
-            # As restored from a copy of version 3, and written to since.
+            # As restored from a copy of before the log was made, and written to since.
+            identity = own_redis.ask(b"GET feedrank:store").split(b"\r\n")[1]
             own_redis.ask(b"FLUSHALL")
+            with pytest.raises(errors.StoreUnavailable, match="flushed"):
+                await store.append("a", [Draft(b"more")], mine)
+            own_redis.ask(b'SET feedrank:store "%b"' % identity)
             with pytest.raises(Diverged) as caught:
                 await store.append("a", [Draft(b"more")], mine)
             assert caught.value.version == 0

@@ -2,14 +2,65 @@
 
 import sqlite3
 import struct
+import threading
+import time
+from pathlib import Path
 
 import pytest
-from redis import Redis
+from redis import Redis, ResponseError
+from redis.exceptions import RedisError
 from store_logs import run
 
 from feedrank.service.contract import faults as errors
-from feedrank.service.store import Draft, Position, Snapshot, keys
+from feedrank.service.contract.faults import StoreUnavailable
+from feedrank.service.store import (
+    Draft,
+    Position,
+    Record,
+    Snapshot,
+    keys,
+    redis_records,
+    redis_upgrade,
+    shared,
+)
 from feedrank.service.store.sqlite_schema import APPLICATION, MIGRATIONS, SCHEMA
+
+
+def as_layout_3(client):
+    """Give everything in this Redis the names that it had, and take away what was not there."""
+    for key in client.scan_iter("feedrank4:*"):
+        name = key if isinstance(key, str) else key.decode()
+        client.rename(name, name.replace("feedrank4:", "feedrank:"))
+    client.delete(keys.STORE, keys.UPGRADED)
+    client.set(keys.FORMAT, 3)
+
+
+class OldRelease:
+    """The appends and memories of a process of layout 3, which goes on beside the upgrade: its scripts, its names."""
+
+    def __init__(self, client):
+        folder = Path(redis_upgrade.__file__).with_name("lua")
+        self.client, self.texts = (
+            client,
+            {n: (folder / f"{n}.lua").read_text() for n in ("append", "remember")},
+        )
+
+    def append(self, log, body):
+        kinds = ("meta", "log", "ids", "order", "retracted", "snapshots", "records", "expiry", "due")
+        start = [log, "channel", repr(time.time()), keys.older(log, "part:"), shared.genesis(log), "", "", ""]
+        one = [body, shared.checksum(body), "", "", "", 0, 0, 0]
+        names = [keys.older(log, kind) for kind in kinds]
+        reply = self.client.eval(self.texts["append"], len(names), *names, *start, *one)
+        assert reply.startswith(b"placed"), reply
+
+    def remember(self, log, key):
+        names = [keys.older(log, part) for part in ("records", "expiry", "due", "log")]
+        record = Record(b"record", due=1.0)
+        row = [key, "", repr(1.0), redis_records.pack(record, time.time() + 600)]
+        self.client.eval(
+            self.texts["remember"], 4, *names, repr(time.time()), 600_000, repr(time.time() + 600), "", *row
+        )
+        self.client.zadd("feedrank:due", {log: 1.0})
 
 
 async def sound(store):
@@ -63,19 +114,19 @@ def test_an_older_redis_gets_its_chains(redis_server):
     redis_server.ask(b"FLUSHALL")
     with Redis(port=redis_server.port) as client:
         client.set(keys.FORMAT, 1)
-        client.hset(keys.log("a", "meta"), mapping={"version": 4, "floor": 3, "marked": 4})
-        client.xadd(keys.log("a", "log"), {"b": "body-3", "a": "10.5"}, id="3-0")
-        client.xadd(keys.log("a", "log"), {"b": "body-4", "a": "11.5", "t": "taken"}, id="4-0")
-        client.hset(keys.log("a", "ids"), "id3", "3 same")
-        client.hset(keys.log("a", "marks"), "3", "4")
-        client.hset(keys.log("a", "outcomes"), "3", "outcome")
-        client.hset(keys.log("a", "snapshots"), "2", "digest")
-        client.set(keys.log("a", "snapshot:2:digest"), "data")
-        client.hset(keys.log("a", "records"), "r", struct.pack("<d", 1e12) + b"record")
-        client.zadd(keys.log("a", "expiry"), {"r": 1e12})
-        client.hset(keys.documents("kind", "values"), "name", "1 document")
-        client.zadd(keys.documents("kind", "names"), {"name": 0})
-        client.set(keys.documents("kind", "revision"), 1)
+        client.hset(keys.older("a", "meta"), mapping={"version": 4, "floor": 3, "marked": 4})
+        client.xadd(keys.older("a", "log"), {"b": "body-3", "a": "10.5"}, id="3-0")
+        client.xadd(keys.older("a", "log"), {"b": "body-4", "a": "11.5", "t": "taken"}, id="4-0")
+        client.hset(keys.older("a", "ids"), "id3", "3 same")
+        client.hset(keys.older("a", "marks"), "3", "4")
+        client.hset(keys.older("a", "outcomes"), "3", "outcome")
+        client.hset(keys.older("a", "snapshots"), "2", "digest")
+        client.set(keys.older("a", "snapshot:2:digest"), "data")
+        client.hset(keys.older("a", "records"), "r", struct.pack("<d", 1e12) + b"record")
+        client.zadd(keys.older("a", "expiry"), {"r": 1e12})
+        client.hset(keys.older("documents:kind", "values"), "name", "1 document")
+        client.zadd(keys.older("documents:kind", "names"), {"name": 0})
+        client.set(keys.older("documents:kind", "revision"), 1)
     with pytest.raises(errors.StoreRefused, match="older feedrank"):
         run(redis_server.url, sound, read_only=True)
     run(redis_server.url, sound)
@@ -99,7 +150,8 @@ def test_a_snapshot_of_an_older_layout_says_what_it_leaves_out(redis_server, tmp
     run(redis_server.url, retracted)
     assert run(redis_server.url, known) == [0, 4]
     with Redis(port=redis_server.port, decode_responses=True) as client:
-        name = keys.log("a", "snapshots")
+        as_layout_3(client)
+        name = keys.older("a", "snapshots")
         for version, row in client.hgetall(name).items():
             digest, chain, _, upload, parts = row.split(" ")
             client.hset(name, version, f"{digest} {chain} {upload} {parts}")
@@ -110,6 +162,118 @@ def test_a_snapshot_of_an_older_layout_says_what_it_leaves_out(redis_server, tmp
     run(f"sqlite:{path}", retracted)
     assert run(f"sqlite:{path}", known) == [0, 4]
     db = sqlite3.connect(path)
-    db.executescript("ALTER TABLE snapshots DROP COLUMN without; PRAGMA user_version = 3;")
+    db.executescript("ALTER TABLE snapshots DROP COLUMN without; DROP TABLE store; PRAGMA user_version = 3;")
     db.close()
     assert run(f"sqlite:{path}", known) == [4, 4]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_an_old_release_writes_beside_an_upgrade_is_kept_or_refused(redis_server, killed, monkeypatch):
+    redis_server.ask(b"FLUSHALL")
+    logs = [f"log{i}" for i in range(40)]
+
+    async def begin(store):
+        for name in logs:
+            await store.put("name", name, b'{"log": "%b"}' % name.encode(), 0)
+        for name in logs[:20]:
+            await store.append(name, [Draft(b"first")])
+
+    run(redis_server.url, begin)
+    kept = {name: [b"first"] if i < 20 else [] for i, name in enumerate(logs)}
+    remembered = []
+    refused = threading.Event()
+
+    def old(number):
+        with Redis(port=redis_server.port) as client:
+            release, own = OldRelease(client), logs[number::4]
+            for i in range(100_000):
+                name = own[i % len(own)]
+                try:
+                    release.append(name, b"old-%d" % i)
+                    kept[name].append(b"old-%d" % i)
+                    release.remember(name, f"r{i}")
+                    remembered.append((name, f"r{i}"))
+                except ResponseError as error:
+                    if "WRONGTYPE" not in str(error):
+                        raise
+                    if name == own[-1]:
+                        refused.set()
+                        return
+
+    with Redis(port=redis_server.port) as client:
+        as_layout_3(client)
+        threads = [threading.Thread(target=old, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.05)
+        if killed:  # in the middle: whoever comes next goes on
+            own, count = redis_upgrade.move, []
+
+            async def dies(pipes, name, *rest):
+                count.append(name)
+                if len(count) == 15:
+                    raise RedisError("killed")
+                await own(pipes, name, *rest)
+
+            monkeypatch.setattr(redis_upgrade, "move", dies)
+            with pytest.raises(errors.StoreRefused):
+                run(redis_server.url, begin)
+            monkeypatch.setattr(redis_upgrade, "move", own)
+
+        async def after(store):
+            for thread in threads:
+                thread.join()
+            for name in logs:
+                assert await store.examine(name) == []
+                bodies = [entry.body for entry in await store.read(name, 0, 100_000)]
+                assert bodies == kept[name], name
+                assert (await store.get("name", name)).revision
+            for name, key in remembered:
+                assert await store.recall(name, key) == b"record"
+            due = {(one.log, one.key) for one in await store.due(2.0, 100_000)}
+            assert due == set(remembered)
+            await store.append(logs[0], [Draft(b"new")])
+
+        run(redis_server.url, after)
+        assert refused.is_set()
+        assert [key for key in client.scan_iter("feedrank:{*") if client.type(key) != b"string"] == []
+        with pytest.raises(
+            ResponseError, match="WRONGTYPE"
+        ):  # a learner that had neither events nor memories
+            OldRelease(client).append(logs[-1], b"late")
+        with pytest.raises(ResponseError, match="WRONGTYPE"):
+            client.hget(keys.older("documents:name", "values"), "log1")
+
+
+def test_a_store_that_is_another_one_by_now_takes_nothing(store_url, redis_server, tmp_path):
+    async def body(store):
+        await store.append("a", [Draft(b"x")])
+        await store.check()
+        if store_url.startswith("sqlite"):
+            db = sqlite3.connect(store_url.removeprefix("sqlite:"))
+            db.execute(
+                "UPDATE store SET epoch = epoch + 1"
+            )  # as a second writer does, where locks do not hold
+            db.commit()
+            db.close()
+        else:
+            redis_server.ask(b"FLUSHALL")
+            run_redis_anew()
+        for write in (
+            lambda: store.append("a", [Draft(b"y")]),
+            lambda: store.append("new", [Draft(b"y")]),
+            lambda: store.remember("a", {"k": b"v"}, 60),
+            lambda: store.put("kind", "name", b"v", 0),
+            lambda: store.save("a", Snapshot(1, "d", b"s"), {}, keep=1, floor=1),
+            lambda: store.drop("a"),
+            store.check,
+        ):
+            with pytest.raises(StoreUnavailable):
+                await write()
+        assert [entry.body for entry in await store.read("new", 0, 9)] == []
+
+    def run_redis_anew():
+        with Redis(port=redis_server.port) as client:
+            client.set(keys.STORE, f"another {keys.LAYOUT}")
+
+    run(store_url, body)
