@@ -134,6 +134,8 @@ class Learner:
     features: int
     bytes: int
     progress: Progress
+    preset: str | None = None
+    tokenizer: str | None = None
     certificate: JSON | None = None
     experts: list[Expert] | None = None
 

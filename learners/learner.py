@@ -80,10 +80,11 @@ class Learner:
         if self._fused is not None and loss is None and not explain:
             short = self._fused.predict(instance, most, self.labels.names)
             if short is not None:
-                ranking, gap, label, *probabilities = short
+                ranking, gap, label, known, unknown, *probabilities = short
                 abstained = min_margin is not None and gap is not None and gap < min_margin
                 abstained = abstained or (label is None and not self.form.ranks)
                 prediction = Prediction(self.form, ranking, gap, None if abstained else label, abstained)
+                prediction.known, prediction.unknown = known, unknown
                 if probabilities:
                     prediction.probabilities = probabilities[0]
                 return prediction
@@ -91,7 +92,9 @@ class Learner:
         if not isinstance(parsed, ItemList) and not len(self.labels):
             self.model.offers(loss)
             empty = self.form.decision.empty()
-            return Prediction(self.form, [], None, empty, abstained=empty is None and not self.form.ranks)
+            prediction = Prediction(self.form, [], None, empty, empty is None and not self.form.ranks)
+            prediction.known, prediction.unknown = self.features.familiar(parsed)
+            return prediction
         look = self._look(parsed, loss)
         self._last = last_of(instance, parsed, loss, look)
         decision = look.decision
@@ -117,6 +120,8 @@ class Learner:
             abstained or (named is None and not self.form.ranks),
             decision.objective,
         )
+        if not isinstance(parsed, ItemList):
+            prediction.known, prediction.unknown = self.features.familiar(parsed)
         if decision.probabilities is not None:
             prediction.probabilities = decision.probabilities[order].tolist()
         if explain:

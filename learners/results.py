@@ -15,7 +15,7 @@ class Prediction:
     """A decision by name. `ranking` holds pairs of name and score, best first.
 
     `decision` stands beside it where the ranking does not say it all: the label, or the list of labels; None where the
-    learner `abstained`.
+    learner `abstained`. `known` features of the instance were learned from, `unknown` ones not; None for items.
     """
 
     form: Form
@@ -26,6 +26,8 @@ class Prediction:
     objective: float | None = None
     contributions: list[dict[str, float]] = field(default_factory=list)
     probabilities: list[float] = field(default_factory=list)
+    known: int | None = None
+    unknown: int | None = None
     draw: dict[str, Json] | None = None  # of a choice: what is kept of how it was drawn
 
     @property
@@ -48,6 +50,8 @@ class Prediction:
             "margin": self.margin,
             "abstained": self.abstained,
         }
+        if self.known is not None:
+            reply["known"], reply["unknown"] = self.known, self.unknown
         if self.objective is not None:
             reply["objective"] = self.objective
         return reply

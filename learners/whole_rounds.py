@@ -14,7 +14,10 @@ class WholeRound(Protocol):
     """Whole rounds in the kernel, in two calls for a prediction and its feedback. None leaves an instance to the pieces."""
 
     def predict(self, instance: object, top: int, names: list[str]) -> tuple[Any, ...] | None:
-        """Ranking, margin, decision, and probabilities where there are any; of all labels where top is below 0."""
+        """Ranking, margin, decision, known and unknown features, and probabilities where there are any.
+
+        Of all labels where top is below 0.
+        """
 
     def plan(self, instance: object, y: Y, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
         """(loss, updated, what `commit` needs); nothing is changed yet."""

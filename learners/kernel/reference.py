@@ -236,6 +236,15 @@ class Table:
             return LookedUp(rows, values, EMPTY, unknown, (rows, values), alone)
         return LookedUp(rows[:known], values[:known], values[known:], unknown, (rows, values), alone)
 
+    def familiar(self, features: Features) -> tuple[int, int]:
+        """How many features other than 0 are known, and how many are not."""
+        if features.values is None:
+            names = set(features.names)
+        else:
+            names = {features.names[i] for i in features.values.nonzero()[0].tolist()}
+        known = len(self._index.keys() & names)
+        return known, len(names) - known
+
     def join(self, x: LookedUp) -> LookedUp:
         """x with every feature known: the unknown ones join."""
         if not x.unknown:

@@ -50,6 +50,8 @@ class Served(BaseModel):
     probability: float | None = Field(None, description="with which the choice was drawn")
     abstained: bool | None = None
     margin: float | None = Field(None, description="the gap another decision would have to close")
+    known: Count | None = Field(None, description="features of the instance that were learned from")
+    unknown: Count | None = Field(None, description="features of the instance that were never learned from")
     objective: float | None = Field(
         None, description="quadratic surrogate: the estimated expected loss of the decision"
     )
@@ -113,6 +115,8 @@ class Learner(BaseModel):
     features: Count
     bytes: Count
     progress: Progress
+    preset: str | None = Field(None, description="the version of the list of experts, where it has one")
+    tokenizer: str | None = Field(None, description="the version of the rule that reads text")
     certificate: JSON = Field(description="what the theory proves at this moment")
     experts: list[JSON] | None = Field(None, description="`auto`: name, weight and mean loss of each")
     drift: JSON | None = Field(None, description="what the drift alarm says, where there is one")

@@ -72,7 +72,7 @@ static PyObject *decision_of(const Blend *blend, PyObject *names, double *gap) {
     return decision;
 }
 
-/* predict(instance, top, names, words, size) -> (ranking, margin, decision, probabilities), or None. top < 0: all. */
+/* predict(instance, top, names, words, size) -> (ranking, margin, decision, known, unknown, probabilities), or None. top < 0: all. */
 static PyObject *blend_predict(PyObject *self, PyObject *arguments) {
     Blend *blend = (Blend *)self;
     PyObject *instance, *names, *ranking, *probabilities, *decision, *result = NULL;
@@ -105,8 +105,12 @@ static PyObject *blend_predict(PyObject *self, PyObject *arguments) {
     }
     free(ranked);
     decision = failed ? NULL : decision_of(blend, names, &gap);
-    if (decision && isnan(gap)) result = Py_BuildValue("OOOO", ranking, Py_None, decision, probabilities);
-    else if (decision) result = Py_BuildValue("OdOO", ranking, gap + 0.0, decision, probabilities);
+    Py_ssize_t familiar[2];
+    vector_familiar(blend->asked.x, blend->table, familiar);
+    if (decision && isnan(gap))
+        result = Py_BuildValue("OOOnnO", ranking, Py_None, decision, familiar[0], familiar[1], probabilities);
+    else if (decision)
+        result = Py_BuildValue("OdOnnO", ranking, gap + 0.0, decision, familiar[0], familiar[1], probabilities);
     Py_XDECREF(decision);
     Py_XDECREF(ranking);
     Py_XDECREF(probabilities);

@@ -275,6 +275,7 @@ static PyGetSetDef table_getset[] = {
     {"events", table_events, table_set_events, "n, the events counted.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 static PyMethodDef table_methods[] = {
+    {"familiar", table_familiar, METH_O, "How many features other than 0 are known, and how many are not."},
     {"look", table_look, METH_O, "x of features that were read."},
     {"join", table_join, METH_O, "x with every feature known: the unknown ones join."},
     {"count", table_count, METH_O, "One more event."},

@@ -145,7 +145,7 @@ static inline Py_ssize_t highest(const double *t, Py_ssize_t count, Py_ssize_t b
     return best;
 }
 
-/* predict(instance, top, names) -> (ranking, margin, label), or None where it is left to the pieces. top < 0: all. Of an order
+/* predict(instance, top, names) -> (ranking, margin, label, known, unknown), or None where it is left to the pieces. top < 0: all. Of an order
    the margin is the least gap of neighbours, and there is no label. */
 static PyObject *rounds_predict(PyObject *self, PyObject *arguments) {
     Rounds *rounds = (Rounds *)self;
@@ -183,7 +183,10 @@ static PyObject *rounds_predict(PyObject *self, PyObject *arguments) {
     Py_ssize_t first = highest(t, count, -1), second = highest(t, count, first);
     if (second >= 0 && !rounds->ranks) gap = t[first] - t[second];
     PyObject *margin = second < 0 ? Py_None : PyFloat_FromDouble(gap + 0.0);
-    if (margin) result = PyTuple_Pack(3, ranking, margin, rounds->ranks ? Py_None : PyList_GetItem(names, first));
+    Py_ssize_t familiar[2];
+    vector_familiar(rounds->asked.x, rounds->table, familiar);
+    if (margin)
+        result = Py_BuildValue("OOOnn", ranking, margin, rounds->ranks ? Py_None : PyList_GetItem(names, first), familiar[0], familiar[1]);
     if (second >= 0) Py_XDECREF(margin);
     Py_DECREF(ranking);
     return result;

@@ -14,6 +14,7 @@ typedef struct {
     void *memory;
     PyObject *shared; /* the vector whose memory this one shows, once its features have joined */
     double square;    /* ||x||^2, all features; below 0: not computed yet */
+    Py_ssize_t zeros_known, zeros_unknown; /* of those that were named, how many are 0 */
 } Vector;
 
 typedef struct {
@@ -154,6 +155,7 @@ static Vector *look_up(const Table *table, const Features *features, const Ahead
     if (names->count) look_ahead(names, features, tables && ahead[0].places ? (*ahead[0].places)->data : NULL, others);
     uint32_t largest = 0;
     size_t unknown = 0;
+    Py_ssize_t zeros_known = 0, zeros_unknown = 0;
     for (size_t i = 0; i < count; i++) {
         const Entry *entry = &features->entries[i];
         Py_ssize_t number = names->count ? (Py_ssize_t)others[i].row - 1 : -1;
@@ -161,9 +163,11 @@ static Vector *look_up(const Table *table, const Features *features, const Ahead
             number = names_find(names, entry->hash, entry->text, entry->length);
         if (number < 0) {
             others[unknown++].entry = (uint32_t)i;
+            zeros_unknown += entry->value == 0.0;
             text += entry->length;
         } else {
             places[known++] = (Place){(uint32_t)number, (uint32_t)i};
+            zeros_known += entry->value == 0.0;
             if ((uint32_t)number > largest) largest = (uint32_t)number;
             for (int n = 0; n < tables; n++) fetch_row(&ahead[n], (size_t)number);
         }
@@ -174,6 +178,8 @@ static Vector *look_up(const Table *table, const Features *features, const Ahead
         if (places != few) free(places);
         return NULL;
     }
+    x->zeros_known = zeros_known;
+    x->zeros_unknown = zeros_unknown;
     double now = table->idf ? log_1_plus(table->events) : 0.0;
     double *rest = x->values + known + bias;
     size_t used = 0;
@@ -202,6 +208,27 @@ static PyObject *table_look(PyObject *self, PyObject *object) {
     if (Py_IS_TYPE(object, FeaturesType)) return (PyObject *)look_up((Table *)self, (Features *)object, NULL, 0);
     PyErr_SetString(PyExc_TypeError, "a table looks up features that were read");
     return NULL;
+}
+
+/* How many features of x other than 0 and the bias are known, and how many are not. */
+static void vector_familiar(const Vector *x, const Table *table, Py_ssize_t counts[2]) {
+    counts[0] = x->known - (table->bias ? 1 : 0) - x->zeros_known;
+    counts[1] = x->unknown - x->zeros_unknown;
+}
+
+/* familiar(features) -> (known, unknown): how many other than 0 have joined, and how many have not. */
+static PyObject *table_familiar(PyObject *self, PyObject *object) {
+    const Table *table = (Table *)self;
+    if (!Py_IS_TYPE(object, FeaturesType)) return PyErr_SetString(PyExc_TypeError, "a table knows features that were read"), NULL;
+    const Features *features = (Features *)object;
+    Py_ssize_t known = 0, unknown = 0;
+    for (Py_ssize_t i = 0; i < features->count; i++) {
+        const Entry *entry = &features->entries[i];
+        if (entry->value == 0.0) continue;
+        if (names_find(&table->names, entry->hash, entry->text, entry->length) < 0) unknown++;
+        else known++;
+    }
+    return Py_BuildValue("(nn)", known, unknown);
 }
 
 static int counts_reserve(Table *table, size_t count) {
