@@ -134,8 +134,14 @@ class Learner:
         self, instance: object, truth: object, *, weight: float = 1.0, served: Served | None = None
     ) -> None:
         """Refuse what `learn` would refuse. Depends on the spec and the input alone, so that all replicas agree."""
-        reading.event(self.spec, instance, truth)
         reading.weight(weight)
+        self.check_truth(reading.instance(self.spec, instance), truth, served)
+
+    def check_truth(
+        self, parsed: FeatureVector | ItemList, truth: object, served: Served | None = None
+    ) -> None:
+        """The same of an instance that `reading.instance` gave."""
+        self.form.truth_of(self.spec, truth, parsed)
 
     def learn(
         self, instance: object, truth: object, *, served: Served | None = None, weight: float = 1.0

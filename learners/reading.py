@@ -82,14 +82,9 @@ def event(
     return parsed, truth(spec, answer, parsed)
 
 
-def takes_any_vector(learner: Learner) -> bool:
-    """Whether it can decide on every instance of features."""
-    return not learner.form.items and registry.algorithm(learner.spec["algorithm"]).accepts is None
-
-
-def takes_any_label(learner: Learner) -> bool:
-    """Whether every instance of features, with every label, is an event that it can learn from."""
-    return takes_any_vector(learner) and not learner.form.closed and "label" in learner.form.truths
+def takes_vectors(learner: Learner) -> bool:
+    """Whether an instance of features, already read, is one that it takes, but for what its algorithm does not accept."""
+    return not learner.form.items and "input" not in learner.spec
 
 
 def weight(value: object) -> float:

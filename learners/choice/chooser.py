@@ -177,12 +177,11 @@ class ChoiceLearner(Learner):
 
     # ---- learning
 
-    def check(
-        self, instance: object, truth: object, *, weight: float = 1.0, served: Served | None = None
+    def check_truth(
+        self, parsed: FeatureVector | ItemList, truth: object, served: Served | None = None
     ) -> None:
         """Refuse what `learn` would refuse."""
-        parsed, _ = reading.event(self.spec, instance, truth)
-        reading.weight(weight)
+        super().check_truth(parsed, truth, served)
         self._item(parsed, served)
 
     def _item(self, parsed: FeatureVector | ItemList, served: Mapping[str, Any] | None) -> int:

@@ -35,7 +35,7 @@ from feedrank.service.contract.messages import (
     truth_digest,
 )
 from feedrank.service.runtime import Host
-from feedrank.service.runtime.memory import is_long
+from feedrank.service.runtime.questions import is_long
 from feedrank.service.runtime.retractor import append_retraction, event_id
 from feedrank.service.store import Clash, Closed, Draft, Missing, Placement, Stale
 

@@ -13,6 +13,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from feedrank import __version__
@@ -24,7 +25,7 @@ from feedrank.service.runtime import Host, same_bits
 from feedrank.service.runtime.folding import stopped
 from feedrank.service.store import Store
 
-from .direct import Direct
+from .calls import SocketCalls
 from .edge import App, Edge
 from .keyring import Keyring, read_keys
 from .metrics import Metrics
@@ -36,7 +37,7 @@ from .routes import page_files as page
 from .routes import personalizer_calls as personalizer
 from .routes import probes as health
 from .routes import round_calls as rounds
-from .traces import TracedEdge
+from .traces import Spans, TracedEdge
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -52,18 +53,18 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
     chosen = Settings.from_env() if settings is None else settings
     if chosen.keys_file:
         read_keys(chosen.keys_file)
-    spans = tracing.tracer(exporter)
+    tracer = tracing.tracer(exporter)
+    spans = None if tracer is None else Spans(tracer)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         app.state.stopping = asyncio.Event()
         async with Host.open(chosen.store, chosen) as host:
-            if spans is not None:
-                tracing.trace_store(host.store, spans)
+            if tracer is not None:
+                tracing.trace_store(host.store, tracer)
             app.state.host = host
             app.state.experiments = Experiments(host)
-            # What stands before the edge, traces or other origins, wants to see every call.
-            app.direct = Direct(app.edge, host) if isinstance(app.edge, Edge) else None
+            app.calls = SocketCalls(edge, host, spans, cors)
             for notice in host.notices:
                 log.warning(notice)
             comparing = asyncio.create_task(compare_bits(host.store))
@@ -89,11 +90,12 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
     for kind in (ServiceError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, _refuse)
     app.state.keyring = keyring = Keyring(chosen.keys_file) if chosen.keys_file else None
-    app.edge = Edge(partial(FastAPI.__call__, app), chosen, app.state.metrics, keyring, rounds.express())
+    app.edge = edge = Edge(partial(FastAPI.__call__, app), chosen, app.state.metrics, keyring)
     if spans is not None:
-        app.edge = TracedEdge(app.edge, spans)
+        app.edge = TracedEdge(edge, spans)
+    cors = None
     if chosen.origins:
-        app.edge = CORSMiddleware(
+        app.edge = cors = CORSMiddleware(
             app.edge,
             allow_origins=list(chosen.origins),
             allow_methods=["GET", "PUT", "POST", "DELETE"],
@@ -111,6 +113,8 @@ async def compare_bits(store: Store) -> None:
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
+    if isinstance(error, ClientDisconnect):
+        raise error  # nobody is left to answer
     if isinstance(error, HTTPException) and error.status_code == 405:
         described = await asyncio.to_thread(request.app.openapi)
         return respond(MethodNotAllowed.at(request.url.path, described["paths"]))

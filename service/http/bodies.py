@@ -225,20 +225,8 @@ def reached(request: Request, names: Iterable[str]) -> None:
 
 
 def reply(value: object, status: int = 200) -> Response:
-    """A JSON reply; it ends with a newline, so that the replies to curl lines in a row read well."""
+    """A JSON reply; it ends with a newline, as those of predict and feedback do."""
     return JsonReply(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE), status)
-
-
-async def reply_of_many(name: str, value: JSON) -> Response:
-    """A JSON reply that is a list under `name`, made piece by piece: a large one would hold up whoever else is served."""
-    parts, size = [], 0
-    for one in value[name]:
-        parts.append(orjson.dumps(one))
-        size += len(parts[-1])
-        if size > LARGE:
-            size = 0
-            await asyncio.sleep(0)
-    return JsonReply(b'{"%s":[%s]}\n' % (name.encode(), b",".join(parts)), 200)
 
 
 class JsonReply(Response):

@@ -12,14 +12,14 @@ from itertools import count
 from time import monotonic, perf_counter
 from typing import Any, Protocol
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from feedrank.service.contract.faults import Forbidden, Unauthorized
 from feedrank.service.contract.settings import Settings, is_loopback
 
-from .bodies import Handler, authorize
+from .bodies import authorize
 from .keyring import Key, Keyring
 from .logs import request_id
 from .metrics import BUCKETS, Metrics
@@ -53,7 +53,7 @@ class App(FastAPI):
     """FastAPI with the edge around all of it, so that what the edge answers itself costs nothing more."""
 
     edge: ASGIApp
-    direct: Any = None  # answers plain calls without the app (direct.py), once there is a host
+    calls: Any = None  # answers predict and feedback from their sockets (calls.py), once there is a host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -72,10 +72,8 @@ class Edge:
         settings: Settings,
         metrics: Metrics,
         keyring: Keyring | None,
-        express: Mapping[str, Handler],
     ) -> None:
         self.app = app
-        self.express = express
         self.metrics = metrics
         self.keyring = keyring
         self._door = Door(settings)
@@ -120,7 +118,7 @@ class Edge:
         finally:
             if task is not None:
                 self.deadlines.stop(task)
-            operation = str(scope.get("operation") or getattr(scope.get("endpoint"), "__name__", "unmatched"))
+            operation = str(getattr(scope.get("endpoint"), "__name__", "unmatched"))
             self.note(operation, scope["method"], scope["path"], status or GONE, perf_counter() - begun)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, headers: dict[bytes, bytes]) -> None:
@@ -129,22 +127,7 @@ class Edge:
         self._door.check(headers)
         if self.keyring is not None and scope["path"].startswith("/v1/"):
             scope["feedrank.key"] = self._key(self.keyring, headers)
-        if (handler := self._express(scope)) is not None:
-            response = await handler(Request(scope, receive))
-            await response(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
-
-    def _express(self, scope: Scope) -> Handler | None:
-        """The handler of a call that is made all day, found without the router: that saves a third of its time."""
-        parts = scope["path"].split("/")
-        if len(parts) != 5 or scope["method"] != "POST" or parts[:3] != ["", "v1", "learners"]:
-            return None
-        handler = self.express.get(parts[4])
-        if handler is not None:
-            scope["path_params"] = {"name": parts[3]}
-            scope["operation"] = parts[4]
-        return handler
+        await self.app(scope, receive, send)
 
     def admit(self, headers: Mapping[bytes, bytes], name: str, scope: str) -> None:
         """Refuse a call to a learner that may not come in, as the app would."""

@@ -66,14 +66,15 @@ class Metrics:
         self.replies: dict[tuple[str, str, int], int] = defaultdict(int)  # by operation, method and status
         self.times: dict[str, Times] = defaultdict(Times)  # by operation
         self._stats: Mapping[str, float] = {}
+        self._waits: Mapping[str, int] = {}
         Info(
             "feedrank_build", "The version, and the kernel that the learners run on", registry=registry
         ).info({"version": __version__, "kernel": kernel.NAME})
         registry.register(self)
 
-    def page(self, stats: Mapping[str, float]) -> bytes:
-        """The metrics in text form, those of the host from its `stats`."""
-        self._stats = stats
+    def page(self, stats: Mapping[str, float], waits: Mapping[str, int]) -> bytes:
+        """The metrics in text form, those of the host from its `stats` and `waits`."""
+        self._stats, self._waits = stats, waits
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
@@ -88,6 +89,12 @@ class Metrics:
             buckets = list(zip(BOUNDS, accumulate(times.counts), strict=True))
             seconds.add_metric([operation], buckets, times.total)
         yield seconds
+        waits = CounterMetricFamily(
+            "feedrank_waits", "Predict and feedback calls that had to wait, by reason", labels=["reason"]
+        )
+        for reason, count in self._waits.items():
+            waits.add_metric([reason], count)
+        yield waits
         stats = self._stats
         if not stats:
             return

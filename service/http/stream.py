@@ -221,7 +221,7 @@ class StreamReply(Response):
     async def _answer(self) -> bytes:
         """The reply lines of the oldest chunk."""
         chunk = self._chunks.popleft()
-        answers: Sequence[JSON | ServiceError]
+        answers: Sequence[JSON | Exception]
         if chunk.failed is not None:
             answers = [chunk.failed] * chunk.calls
         else:
@@ -241,6 +241,6 @@ class StreamReply(Response):
         return asyncio.timeout(self._state.settings.request_timeout * max(1, calls))
 
 
-def as_line(reply: JSON | ServiceError) -> bytes:
-    value = describe(reply).problem() if isinstance(reply, ServiceError) else reply
+def as_line(reply: JSON | Exception) -> bytes:
+    value = describe(reply).problem() if isinstance(reply, Exception) else reply
     return orjson.dumps(value, None, orjson.OPT_APPEND_NEWLINE)

@@ -25,10 +25,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from feedrank.service.contract.faults import ServiceError, TimedOut
 from feedrank.service.contract.settings import Settings
 
-from .direct import CALL, Direct
+from .calls import BODY_WAIT, TURN, SocketCalls
 from .edge import App
 from .problems import MEDIA_TYPE, describe, respond
 
+CALL = re.compile(rb"/v1/learners/([A-Za-z0-9][A-Za-z0-9._-]{0,127})/(predict|feedback)")
 HEALTH = ("/livez", "/readyz")
 LONGEST = 2**16  # bytes of a head
 # A stream is silent for as long as its client likes.
@@ -161,14 +162,14 @@ class Protocol(HttpToolsProtocol):
     begun = False  # a message, with the piece of data that came last
     owner: App
     outbox: Outbox
-    direct: Direct | None = None
-    call: re.Match[bytes] | None = None  # of a request that may be answered directly, once it is whole
+    calls: SocketCalls | None = None
+    call: re.Match[bytes] | None = None  # of a predict or feedback that is answered when it is whole
     body = b""  # of such a request
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         joined = JoinedWrites(transport, self.loop, self.outbox)
         super().connection_made(cast(asyncio.Transport, joined))
-        self.direct = self.owner.direct
+        self.calls = self.owner.calls
         if len(self.connections) > self.patrol.most:
             self.crowded = not self.patrol.make_room()
         self.patrol.wait("head", self)
@@ -190,7 +191,7 @@ class Protocol(HttpToolsProtocol):
         waiting, self.begun = self.part, False
         super().data_received(data)
         # Head and body may come one after the other; what comes in more pieces has the time that the app gives it.
-        if self.call is not None and not (self.begun and self._may_become_direct(self.call)):
+        if self.call is not None and not (self.begun and self._is_worth_waiting_for(self.call)):
             self._hand_over()
         # Once for all that came: most requests come whole, and are never waited for.
         if self.part == "body" or (self.part and self.begun):
@@ -209,12 +210,12 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self.in_head = self.begun = True
         self.part = "head"
-        self._unset_keepalive_if_required()  # a direct reply before it, to the same piece of data, has set it
+        self._unset_keepalive_if_required()  # a reply to one before it, in the same piece of data, has set it
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         self.in_head, self.length = False, 0
-        if self._is_direct():
+        if self._is_call():
             self.part = "body"
             return
         path = self.url.partition(b"?")[0].decode("latin-1")
@@ -236,14 +237,15 @@ class Protocol(HttpToolsProtocol):
         authority = self.url.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0]
         return self.url != b"*" and [authority.lower()] != [host.lower() for host in hosts]
 
-    def _is_direct(self) -> bool:
-        """Whether the request may be answered without the app, by its head."""
+    def _is_call(self) -> bool:
+        """Whether it is a predict or feedback that may be answered without the app, by its head."""
+        if self.calls is None or (call := CALL.fullmatch(self.url)) is None or self.crowded:
+            return False
+        if not (self.cycle is None or self.cycle.response_complete):
+            self.calls.leave(TURN)
+            return False
         if (
-            self.direct is None
-            or (call := CALL.fullmatch(self.url)) is None
-            or self.crowded
-            or self.expect_100_continue
-            or not (self.cycle is None or self.cycle.response_complete)
+            self.expect_100_continue
             or self.parser.get_method() != b"POST"
             or self.parser.get_http_version() != "1.1"
             or not self.parser.should_keep_alive()
@@ -253,16 +255,16 @@ class Protocol(HttpToolsProtocol):
         self.call, self.body = call, b""
         return True
 
-    def _may_become_direct(self, call: re.Match[bytes]) -> bool:
-        """Whether the rest of such a request is worth waiting for: the app would refuse some by their head."""
+    def _is_worth_waiting_for(self, call: re.Match[bytes]) -> bool:
+        """Whether the rest of such a request is: the app would refuse some by their head."""
         name, operation = call.groups()
-        return self.direct is not None and self.direct.expects(
-            self.headers, name.decode(), operation.decode()
-        )
+        return self.calls is not None and self.calls.expects(self.headers, name.decode(), operation.decode())
 
     def _hand_over(self) -> None:
         """Let the app have a request of which the head, and perhaps some of the body, has come."""
         self.call = None
+        if self.calls is not None and self.part == "body":
+            self.calls.leave(BODY_WAIT)
         super().on_headers_complete()
         if self.body:
             super().on_body(self.body)
@@ -276,11 +278,12 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self.part = None
-        if self.direct is not None and self.call is not None:
+        if self.calls is not None and self.call is not None:
             name, operation = self.call.groups()
-            if self.direct.answer(self, name.decode(), operation.decode(), self.body):
-                self.call, self.body = None, b""
+            body, self.body, call, self.call = self.body, b"", self.call, None
+            if self.calls.answer(self, name.decode(), operation.decode(), body):
                 return
+            self.body, self.call = body, call
             self._hand_over()
         super().on_message_complete()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Generic
+from collections.abc import Callable
+from typing import Any, Generic
 
 from feedrank.service.contract.faults import StateDropped
 from feedrank.service.contract.json_types import JSON
@@ -62,44 +63,17 @@ class Applier(Generic[S, E]):
         """Events between two snapshots."""
         return max(self._settings.snapshot_every, self.state.nbytes // WRITTEN)
 
-    def hurry(self, to: int) -> bool:
+    def apply_ready(self, to: int) -> bool:
         """Apply what is at hand up to `to`, where nothing has to be waited for; whether that was all. Needs `order`."""
-        begun = self.version
-        while self.version < to:
-            run, size, expected = self._at_hand(to)
-            try:
-                if not run or self.worker.attempt("learn", size, expected, self._apply_all, run) is LATER:
-                    break
-            except BaseException as error:
-                self.failed(error)
-                return False
-        self.newest = max(self.newest, self.version)
-        if self.version > begun:
-            self.signal()
-        return self.version >= to
-
-    def _at_hand(self, to: int) -> tuple[list[E], int, float]:
-        """The next events up to `to` that need nothing but to be applied, as many as make a short piece of work.
-
-        With their size, and the seconds that the longest of them takes.
-        """
-        run: list[E] = []
-        room = self.worker.room("learn")
-        if not room:
-            return run, 0, 0.0
-        state, version, chain, plain_entry = self.state, self.version, self.chain, self.plain_entry
-        total, longest = 0, 0.0
-        while version < to and (entry := plain_entry(version + 1, chain)) is not None:
-            event, chain = entry.event, entry.chain
-            size, seconds = event.size, state.seconds(event)
-            if run and (total + size > room or seconds > LONG):
+        while self.state.version < to:
+            run = Run(self, "learn")
+            while run.version < to and run.event():
+                pass
+            if not run.done():
                 break
-            run.append(event)
-            version, total = version + 1, total + size
-            longest = max(longest, seconds)
-        return run, total, longest
+        return self.state.version >= to
 
-    def plain_entry(self, version: int, chain: str) -> Pending[E] | None:
+    def ready_entry(self, version: int, chain: str) -> Pending[E] | None:
         """What is at hand for a version behind one of this chain, if it needs nothing but to be applied."""
         entry = self.pending.get(version)
         if entry is None or entry.retracted or entry.event.retracts or self._failures:
@@ -109,19 +83,13 @@ class Applier(Generic[S, E]):
             return None
         return entry
 
-    def _apply_all(self, run: list[E]) -> None:
-        for event in run:
-            self.take(event)
-
-    def take(self, event: E) -> JSON:
-        """Apply the next entry, which `plain_entry` gave; its outcome."""
+    def apply_next(self, version: int, event: E) -> None:
+        """Apply the next entry, which `ready_entry` gave."""
         state = self.state
-        version, skipped = state.version + 1, state.skipped
-        self._taking = version
+        self._taking, skipped = version, state.skipped
         outcome = state.apply(version, event)
         self.chain = self.pending.pop(version).chain
         self._applied(version, event, outcome, skipped)
-        return outcome
 
     def failed(self, error: BaseException) -> None:
         """The state may be half changed: drop it, and say so unless it is a defect, which is folded around."""
@@ -139,19 +107,13 @@ class Applier(Generic[S, E]):
 
     def _applied(self, version: int, event: E, outcome: JSON, skipped: int) -> None:
         self._counts.skipped_events += self.state.skipped - skipped
-        if not self.is_first(version):
+        # Not its first outcome, if what is retracted later was left out already: its first reply was of other weights.
+        if self.settled or version < self.without:
             return
         event.outcome = outcome
         # While an append is on its way, an event may be applied from the log before its own request gets to it.
-        if event.has_id or self.appending:
+        if self.appending or event.has_id:
             self.outcomes[version] = outcome
-
-    def is_first(self, version: int) -> bool:
-        """Whether what the state gives at a version is its first outcome.
-
-        Not if what is retracted later was left out already: then the first reply was given by other weights.
-        """
-        return not self.settled and version >= self.without
 
     def drop(self) -> None:
         """Give up the state: it is folded again from the log when it is next needed."""
@@ -163,3 +125,65 @@ class Applier(Generic[S, E]):
         if self._moved is not None:
             self._moved.set()
             self._moved = None
+
+
+class Run(Generic[S, E]):
+    """What comes next for one state, as one short piece of work: events at hand, and what is asked between them.
+
+    Who asks sees the events before, and none behind. Needs the `order` of a state that is loaded.
+    """
+
+    __slots__ = ("_applier", "_chain", "_kind", "_longest", "_room", "_size", "_work", "version")
+
+    def __init__(self, applier: Applier[S, E], kind: str) -> None:
+        self._applier, self._kind = applier, kind
+        self.version, self._chain = applier.state.version, applier.chain
+        self._room = applier.worker.room(kind)
+        self._work: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self._size, self._longest = 0, 0.0
+
+    def event(self) -> bool:
+        """One more event; False if the next of the log is not at hand, has to wait, or does not fit in."""
+        applier, version = self._applier, self.version + 1
+        entry = applier.ready_entry(version, self._chain)
+        if entry is None:
+            return False
+        event = entry.event
+        if not self._add(event.size, applier.state.seconds(event), applier.apply_next, version, event):
+            return False
+        self.version, self._chain = version, entry.chain
+        return True
+
+    def ask(self, size: int, seconds: float, work: Callable[..., None], *arguments: object) -> bool:
+        """Something that reads the state, and raises nothing; False if it does not fit in."""
+        return self._add(size, seconds, work, *arguments)
+
+    def _add(self, size: int, seconds: float, work: Callable[..., None], *arguments: object) -> bool:
+        if not self._room or (self._work and (self._size + size > self._room or seconds > LONG)):
+            return False
+        self._work.append((work, arguments))
+        self._size += size
+        self._longest = max(self._longest, seconds)
+        return True
+
+    def done(self) -> bool:
+        """Do it: False if it is nothing, if others come first, or if an event failed and dropped the state."""
+        applier = self._applier
+        if not self._work:
+            return False
+        begun = applier.state.version
+        try:
+            if applier.worker.attempt(self._kind, self._size, self._longest, self._do) is LATER:
+                return False
+        except BaseException as error:
+            applier.failed(error)
+            return False
+        finally:
+            if (version := applier.state.version) > begun:
+                applier.newest = max(applier.newest, version)
+                applier.signal()
+        return True
+
+    def _do(self) -> None:
+        for work, arguments in self._work:
+            work(*arguments)

@@ -28,6 +28,8 @@ from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import check_name, every_name, is_name
 from feedrank.service.store import Document, Stale, Store
 
+from .at_once import waits
+
 KIND = "name"
 CACHED = 20_000
 
@@ -91,6 +93,7 @@ class Catalogue:
     async def _get(self, name: str) -> Stored | None:
         if name in self._cache:
             return self._cache[name]
+        await waits("name")
         question = self._asked.setdefault(name, object())
         try:
             document = await self._store.get(KIND, name)

@@ -116,9 +116,13 @@ class Pending(NamedTuple, Generic[E]):
 
 @dataclass(slots=True)
 class Counts:
-    """What happened, for metrics; `faults` is what an operator must look at, by log."""
+    """What happened, for metrics; `faults` is what an operator must look at, by log.
+
+    `waits` counts the calls of predict and feedback that had to wait before they could be read or decided, by reason.
+    """
 
     faults: dict[str, str] = field(default_factory=dict)
+    waits: dict[str, int] = field(default_factory=dict)
     divergences: int = 0
     accidents: int = 0
     snapshots: int = 0

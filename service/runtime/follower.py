@@ -121,7 +121,7 @@ class Follower(Applier[S, E]):
             if self._broken:
                 await self._load()
                 continue
-            if self.hurry(self.newest if loading else to):
+            if self.apply_ready(self.newest if loading else to):
                 break
             try:
                 await self._step(self.version + 1, to)

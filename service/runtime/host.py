@@ -39,8 +39,9 @@ from .checkpoints import no_room
 from .cursors import Cursors
 from .folding import Counts
 from .learner_state import MOST_POINTS, LearnerState
-from .memory import Memory, affordable
+from .memory import Memory
 from .predictor import Predictor
+from .questions import affordable
 from .retractor import Retractor
 from .streams import Stream
 from .supervisor import Supervisor
@@ -64,6 +65,7 @@ class Host:
         self.cursors = Cursors(store)
         self._store_fault = ""  # what the last check of the store said
         self._counts = Counts()
+        self.waits = self._counts.waits
         self._catalogue = Catalogue(store, settings.max_learners)
         self._supervisor = Supervisor()
         self._memory = Memory(store, self._catalogue, settings, self._counts, self._supervisor)
@@ -73,7 +75,6 @@ class Host:
         self.retract = Retractor(store, self._memory, self._writer)
         self.sweeper = Sweeper(store, self._memory, self._writer, settings, self._supervisor)
         self.clicks = self.sweeper.clicks
-        self.at_hand, self.leave = self._memory.at_hand, self._memory.leave
 
     @classmethod
     @asynccontextmanager
@@ -125,7 +126,7 @@ class Host:
     async def stream(self, name: str) -> Stream:
         """Many predicts and feedbacks in order; NotFound if there is no such learner now."""
         async with self._memory.use(name):
-            return Stream(name, self._memory, self._predictor, self._writer)
+            return Stream(name, self._memory, self._predictor, self._writer, self.settings)
 
     async def spec(self, name: str) -> JSON:
         """The full spec of a learner."""
@@ -303,7 +304,7 @@ class Host:
             "loaded_learners": len(self._memory),
             "loaded_bytes": self._memory.bytes,
             "log_lag": self._memory.lag,
-            **{name: count for name, count in asdict(self._counts).items() if name != "faults"},
+            **{name: count for name, count in asdict(self._counts).items() if isinstance(count, int | float)},
             "store_errors": self.store.failures,
             **self.store.sizes(),
             "log_faults": len(self._counts.faults),

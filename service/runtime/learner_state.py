@@ -21,7 +21,7 @@ from typing import BinaryIO, Generic, TypeVar
 import orjson
 
 from feedrank import learners
-from feedrank.learners import reading, truths
+from feedrank.learners import reading, registry, truths
 from feedrank.learners.errors import InputError, SnapshotError
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.learners.learner import Learner
@@ -112,15 +112,22 @@ class LearnerState:
     def cost(self, event: Event) -> reading.Cost:
         """The estimate of the core, of an event that was read just now or one out of the log."""
         truth = event.truth or {}
-        labels, clicks, grades = truths.named(truth), truths.clicks(truth), truths.grade_count(truth)
         if event.parsed is not None:
-            return reading.cost(self.learner, event.parsed, labels, clicks, grades)
+            return self.instance_cost(event.parsed, truth)
+        labels, clicks, grades = truths.named(truth), truths.clicks(truth), truths.grade_count(truth)
         instance = event.instance or {}
         items = instance.get("items", ())
         count = len(items["ids"]) if isinstance(items, Mapping) else len(items)
         each = -(-event.size // max(1, count))
         context = len(instance.get("features", ())) if count else 0
         return reading.cost_of_size(self.learner, count, each, labels, clicks, grades, context)
+
+    def instance_cost(self, parsed: FeatureVector | ItemList, truth: JSON | None) -> reading.Cost:
+        """The same of an instance that was read; without a truth, of a prediction."""
+        if truth is None:
+            return reading.cost(self.learner, parsed, grades=1)
+        named, clicks = truths.named(truth), truths.clicks(truth)
+        return reading.cost(self.learner, parsed, named, clicks, truths.grade_count(truth))
 
     def vector_cost(self, size: int) -> reading.Cost:
         """An estimate for every vector of about so many features, with a new label or none: about twice too much."""
@@ -302,7 +309,7 @@ def read_event(entry: Entry) -> Event:
 class LoadedLearner(Follower[LearnerState, Event]):
     """A learner that is kept up with its log. `users` counts the requests that have it; `counted` its share of memory.
 
-    `asked` is its version when it was last used; `any_vector` and `any_label` say what its spec never refuses (reading.py).
+    `asked` is its version when it was last used; `takes_vectors` and `accepts` are as in reading.py.
     """
 
     def __init__(
@@ -313,17 +320,20 @@ class LoadedLearner(Follower[LearnerState, Event]):
         )
         self.entry = entry
         self.users = self.counted = self.asked = 0
-        core = self.state.learner
-        self.any_vector, self.any_label = reading.takes_any_vector(core), reading.takes_any_label(core)
+        self.takes_vectors = reading.takes_vectors(self.state.learner)
+        self.accepts = registry.algorithm(entry.spec["algorithm"]).accepts
 
     def check_growth(self, events: Sequence[Event]) -> None:
         """Refuse what, with all that waits to be applied, would grow it beyond its limits; near them, names are counted."""
         learner, taken, settings = self.state.learner, self.state.nbytes, self._settings
-        waiting = [pending.event for pending in self.pending.values()]
-        every, labels = [*waiting, *events], set[str]()
-        if not learner.form.items:
-            labels.update([name for event in every if event.truth for name in truths.named(event.truth)])
-        features = sum([_names(event.parsed) for event in every if event.parsed is not None])
+        waiting = [pending.event for pending in self.pending.values()] if self.pending else []
+        every, labels, features = [*waiting, *events], set[str](), 0
+        for event in every:
+            parsed = event.parsed
+            if parsed is not None:
+                features += len(parsed) if type(parsed) is FeatureVector else len(parsed.names)
+            if event.truth and not learner.form.items:
+                labels.update(truths.named(event.truth))
         if (
             len(learner.labels.names) + len(labels) <= settings.max_labels
             and taken + self.state.growth(features, len(labels)) <= settings.max_learner_bytes
@@ -339,7 +349,3 @@ class LoadedLearner(Follower[LearnerState, Event]):
                 f"{self.entry.name!r} takes {taken} bytes of memory and may not grow beyond "
                 f"{settings.max_learner_bytes}; feedback on known features and labels is still accepted"
             )
-
-
-def _names(instance: FeatureVector | ItemList) -> int:
-    return len(instance) if type(instance) is FeatureVector else len(instance.names)

@@ -11,14 +11,12 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from feedrank.learners import reading
-from feedrank.learners.instances import FeatureVector, ItemList
-from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessable
+from feedrank.service.contract.faults import NotFound, ServiceError
 from feedrank.service.contract.headroom import HEADROOM
-from feedrank.service.contract.json_types import View
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Store
 
+from .at_once import waits
 from .catalogue import CatalogEntry, Catalogue
 from .changes import Changes
 from .folding import LATER, Counts, Later, finished, timed
@@ -35,7 +33,6 @@ FIRST = 2e-7  # seconds for each feature, before anything was measured
 SURE = 5  # an estimate of so many times `SHORT` is believed against what smaller pieces took
 DOUBTS = 8  # pieces of work timed by the processor after one that took long by the clock
 TURN = 0.002  # seconds of short work after which others get their turn
-CHARACTERS, ITEMS = 20_000, 400  # of an instance, from which a thread costs less than it spares
 
 
 class Memory:
@@ -80,15 +77,6 @@ class Memory:
         finally:
             self.leave(learner)
 
-    def at_hand(self, name: str) -> LoadedLearner | None:
-        """As `take`, of one that nothing has to be waited for."""
-        entry = None if HEADROOM.scarce() else self._catalogue.live.get(name)
-        learner = None if entry is None else self._learners.get(entry.log)
-        if learner is None or not learner.loaded:
-            return None
-        learner.users += 1
-        return learner
-
     async def take(self, name: str) -> LoadedLearner:
         """See `use`."""
         HEADROOM.admit()
@@ -97,6 +85,7 @@ class Memory:
         learner.users += 1
         if not learner.loaded:
             try:
+                await waits("loading")
                 await learner.ready()
             except BaseException as error:
                 self.leave(learner)
@@ -190,22 +179,6 @@ class Memory:
         self.executor.shutdown()
 
 
-def affordable(cost: reading.Cost, settings: Settings) -> None:
-    """Refuse what would take too long, or too much memory, by the estimate of the core."""
-    if cost.seconds > settings.max_event_seconds:
-        raise Unprocessable.at(
-            "",
-            f"this would take {cost.seconds:.3g} s of a processor, above the limit of "
-            f"{settings.max_event_seconds:g} s (FEEDRANK_MAX_EVENT_SECONDS): send fewer items, labels or features",
-        )
-    if cost.bytes > settings.max_event_bytes:
-        raise Unprocessable.at(
-            "",
-            f"this would take {cost.bytes} bytes of memory, above the limit of "
-            f"{settings.max_event_bytes} (FEEDRANK_MAX_EVENT_BYTES): send fewer items, labels or features",
-        )
-
-
 class Worker:
     """Runs the work of one learner, one piece at a time, so that nobody reads weights while they change.
 
@@ -284,19 +257,3 @@ class Worker:
         # work that is always long gets there after three.
         each = took / size if size > 1 else took
         self._rates[kind] = 0.8 * rate + 0.2 * (each if each < 30 * rate else 30 * rate)
-
-
-async def read_instance(spec: View, instance: View) -> FeatureVector | ItemList:
-    """What `reading.instance` reads: a long text is cut into words, and a long list checked, in a thread."""
-    if is_long(instance):
-        return await asyncio.to_thread(reading.instance, spec, instance)
-    return reading.instance(spec, instance)
-
-
-def is_long(instance: View) -> bool:
-    items = instance.get("items")
-    rows = items.get("rows") if isinstance(items, dict) else items
-    texts = [instance[name] for name in ("text", "row") if name in instance]
-    fields = [field for text in texts for field in (text.values() if isinstance(text, dict) else (text,))]
-    characters = sum(len(field) for field in fields if isinstance(field, str))
-    return characters > CHARACTERS or (isinstance(rows, list) and len(rows) > ITEMS)

@@ -1,4 +1,4 @@
-"""Predicting: read, decide, remember, reply."""
+"""Predicting: read, decide, remember, reply. Written once, for who waits in a task and for who has none (at_once.py)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from feedrank.learners import kernel, reading
-from feedrank.learners.instances import FeatureVector, ItemList
+from feedrank.learners.errors import InputError
 from feedrank.learners.results import Prediction
 from feedrank.service.contract.faults import (
     Conflict,
@@ -22,34 +21,28 @@ from feedrank.service.contract.faults import (
 from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import (
     DEFERRED,
-    LONGEST_PREDICTION_ID,
-    OPTIONS,
-    PREDICT,
     SHARED,
-    ErrorScope,
     batch_of,
-    chance_of,
     encode,
-    excluded,
-    flag,
-    id_of,
-    instance_of,
-    new_prediction_id,
-    only,
+    placed,
     request_digest,
-    size_of,
-    whole,
 )
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Clash, Record, Store
 from feedrank.service.store.shared import Batcher, Waiter
 
+from . import questions
+from .at_once import waits
 from .folding import LATER, Counts
 from .learner_state import LoadedLearner
-from .memory import Memory, affordable, read_instance
+from .memory import Memory
+from .questions import TOO_MANY, Question, read_question
+from .replies import OBJECTS, ReplyForm
 
 T = TypeVar("T")
-PLAIN = frozenset({"features", "top", "remember"})
+TURN = 8  # instances of a batch that are read and answered in one turn of the loop
+WRITTEN = 4_000  # entries of a batch that are made into bytes in one turn
+Ranking = Callable[[Prediction], object] | None
 
 
 class Remembered(NamedTuple):
@@ -59,32 +52,14 @@ class Remembered(NamedTuple):
     reply: JSON | None = None
 
 
+class Answered(NamedTuple):
+    """Predictions that are to be remembered, and the reply that is given when they are."""
+
+    records: dict[str, Remembered]
+    made: object = None
+
+
 Records = dict[str, Remembered]
-
-
-class Question(NamedTuple):
-    """A plain request for a prediction."""
-
-    features: FeatureVector
-    top: int | None
-    remember: bool
-
-
-# A short request must not have an endless reply: every label, for each instance, with every feature's part.
-MOST_ENTRIES = 1_000_000
-TURN = 8  # instances of a batch that are read and answered in one turn of the loop
-TOO_MANY = f"the reply would have more than {MOST_ENTRIES} entries and contributions: ask for the `top` ones, or for fewer"
-
-
-Ranked = Callable[[Prediction], object]
-
-
-def as_json(prediction: Prediction) -> orjson.Fragment | None:
-    """The ranking of a prediction as the kernel writes it; None leaves it to orjson."""
-    if kernel.ranking_json is None:
-        return None
-    written = kernel.ranking_json(prediction.form.entry, prediction.ranking, prediction.probabilities)
-    return None if written is None else orjson.Fragment(written)
 
 
 def entries_of(reply: JSON) -> int:
@@ -98,12 +73,13 @@ def entries_of(reply: JSON) -> int:
 class Predictor:
     """Called with a name and a request of the contract.
 
-    It keeps nothing of the request alive while it waits for the store; nor should who calls it.
+    It keeps nothing of the request alive while it waits for the store; nor should who calls it: hundreds of small parts
+    each, kept by all who wait, would fill the processor's cache.
     """
 
     def __init__(self, store: Store, memory: Memory, settings: Settings, counts: Counts) -> None:
         self._store, self._memory, self._settings, self._counts = store, memory, settings, counts
-        self._records: Batcher[Records, None] = Batcher(self._remember)
+        self._records: Batcher[Answered, Any] = Batcher(self._remember)
 
     async def close(self) -> None:
         """Finish what was begun."""
@@ -111,53 +87,122 @@ class Predictor:
 
     async def __call__(self, name: str, request: Body) -> JSON:
         """Decide on one instance, or on each of `{"instances": [...]}`."""
-        return await self.formed(name, request, lambda reply: reply)
+        return await self.replied(name, request, OBJECTS)
 
-    async def formed(self, name: str, request: Body, form: Callable[[JSON], T]) -> T | JSON:
-        """The same, the reply on one instance as `form` makes it: in a plain case, before the store is waited for."""
+    async def replied(self, name: str, request: Body, form: ReplyForm[T]) -> T:
+        """The same, the reply in another form."""
+        reply: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        begun = self.offer(name, request, reply, form)
+        del request
+        await begun
+        return await reply
+
+    async def offer(self, name: str, request: Body, waiter: Waiter[T], form: ReplyForm[T]) -> None:
+        """The same; `waiter` gets the reply, at once or when what is remembered is durable. Raises what is refused."""
         learner = await self._memory.take(name)
         try:
+            learner.worker.turned()
             records: Records = {}
-            if isinstance(request, Mapping) and "instances" in request:
-                batch = batch_of(request, "instances", self._settings.max_batch, SHARED)
-                replies, entries = [], 0
-                for i, one in enumerate(batch):
-                    replies.append(await self.one(learner, one, records, f"/instances/{i}"))
-                    entries += entries_of(replies[-1])
-                    if i % TURN == TURN - 1:
-                        await asyncio.sleep(0)  # others get their turn
-                    if entries > MOST_ENTRIES:
-                        raise Unprocessable.at("/instances", TOO_MANY)
-                if records:
-                    await self.keep(learner, records)
-                return {"predictions": replies}
-            # Hundreds of small parts each, kept by all who wait, would fill the processor's cache.
-            if (reply := self.plain(learner, request, records)) is not None:
-                made = form(reply)
-                if records:
-                    del request, reply
-                    await self._records.submit(learner.log, records)
-                return made
-            reply = await self.one(learner, request, records, "")
-            del request
-            if records:
+            if type(request) is not dict and not isinstance(request, Mapping):
+                raise Unprocessable.at("", "must be an object")
+            if "instances" in request:
+                waiter.set_result(await self._batch(learner, request, records, form))
+                return
+            question = await read_question(learner, request, self._settings)
+            reply = await self._answered(learner, question, records, form.ranking)
+            if question.digest:
                 await self.keep(learner, records)
-            return form(reply)
+                records = {}
+            made = form.one(reply)
+            if records:
+                self._records.add(learner.log, Answered(records, made), waiter)
+            else:
+                waiter.set_result(made)
+        except InputError as error:
+            raise placed(error) from None
         finally:
             self._memory.leave(learner)
 
-    def offer(self, learner: LoadedLearner, records: Records, waiter: Waiter[None]) -> None:
-        """Have the store remember what `plain` gave, and tell `waiter` when it has."""
-        self._records.add(learner.log, records, waiter)
+    async def _batch(self, learner: LoadedLearner, request: Body, records: Records, form: ReplyForm[T]) -> T:
+        replies, entries = [], 0
+        for i, one in enumerate(batch_of(request, "instances", self._settings.max_batch, SHARED)):
+            question = await read_question(learner, one, self._settings, f"/instances/{i}")
+            if question.digest and question.id in records:
+                raise Unprocessable.at(f"/instances/{i}/prediction_id", "stands for one instance")
+            try:
+                replies.append(await self._answered(learner, question, records, None))
+            except InputError as error:
+                raise placed(error, f"/instances/{i}") from None
+            entries += entries_of(replies[-1])
+            if i % TURN == TURN - 1:
+                await waits("batch")
+                await asyncio.sleep(0)  # others get their turn
+            if entries > questions.MOST_ENTRIES:
+                raise Unprocessable.at("/instances", TOO_MANY)
+        if records:
+            await self.keep(learner, records)
+        parts, entries = [], 0
+        for reply in replies:
+            entries += entries_of(reply)
+            parts.append(form.part(reply))
+            if entries > WRITTEN:
+                entries = 0
+                await waits("batch")
+                await asyncio.sleep(0)
+        return form.many("predictions", parts)
+
+    async def _answered(
+        self, learner: LoadedLearner, question: Question, records: Records, ranking: Ranking
+    ) -> JSON:
+        """The reply; if it is to be remembered, its record joins `records`."""
+        worker, size, seconds = learner.worker, question.size, question.cost.seconds
+        reply = worker.attempt("predict", size, seconds, self.answer, learner, question, records, ranking)
+        if reply is LATER:
+            await waits("work")
+            reply = await worker.run(
+                "predict", size, lambda: self.answer(learner, question, records, ranking), seconds
+            )
+        self._counts.predictions += 1
+        return reply
+
+    def answer(
+        self, learner: LoadedLearner, question: Question, records: Records, ranking: Ranking = None
+    ) -> JSON:
+        """The reply by the weights as they are, without waiting; `ranking` gives its entries as the caller wants them."""
+        if not learner.loaded:
+            raise StateDropped(f"{learner.title} is being rebuilt: send it again")
+        core, id = learner.state.learner, question.id
+        prediction = core.predict(question.parsed, **question.options)
+        reply: JSON = {"prediction_id": id} if question.remember else {}
+        reply["learner"] = learner.entry.name
+        reply["version"] = version = core.version
+        reply |= prediction.to_json(None if ranking is None else ranking(prediction))
+        if question.covers:
+            names = set(question.parsed.names)
+            known = sum(name in core.features for name in names)
+            reply["coverage"] = {"features": len(names), "known": known}
+        if question.remember:
+            record: JSON = {
+                "instance": question.instance,
+                "served": prediction.served(),
+                "version": version,
+            }
+            due = None if id.startswith(DEFERRED) else _default_reward(learner, record, self._settings)
+            if question.digest:
+                record |= {"at": time.time(), "reply": reply}
+            kept = Record(encode(record), question.digest, due)
+            records[id] = Remembered(kept, reply if question.digest else None)
+        return reply
 
     async def keep(self, learner: LoadedLearner, records: Records) -> None:
         """Have the store remember these predictions; a reply to a request that came before becomes the first reply."""
+        await waits("remembering")
         chosen = {id: one for id, one in records.items() if one.record.digest}
         if chosen:
             await self._keep_chosen(learner, chosen)
             records = {id: one for id, one in records.items() if id not in chosen}
         if records:
-            await self._records.submit(learner.log, records)
+            await self._records.submit(learner.log, Answered(records))
 
     async def _keep_chosen(self, learner: LoadedLearner, chosen: Records) -> None:
         """Predictions under ids of the caller, all or none."""
@@ -174,135 +219,11 @@ class Predictor:
                 reply.clear()
                 reply.update(orjson.loads(stored)["reply"])
 
-    async def _remember(self, log: str, waiting: Sequence[Records]) -> list[None]:
+    async def _remember(self, log: str, waiting: Sequence[Answered]) -> list[object]:
         """One write for all that waits for one learner."""
-        records = {id: one.record for each in waiting for id, one in each.items()}
+        records = {id: one.record for each in waiting for id, one in each.records.items()}
         await self._store.remember(log, records, self._settings.prediction_ttl)
-        return [None] * len(waiting)
-
-    def plain(
-        self, learner: LoadedLearner, request: Any, records: Records, write: Ranked | None = None
-    ) -> JSON | None:
-        """What most requests are, features as the kernel has read them and little else, answered without waiting.
-
-        The same as `one` gives, the ranking as `write` gives it; None leaves it to that, with all that may be wrong.
-        """
-        question = self.question(learner, request)
-        if question is None:
-            return None
-        size = len(question.features)
-        cost = learner.state.vector_cost(size)
-        if not self.affords(cost):
-            return None
-        reply = learner.worker.attempt(
-            "predict", size, cost.seconds, lambda: self.answer(learner, question, records, write)
-        )
-        return None if reply is LATER else reply
-
-    def question(self, learner: LoadedLearner, request: Any) -> Question | None:
-        """A plain request, read; None if it is another, or wrong."""
-        if type(request) is not dict or not request.keys() <= PLAIN:
-            return None
-        features, top, remember = request.get("features"), request.get("top"), request.get("remember", True)
-        if (
-            type(features) is not FeatureVector
-            or not learner.any_vector
-            or not learner.loaded
-            or (remember is not False and features.json is None)  # which copies it
-            or len(features) > self._settings.max_features
-            or not (top is None or (type(top) is int and top > 0))
-            or type(remember) is not bool
-        ):
-            return None
-        return Question(features, top, remember)
-
-    def affords(self, cost: reading.Cost) -> bool:
-        """Whether `affordable` would take it."""
-        limits = self._settings
-        return cost.seconds <= limits.max_event_seconds and cost.bytes <= limits.max_event_bytes
-
-    def answer(
-        self,
-        learner: LoadedLearner,
-        question: Question,
-        records: Records,
-        write: Ranked | None = None,
-    ) -> JSON:
-        """The reply to a plain request, at once; `write` gives the ranking as the caller wants it."""
-        core, features = learner.state.learner, question.features
-        prediction = core.predict(features, top=question.top)
-        self._counts.predictions += 1
-        ranking = None if write is None else write(prediction)
-        reply: JSON = {
-            "learner": learner.entry.name,
-            "version": core.version,
-            **prediction.to_json(ranking),
-        }
-        if not question.remember:
-            return reply
-        id = new_prediction_id(learner.log, time.time())
-        reply = {"prediction_id": id, **reply}
-        # The features as they came: `question` takes no others.
-        record = (features.json or b"", encode(prediction.served()), core.version)
-        data = b'{"instance":{"features":%b},"served":%b,"version":%d}' % record
-        records[id] = Remembered(Record(data))
-        return reply
-
-    async def one(self, learner: LoadedLearner, request: Any, records: Records, where: str) -> JSON:
-        """The reply; if it is to be remembered, its record joins `records`."""
-        with ErrorScope(where):
-            only(request, PREDICT)
-            instance = instance_of(request, self._settings)
-            parsed = await read_instance(learner.state.learner.spec, instance)
-            remember = flag(request, "remember", True)
-            if "explain" in request and flag(request, "explain", False):
-                core, top = learner.state.learner, request.get("top")
-                shown = len(parsed.ids) if isinstance(parsed, ItemList) else len(core.labels)
-                shown = min(shown, top) if isinstance(top, int) else shown
-                if shown * len(parsed.names) > MOST_ENTRIES:
-                    raise Unprocessable.at("/explain", TOO_MANY)
-            covers = "coverage" in request and flag(request, "coverage", False)
-            id = id_of(request, "prediction_id", LONGEST_PREDICTION_ID)
-            if id is not None and (not remember or id in records):
-                raise Unprocessable.at("/prediction_id", "needs `remember`, and stands for one instance")
-            if "min_version" in request and (least := whole(request, "min_version")):
-                await learner.wait(least)
-            options = {option: request[option] for option in OPTIONS if option in request}
-            chosen_by_caller = id is not None
-            form = learner.state.learner.form
-            if id is None:
-                id = new_prediction_id(learner.log, time.time()) if remember or form.chooses else ""
-            if form.chooses or "exclude" in request:
-                options |= {"exclude": excluded(request, form), "chance": chance_of(learner.log, id)}
-
-            def decide() -> tuple[int, Prediction]:
-                if not learner.loaded:
-                    raise StateDropped(f"{learner.title} is being rebuilt: send it again")
-                core = learner.state.learner
-                return core.version, core.predict(parsed, **options)
-
-            cost = reading.cost(learner.state.learner, parsed, grades=1)
-            affordable(cost, self._settings)
-            version, prediction = await learner.worker.run("predict", size_of(parsed), decide, cost.seconds)
-            self._counts.predictions += 1
-            reply: JSON = {"learner": learner.entry.name, "version": version, **prediction.to_json()}
-            if covers:
-                names = set(parsed.names)
-                known = sum(name in learner.state.learner.features for name in names)
-                reply["coverage"] = {"features": len(names), "known": known}
-            if not remember:
-                return reply
-            record: JSON = {"instance": instance, "served": prediction.served(), "version": version}
-            digest = ""
-            due = None if id.startswith(DEFERRED) else self._default_reward(learner, record)
-            if chosen_by_caller:
-                digest = request_digest(request)
-                reply = {"prediction_id": id, **reply}
-                record |= {"at": time.time(), "reply": reply}
-            data = encode(record)
-        reply = {"prediction_id": id, **reply}
-        records[id] = Remembered(Record(data, digest, due), reply if digest else None)
-        return reply
+        return [each.made for each in waiting]
 
     async def activate(self, name: str, deferred: str, id: str) -> None:
         """Remember a record under another id, as if it had been predicted now; the first one under it stays."""
@@ -312,17 +233,18 @@ class Predictor:
                 raise NotFound(f"{learner.entry.name!r} keeps no prediction {deferred!r}")
             record = orjson.loads(stored)
             record["at"] = time.time()
-            due = self._default_reward(learner, record)
+            due = _default_reward(learner, record, self._settings)
             kept = Record(encode(record), request_digest({"activated": deferred}), due)
             await self._store.remember(learner.log, {id: kept}, self._settings.prediction_ttl)
 
-    def _default_reward(self, learner: LoadedLearner, record: JSON) -> float | None:
-        """When a choice without a reward gets the default one, which then joins its record; None if there is none."""
-        spec = learner.state.learner.spec
-        if spec.get("default_reward") is None:
-            return None
-        record |= {
-            "owner": ["learner", learner.entry.name],
-            "truth": {"reward": spec["default_reward"]},
-        }
-        return time.time() + min(float(spec["wait"]), self._settings.prediction_ttl - 1.0)
+
+def _default_reward(learner: LoadedLearner, record: JSON, settings: Settings) -> float | None:
+    """When a choice without a reward gets the default one, which then joins its record; None if there is none."""
+    spec = learner.state.learner.spec
+    if spec.get("default_reward") is None:
+        return None
+    record |= {
+        "owner": ["learner", learner.entry.name],
+        "truth": {"reward": spec["default_reward"]},
+    }
+    return time.time() + min(float(spec["wait"]), settings.prediction_ttl - 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from feedrank.service.contract.faults import Conflict, Gone, NotFound, ServiceError
@@ -12,27 +12,67 @@ from feedrank.service.contract.messages import Event, predicted_at
 from feedrank.service.store import Clash, Closed, Draft, Missing, Placement, Stale, StoreSignal
 
 from .learner_state import LoadedLearner
+from .questions import Question
 
-Done = list[list[JSON] | ServiceError]  # what each step gave
+EVENT = 1_024  # what an event weighs beside its bytes
 
 
 @dataclass(slots=True)
 class Step:
-    """One thing to do: a prediction, or events that are written all or none. `placements` is where they are in the log."""
+    """One thing to do: a question, or events that are written all or none; or nothing more, because of an `error`.
 
-    predict: JSON | None = None
+    `placements` is where the events are in the log; `replies` what came of it, one for the question or for each event.
+    """
+
+    question: Question | None = None
     events: Sequence[Event] = ()
     drafts: Sequence[Draft] = ()
     placements: Sequence[Placement] = ()
-    error: ServiceError | None = None
+    replies: Sequence[JSON] = ()
+    error: Exception | None = None
+
+    @property
+    def reply(self) -> JSON | Exception:
+        """What came of a single one."""
+        return self.replies[0] if self.error is None else self.error
 
 
 @dataclass(slots=True)
 class Chunk:
-    """What one caller brings, in order."""
+    """What one caller brings, in order; `form` makes of the steps what the caller is given, or raises."""
 
     learner: LoadedLearner
     steps: Sequence[Step]
+    form: Callable[[Sequence[Step]], object]
+
+
+def steps_of(chunks: Sequence[Chunk]) -> Sequence[Step]:
+    """All steps of some chunks, in order."""
+    return chunks[0].steps if len(chunks) == 1 else [step for chunk in chunks for step in chunk.steps]
+
+
+def last_version(step: Step) -> int:
+    """The version at which all events of a step are applied."""
+    last = 0
+    for place in step.placements:
+        last = max(last, place.version)
+    return last
+
+
+def replies_of(step: Step) -> Sequence[JSON]:
+    """The replies of a step; its error is raised."""
+    if step.error is not None:
+        raise step.error
+    return step.replies
+
+
+def weigh(chunk: Chunk) -> int:
+    """What a chunk adds to an append."""
+    total = 0
+    for step in chunk.steps:
+        for draft in step.drafts:
+            total += EVENT + len(draft.body)
+    return total
 
 
 def refusal(

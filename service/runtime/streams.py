@@ -14,15 +14,17 @@ from collections.abc import Awaitable, Sequence
 from feedrank.service.contract.faults import ServiceError
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.messages import Line
+from feedrank.service.contract.settings import Settings
 
 from .memory import Memory
 from .predictor import Predictor
-from .steps import Done, Step
+from .questions import read_question
+from .steps import Step
 from .writer import Writer
 
 ALONE = frozenset({"instances", "events", "min_version"})
-Reply = JSON | ServiceError
-Part = asyncio.Future[Done] | list[Reply]
+Reply = JSON | Exception
+Part = asyncio.Future[Sequence[Step]] | list[Reply]
 
 
 def alone(lines: Sequence[Line]) -> list[int]:
@@ -37,8 +39,11 @@ def alone(lines: Sequence[Line]) -> list[int]:
 class Stream:
     """Chunks of one stream to the learner of a name or alias."""
 
-    def __init__(self, name: str, memory: Memory, predictor: Predictor, writer: Writer) -> None:
-        self._name, self._memory, self._predictor, self._writer = name, memory, predictor, writer
+    def __init__(
+        self, name: str, memory: Memory, predictor: Predictor, writer: Writer, settings: Settings
+    ) -> None:
+        self._name, self._memory, self._settings = name, memory, settings
+        self._predictor, self._writer = predictor, writer
         self._chunks: deque[list[Part]] = deque()
 
     def __len__(self) -> int:
@@ -69,8 +74,10 @@ class Stream:
         """The replies to the oldest chunk, those of the single calls; errors in place."""
         replies: list[Reply] = []
         for part in self._chunks.popleft():
-            done = await part if isinstance(part, asyncio.Future) else part
-            replies += [one[0] if isinstance(one, list) else one for one in done]
+            if isinstance(part, asyncio.Future):
+                replies += [step.reply for step in await part]
+            else:
+                replies += part
         return replies
 
     def close(self) -> None:
@@ -103,19 +110,15 @@ class Stream:
         try:
             steps = []
             for kind, request in lines:
-                if kind == "predict":
-                    steps.append(Step(predict=request))
-                    continue
                 try:
-                    event, draft = self._writer.plain(learner, request) or await self._writer.read(
-                        learner, request, None, ""
-                    )
-                    steps.append(Step(events=(event,), drafts=(draft,)))
+                    if kind == "predict":
+                        steps.append(Step(await read_question(learner, request, self._settings)))
+                    else:
+                        event, draft = await self._writer.read(learner, request)
+                        steps.append(Step(events=(event,), drafts=(draft,)))
                 except ServiceError as error:
                     steps.append(Step(error=error))
-            done = self._writer.submit(learner, steps)
         except BaseException:
             self._memory.leave(learner)
             raise
-        done.add_done_callback(lambda _: self._memory.leave(learner))
-        return done
+        return self._writer.submit(learner, steps)

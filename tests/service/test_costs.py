@@ -9,7 +9,7 @@ import pytest
 from feedrank.learners import build, reading, truths
 from feedrank.service.contract.faults import NotFound, Unprocessable
 from feedrank.service.contract.settings import Settings
-from feedrank.service.runtime import predictor
+from feedrank.service.runtime import questions
 from feedrank.service.runtime.memory import Worker
 
 PAIRS = {"task": "label-ranking", "algorithm": "quadratic-surrogate", "loss": "pairwise-disagreement"}
@@ -72,7 +72,7 @@ def test_products_with_the_context_count():
 
 
 def test_a_short_request_has_no_endless_reply(with_host, monkeypatch):
-    monkeypatch.setattr(predictor, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(questions, "MOST_ENTRIES", 100)
     words = {"features": [f"w{i}" for i in range(20)]}
 
     async def body(host):

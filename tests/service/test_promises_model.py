@@ -45,6 +45,8 @@ class SlowStore:
 
     def __getattr__(self, name):
         method = getattr(self._store, name)
+        if not asyncio.iscoroutinefunction(method):
+            return method
 
         async def delayed(*args, **kwargs):
             await self.turns()

@@ -49,4 +49,5 @@ async def openapi(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Prometheus metrics."""
     state = request.app.state
-    return Response(state.metrics.page(state.host.stats()), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    page = state.metrics.page(state.host.stats(), state.host.waits)
+    return Response(page, headers={"Content-Type": CONTENT_TYPE_LATEST})

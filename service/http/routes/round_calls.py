@@ -8,9 +8,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from feedrank.service.contract.json_types import JSON
-from feedrank.service.http.bodies import Call, Handler, reply, reply_of_many
+from feedrank.service.http.bodies import Call, JsonReply, reply
 from feedrank.service.http.openapi import Documented, Name, call, described
 from feedrank.service.http.stream import NDJSON, StreamReply
+from feedrank.service.runtime.replies import BODY
 
 router = APIRouter(route_class=Call, tags=["rounds"])
 
@@ -34,10 +35,9 @@ LINES = {
 )
 async def predict(request: Request, name: Name, body: Annotated[JSON, Documented("PredictBody")]) -> Response:
     """Decide on one instance, or on each of a batch; changes nothing in the learner."""
-    replied = request.app.state.host.predict.formed(name, body, reply)
+    replied = request.app.state.host.predict.replied(name, body, BODY)
     del body
-    made: Response | JSON = await replied
-    return made if isinstance(made, Response) else await reply_of_many("predictions", made)
+    return JsonReply(await replied, 200)
 
 
 @router.post(
@@ -58,9 +58,10 @@ async def feedback(
 ) -> Response:
     """Learn from one event, or from all of a batch or none; once, however often it is sent."""
     key: bytes | None = request.scope["feedrank.headers"].get(b"idempotency-key")
-    replied = request.app.state.host.feedback(name, body, None if key is None else key.decode("latin-1"))
+    named = None if key is None else key.decode("latin-1")
+    replied = request.app.state.host.feedback.replied(name, body, BODY, named)
     del body
-    return reply(await replied)
+    return JsonReply(await replied, 200)
 
 
 @router.post(
@@ -91,13 +92,3 @@ async def retract(request: Request, name: Name, body: Annotated[JSON, Documented
     """Retract an event: the learner becomes what it would be without it."""
     done = await request.app.state.host.retract(name, body)
     return reply(done, 200 if done["state"] == "done" else 202)
-
-
-def express() -> dict[str, Handler]:
-    """The handlers of predict and feedback by the last part of their path, for the edge to call without the router."""
-    routes = [route for route in router.routes if isinstance(route, Call)]
-    return {
-        route.path.rsplit("/", 1)[1]: route.get_route_handler()
-        for route in routes
-        if route.endpoint in (predict, feedback)
-    }

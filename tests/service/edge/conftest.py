@@ -37,6 +37,7 @@ def shared(tmp_path_factory, serving):
     """One server with default settings for all tests of a file."""
     app = create_app(Settings(store=f"sqlite:{tmp_path_factory.mktemp('shared') / 'test.db'}"))
     with serving(app) as url, httpx.Client(base_url=url, timeout=600, trust_env=False) as client:
+        client.app = app
         yield client
 
 

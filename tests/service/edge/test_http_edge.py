@@ -216,6 +216,6 @@ def test_logs_are_json_with_the_request_id(mail, caplog):
 
 def test_unforeseen_errors_are_500_without_details(make_mail, refused):
     mail = make_mail()
-    del mail.app.state.settings
-    problem = refused(mail.post(PREDICT, json={**WORDS, "explain": True}), 500, "internal")
+    mail.app.calls.host.predict = None
+    problem = refused(mail.post(PREDICT, json=WORDS), 500, "internal")
     assert "settings" not in problem["detail"]

@@ -1,8 +1,9 @@
-"""Plain calls are answered without the app, and as the app answers them; all others are left to it."""
+"""Predict and feedback are answered from their sockets, as the app answers them; a metric says which had to wait."""
 
 import asyncio
 import contextlib
 import gc
+import re
 import socket
 import threading
 import time
@@ -12,14 +13,12 @@ import httpx
 import pytest
 from waiting import until
 
-from feedrank.learners import kernel
 from feedrank.service.contract.faults import StoreUnavailable
 from feedrank.service.contract.settings import Settings
 from feedrank.service.http.app import create_app
-from feedrank.service.http.direct import Direct, DirectCall
+from feedrank.service.http.calls import SocketCall, SocketCalls
 from feedrank.service.http.wire import Protocol
 
-NATIVE = pytest.mark.skipif(kernel.NAME != "native", reason="the NumPy kernel leaves every call to the app")
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
 MAIL = "/v1/learners/mail"
 CASES = [
@@ -59,7 +58,7 @@ HEADERS = [
 
 @pytest.fixture
 def both(tmp_path, serving):
-    """Two clients of services alike, one answers plain calls directly, the other is a bare uvicorn."""
+    """Two clients of services alike, one answers calls from their sockets, the other is a bare uvicorn."""
     with contextlib.ExitStack() as stack:
         clients = []
         for direct in (True, False):
@@ -74,9 +73,9 @@ def both(tmp_path, serving):
 
 @pytest.fixture
 def answered(monkeypatch):
-    """Whether each call so far was answered directly."""
-    seen, answer = [], Direct.answer
-    monkeypatch.setattr(Direct, "answer", lambda *call: seen.append(answer(*call)) or seen[-1])
+    """Whether each call so far was answered from its socket."""
+    seen, answer = [], SocketCalls.answer
+    monkeypatch.setattr(SocketCalls, "answer", lambda *call: seen.append(answer(*call)) or seen[-1])
     return seen
 
 
@@ -104,19 +103,84 @@ def test_the_reply_is_that_of_the_app(both, headers):
     assert states[0] == states[1]
 
 
-@NATIVE
-def test_plain_calls_are_answered_directly_and_no_others(mail, answered):
-    mail.post(f"{MAIL}/predict", json={"features": ["a"], "explain": True})  # loads it
+def waits(client):
+    """How many calls had to wait so far, by reason."""
+    found = re.findall(r'feedrank_waits_total\{reason="(.*?)"\} (.*)', client.get("/metrics").text)
+    return {reason: int(float(count)) for reason, count in found}
+
+
+SHAPES = [
+    ({"task": "binary", "labels": ["no", "yes"]}, {"features": {"a": 1, "b": -2}}, {"label": "yes"}),
+    ({"task": "multiclass"}, {"features": ["a", "b"]}, {"label": "x"}),
+    ({"task": "multiclass", "algorithm": "dual-ascent"}, {"features": [1, 0.5]}, {"label": "x"}),
+    ({"task": "multiclass"}, {"text": "the boarding pass"}, {"label": "x"}),
+    ({"task": "multiclass"}, {"text": {"subject": "boarding", "body": "pass"}}, {"label": "x"}),
+    ({"task": "ordinal", "labels": ["low", "high"]}, {"features": ["a"]}, {"label": "low"}),
+    ({"task": "multilabel"}, {"features": ["a"]}, {"labels": ["x", "y"]}),
+    ({"task": "label-ranking"}, {"features": ["a"]}, {"relevance": {"x": 2, "y": 1}}),
+    (
+        {"task": "subset-ranking"},
+        {"items": [{"id": "d1", "features": {"a": 1}}, {"id": "d2", "features": {"a": 2}}]},
+        {"clicks": ["d2"]},
+    ),
+]
+SAID = {"explain": False, "remember": True, "top": 3}
+
+
+@pytest.mark.parametrize(("spec", "instance", "truth"), SHAPES, ids=lambda shape: next(iter(shape.values())))
+def test_no_shape_of_a_call_has_to_wait(mail, answered, spec, instance, truth):
+    url = "/v1/learners/shape"
+    mail.put(url, json=spec)
+    mail.get(url)
+    before = waits(mail)
     answered.clear()
-    for body in ({"features": ["a"]}, {"features": ["a"], "remember": False, "top": 3}):
-        assert mail.post(f"{MAIL}/predict", json=body).status_code == 200
-    assert mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"}).json()["version"] == 1
+    ids = []
+    for options in ({}, SAID, {"min_margin": 0.0}, {"explain": True}):
+        reply = mail.post(f"{url}/predict", json={**instance, **options}).raise_for_status().json()
+        ids.append({"prediction_id": reply["prediction_id"]})
+    bodies = [{**instance, **truth}, {**instance, **truth, "feedback_id": "1", "weight": 2.0}]
+    bodies += [{**id, **truth} for id in ids]
+    for body in (*bodies, {"events": bodies[:1]}):
+        mail.post(f"{url}/feedback", json=body).raise_for_status()
+    mail.post(f"{url}/predict", json={"instances": [instance], "remember": False}).raise_for_status()
+    assert mail.post(f"{url}/feedback", json={**instance, "weight": 0}).status_code == 422
+    assert answered == [True] * 13
+    assert waits(mail) == before
+
+
+def test_a_choice_does_not_have_to_wait(mail, answered):
+    url, items = "/v1/learners/shape", [{"id": "a", "features": {}}, {"id": "b", "features": ["x"]}]
+    mail.put(url, json={"task": "choice"})
+    mail.get(url)
+    before = waits(mail)
+    answered.clear()
+    id = mail.post(f"{url}/predict", json={"items": items, "exclude": ["a"]}).json()["prediction_id"]
+    mail.post(f"{url}/feedback", json={"prediction_id": id, "reward": 1}).raise_for_status()
+    served = {"id": "b", "probability": 0.5}
+    mail.post(f"{url}/feedback", json={"items": items, "served": served, "reward": 1}).raise_for_status()
     assert answered == [True] * 3
-    mail.post(f"{MAIL}/predict", json={"features": ["a"], "explain": True})
-    mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x", "feedback_id": "1"})
-    assert answered[3:] == [False] * 2
-    counted = mail.get("/metrics").text
-    assert 'feedrank_requests_total{method="POST",operation="feedback",status="200"}' in counted
+    assert waits(mail) == before
+
+
+def test_calls_that_wait_are_counted_by_why(mail):
+    waiting = "/v1/learners/waiting"
+    mail.put(waiting, json={"task": "multiclass"})
+    mail.app.state.host._catalogue.forget("waiting")
+    before = waits(mail)
+    many = {"instances": [{"features": ["a"]}] * 20, "remember": False}
+    bodies = [
+        ("name", waiting, "predict", {"features": ["a"]}),
+        ("remembering", MAIL, "predict", {"features": ["a"], "prediction_id": "mine"}),
+        ("batch", MAIL, "predict", many),
+        ("batch", MAIL, "feedback", {"events": [{"features": ["a"], "label": "x"}] * 70}),
+        ("long input", MAIL, "predict", {"text": "word " * 5_000, "remember": False}),
+        ("body", MAIL, "predict", {"text": "word " * 50_000, "remember": False}),
+    ]
+    wanted = dict(before)
+    for reason, url, call, body in bodies:
+        mail.post(f"{url}/{call}", json=body).raise_for_status()
+        wanted[reason] = wanted.get(reason, 0) + 1
+        assert waits(mail) == wanted, reason
 
 
 def raw(mail, *requests):
@@ -154,7 +218,6 @@ def test_calls_in_a_row_are_answered_in_their_order(mail):
     assert mail.get(MAIL).json()["version"] == 6
 
 
-@NATIVE
 @pytest.mark.parametrize(("cuts", "direct"), [((0,), [True]), ((0, 9), [])], ids=["head and body", "drops"])
 def test_a_body_that_comes_behind_its_head_is_waited_for_once(mail, answered, cuts, direct):
     url, body = mail.base_url, b'{"features": ["a"], "label": "x"}'
@@ -167,15 +230,13 @@ def test_a_body_that_comes_behind_its_head_is_waited_for_once(mail, answered, cu
     assert answered == direct
 
 
-@NATIVE
-def test_of_many_calls_in_one_piece_one_is_answered_directly_in_a_turn(mail, answered):
+def test_of_many_calls_in_one_piece_one_is_answered_from_the_socket_in_a_turn(mail, answered):
     ask = ("predict", '{"features": ["a"], "remember": false}')
     with contextlib.closing(raw(mail, *[ask] * 50)) as connection:
         assert len(received(connection, 50)) == 50
     assert answered[:2] == [True, False]
 
 
-@NATIVE
 def test_a_call_that_was_answered_leaves_nothing_behind(mail):
     mail.post(f"{MAIL}/feedback", json={"features": ["a"], "label": "x"})
     gc.collect()
@@ -183,17 +244,13 @@ def test_a_call_that_was_answered_leaves_nothing_behind(mail):
     try:
         for _ in range(20):
             mail.post(f"{MAIL}/predict", json={"features": ["a"]})
-        calls = [one for one in gc.get_objects() if type(one) is DirectCall]
+        calls = [one for one in gc.get_objects() if type(one) is SocketCall]
         assert len(calls) <= 1  # the connection has its last one
-        assert all(call.body == b"" for call in calls)
     finally:
         gc.enable()
 
 
-@NATIVE
-def test_a_request_behind_a_direct_reply_is_not_cut_off_by_the_time_between_requests(
-    make_client, monkeypatch
-):
+def test_a_request_behind_such_a_reply_is_not_cut_off_by_the_time_between_requests(make_client, monkeypatch):
     mail = make_client(version_wait=1.5)
     mail.put(MAIL, json=SPEC)
     mail.get(MAIL)

@@ -1,4 +1,4 @@
-"""Plain lines of a stream are done together, each as if it were alone; the kernel writes rankings as orjson does."""
+"""The steps of a chunk are done together, each as if it were alone; the kernel writes rankings as orjson does."""
 
 import asyncio
 import json

@@ -1,0 +1,161 @@
+"""Requests for predictions, read: every shape of them by one reader, which names what it has to wait for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from feedrank.learners import reading
+from feedrank.learners.errors import InputError
+from feedrank.learners.instances import FeatureVector, ItemList
+from feedrank.learners.reading import Cost
+from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.contract.json_types import JSON, View
+from feedrank.service.contract.messages import (
+    LONGEST_PREDICTION_ID,
+    OPTIONS,
+    PREDICT,
+    chance_of,
+    excluded,
+    flag,
+    id_of,
+    instance_of,
+    new_prediction_id,
+    only,
+    placed,
+    request_digest,
+    size_of,
+    whole,
+)
+from feedrank.service.contract.settings import Settings
+
+from .at_once import waits
+from .learner_state import LoadedLearner
+
+CHARACTERS, ITEMS = 20_000, 400  # of an instance, from which a thread costs less than it spares
+# A short request must not have an endless reply: every label, for each instance, with every feature's part.
+MOST_ENTRIES = 1_000_000
+TOO_MANY = f"the reply would have more than {MOST_ENTRIES} entries and contributions: ask for the `top` ones, or for fewer"
+
+
+@dataclass(slots=True)
+class Question:
+    """`id` is that under which the answer is remembered, `digest` the request's where the caller chose it."""
+
+    instance: JSON
+    parsed: FeatureVector | ItemList
+    cost: Cost
+    options: JSON = field(default_factory=dict)  # of `Learner.predict`
+    id: str = ""
+    digest: str = ""
+    remember: bool = True
+    covers: bool = False
+
+    @property
+    def size(self) -> int:
+        """What the cost of an answer grows with."""
+        return size_of(self.parsed)
+
+
+async def read_question(
+    learner: LoadedLearner, request: Any, settings: Settings, where: str = ""
+) -> Question:
+    """The question of a request; Unprocessable with pointers that begin with `where`."""
+    try:
+        instance = instance_of(request, settings)
+        options = len(instance) < len(request)
+        if options:
+            only(request, PREDICT)
+        parsed = await read_instance(learner, instance)
+        question = Question(instance, parsed, price(learner, parsed, None, settings))
+        if options:
+            await _read_options(learner, request, question)
+        if not question.id and (question.remember or learner.state.learner.form.chooses):
+            question.id = new_prediction_id(learner.log, time.time())
+        if "exclude" in request or learner.state.learner.form.chooses:
+            form = learner.state.learner.form
+            question.options["exclude"] = excluded(request, form)
+            question.options["chance"] = chance_of(learner.log, question.id)
+    except (InputError, Unprocessable) as error:
+        raise placed(error, where) from None
+    return question
+
+
+async def _read_options(learner: LoadedLearner, request: View, question: Question) -> None:
+    for name in OPTIONS:
+        if name in request:
+            question.options[name] = request[name]
+    if "explain" in request and flag(request, "explain", False):
+        core, top, parsed = learner.state.learner, request.get("top"), question.parsed
+        shown = len(parsed.ids) if isinstance(parsed, ItemList) else len(core.labels)
+        shown = min(shown, top) if isinstance(top, int) else shown
+        if shown * len(parsed.names) > MOST_ENTRIES:
+            raise Unprocessable.at("/explain", TOO_MANY)
+    question.remember = flag(request, "remember", True)
+    question.covers = flag(request, "coverage", False)
+    id = id_of(request, "prediction_id", LONGEST_PREDICTION_ID)
+    if id is not None:
+        if not question.remember:
+            raise Unprocessable.at("/prediction_id", "needs `remember`, and stands for one instance")
+        question.id, question.digest = id, request_digest(request)
+    if "min_version" in request and (least := whole(request, "min_version")):
+        await waits("min_version")
+        await learner.wait(least)
+
+
+async def read_instance(learner: LoadedLearner, instance: View) -> FeatureVector | ItemList:
+    """What `reading.instance` reads: a long text is cut into words, and a long list checked, in a thread."""
+    features, spec = instance.get("features"), learner.state.learner.spec
+    if type(features) is FeatureVector and learner.takes_vectors and len(instance) == 1:
+        if learner.accepts is not None:
+            learner.accepts(spec, features)
+        return features
+    if is_long(instance):
+        await waits("long input")
+        return await asyncio.to_thread(reading.instance, spec, instance)
+    return reading.instance(spec, instance)
+
+
+def is_long(instance: View) -> bool:
+    items, characters = instance.get("items"), 0
+    for name in ("text", "row"):
+        if name in instance:
+            text = instance[name]
+            fields = text.values() if isinstance(text, dict) else (text,)
+            characters += sum([len(field) for field in fields if isinstance(field, str)])
+    rows = items.get("rows") if isinstance(items, dict) else items
+    return characters > CHARACTERS or (isinstance(rows, list) and len(rows) > ITEMS)
+
+
+def price(
+    learner: LoadedLearner, parsed: FeatureVector | ItemList, truth: JSON | None, settings: Settings
+) -> Cost:
+    """What a prediction, or an event with this truth, costs; Unprocessable if that is too much.
+
+    A rough estimate, on the safe side, is enough for most; what it calls too much is estimated exactly.
+    """
+    if isinstance(parsed, FeatureVector) and (truth is None or "label" in truth):
+        cost = learner.state.vector_cost(len(parsed))
+        if cost.seconds <= settings.max_event_seconds and cost.bytes <= settings.max_event_bytes:
+            return cost
+    cost = learner.state.instance_cost(parsed, truth)
+    affordable(cost, settings)
+    return cost
+
+
+def affordable(cost: Cost, settings: Settings) -> None:
+    """Refuse what would take too long, or too much memory, by the estimate of the core."""
+    if cost.seconds > settings.max_event_seconds:
+        raise Unprocessable.at(
+            "",
+            f"this would take {cost.seconds:.3g} s of a processor, above the limit of "
+            f"{settings.max_event_seconds:g} s (FEEDRANK_MAX_EVENT_SECONDS): send fewer items, labels or features",
+        )
+    if cost.bytes > settings.max_event_bytes:
+        raise Unprocessable.at(
+            "",
+            f"this would take {cost.bytes} bytes of memory, above the limit of "
+            f"{settings.max_event_bytes} (FEEDRANK_MAX_EVENT_BYTES): send fewer items, labels or features",
+        )
