@@ -13,7 +13,7 @@ from report import Report
 from served import SPEC, asked, taught
 
 from feedrank.learners import build, kernel
-from feedrank.service.contract.messages import new_prediction_id
+from feedrank.service.contract.prediction_ids import new_prediction_id
 from feedrank.service.store import Draft, Record, sqlite_file, sqlite_records, sqlite_rows
 from feedrank.service.store.shared import checksum, link, seal
 

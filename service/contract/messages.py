@@ -9,11 +9,9 @@ A field that a body may not hold is refused with a pointer to it. An entry of a 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b, blake2s
-from hmac import compare_digest
+from hashlib import blake2b
 from typing import Any, Protocol
 
 import orjson
@@ -40,7 +38,6 @@ COUNTED = (FeatureVector, list, dict, Mapping)
 LONGEST_ID = 512
 MOST_ERRORS = 100  # places that one refusal names
 LONGEST_PREDICTION_ID = 200  # of one that the caller chose
-ID_BYTES = 20
 DEFERRED = "deferred:"  # begins the id of a choice that is kept aside: nothing becomes of it by itself
 
 
@@ -328,40 +325,3 @@ def request_digest(request: Body) -> str:
     """Equal for equal requests."""
     data = encode(request, _as_objects, orjson.OPT_SORT_KEYS)
     return blake2b(data, digest_size=16).hexdigest()
-
-
-# Prediction ids: time, chance, and a proof that this learner gave them.
-#
-#     id = hex( milliseconds, 6 bytes | random, 8 bytes | keyed hash of both, 6 bytes )
-#
-# The key is the learner's log name, which never leaves the service: an id that was never given is told from one that has
-# expired without keeping either. Ids sort by time.
-
-
-def new_prediction_id(log: str, now: float) -> str:
-    """A fresh id."""
-    body = int(now * 1000).to_bytes(6, "big") + os.urandom(8)
-    return (body + _proof(log, body)).hex()
-
-
-def predicted_at(log: str, id: str) -> float | None:
-    """When this learner gave the id; None if it never did."""
-    try:
-        data = bytes.fromhex(id) if len(id) == 2 * ID_BYTES else b""
-    except ValueError:
-        return None
-    if data.hex() != id:  # capitals and spaces would be read as well
-        return None
-    if not compare_digest(_proof(log, data[:14]), data[14:]):
-        return None
-    return int.from_bytes(data[:6], "big") / 1000
-
-
-def chance_of(log: str, id: str) -> float:
-    """A number in [0, 1) that belongs to a prediction: it settles what is drawn, and nobody outside can foresee it."""
-    digest = blake2b(id.encode(), digest_size=7, key=log.encode()[:64]).digest()
-    return int.from_bytes(digest, "big") / 2.0**56
-
-
-def _proof(log: str, body: bytes) -> bytes:
-    return blake2s(body, digest_size=6, key=log.encode()[:32]).digest()

@@ -29,11 +29,10 @@ from feedrank.service.contract.messages import (
     batch_of,
     encode,
     id_of,
-    new_prediction_id,
     only,
-    predicted_at,
     truth_digest,
 )
+from feedrank.service.contract.prediction_ids import new_prediction_id, predicted_at
 from feedrank.service.runtime import Host
 from feedrank.service.runtime.questions import is_long
 from feedrank.service.runtime.retractor import append_retraction, event_id

@@ -28,10 +28,10 @@ from feedrank.service.contract.messages import (
     encode,
     flag,
     id_of,
-    new_prediction_id,
     only,
     request_digest,
 )
+from feedrank.service.contract.prediction_ids import new_prediction_id
 from feedrank.service.runtime import Host
 from feedrank.service.store import Clash, Record
 

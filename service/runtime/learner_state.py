@@ -13,10 +13,9 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from io import SEEK_END
-from typing import BinaryIO, Generic, TypeVar
+from typing import BinaryIO
 
 import orjson
 
@@ -36,10 +35,9 @@ from .folding import NOTHING, Counts, Recipe, Runner
 from .follower import Follower
 from .learning_curve import CurvePoint, points
 from .new_names import new_names
+from .series import Series
 
 log = logging.getLogger(__name__)
-Value = TypeVar("Value")
-SeriesPoint = tuple[int, Value]
 NEW = ("",)  # no label has this name
 ESTIMATED = 32  # events after which costs are estimated anew, by what the learner has become
 MAGIC, FORMAT = b"FEEDFOLD", 2
@@ -49,43 +47,6 @@ MOST_POINTS = 512
 NAME = 160  # bytes of a name and its place in the index
 ROUGH = 16_384  # bytes of names and weights below which what is around them would spoil the guess
 GROWN = 1.25  # from so much more than were counted on, bytes are counted again instead of guessed
-
-
-@dataclass(slots=True)
-class Series(Generic[Value]):
-    """A long series kept short: points of (place, value), the places multiples of `stride`.
-
-    When there are more than `most`, every other one goes and the stride doubles. As part of the fold it is the same on
-    every replica, and it outlives the log that it came from.
-    """
-
-    most: int
-    stride: int = 1
-    points: list[SeriesPoint[Value]] = field(default_factory=list)
-
-    def keeps(self, place: int) -> bool:
-        """Whether a value at this place would be kept."""
-        return place % self.stride == 0
-
-    def add(self, place: int, value: Value) -> None:
-        """The value at the next place."""
-        if not self.keeps(place):
-            return
-        self.points.append((place, value))
-        if len(self.points) > self.most:
-            self.stride *= 2
-            self.points = [point for point in self.points if point[0] % self.stride == 0]
-
-    def until(self, place: int, value: Value, most: int | None = None) -> list[SeriesPoint[Value]]:
-        """At most `most` points, the present one in the place of the last: no distance is shorter than the stride.
-
-        They are counted from the end, so that the newest is always there.
-        """
-        if not self.points:
-            return []
-        points = [*self.points[:-1], (place, value)]
-        step = 1 if most is None else -(-len(points) // most)
-        return points[(len(points) - 1) % step :: step]
 
 
 class LearnerState:
@@ -126,8 +87,8 @@ class LearnerState:
         """The same of an instance that was read; without a truth, of a prediction."""
         if truth is None:
             return reading.cost(self.learner, parsed, grades=1)
-        named, clicks = truths.named(truth), truths.clicks(truth)
-        return reading.cost(self.learner, parsed, named, clicks, truths.grade_count(truth))
+        clicks, grades = truths.clicks(truth), truths.grade_count(truth)
+        return reading.cost(self.learner, parsed, truths.named(truth), clicks, grades)
 
     def vector_cost(self, size: int) -> reading.Cost:
         """An estimate for every vector of about so many features, with a new label or none: about twice too much."""

@@ -17,18 +17,17 @@ from feedrank.service.contract.messages import (
     LONGEST_PREDICTION_ID,
     OPTIONS,
     PREDICT,
-    chance_of,
     excluded,
     flag,
     id_of,
     instance_of,
-    new_prediction_id,
     only,
     placed,
     request_digest,
     size_of,
     whole,
 )
+from feedrank.service.contract.prediction_ids import chance_of, new_prediction_id
 from feedrank.service.contract.settings import Settings
 
 from .at_once import waits

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from feedrank.service.contract.faults import Conflict, Gone, NotFound, ServiceError
 from feedrank.service.contract.json_types import JSON
-from feedrank.service.contract.messages import Event, predicted_at
+from feedrank.service.contract.messages import Event
+from feedrank.service.contract.prediction_ids import predicted_at
 from feedrank.service.store import Clash, Closed, Draft, Missing, Placement, Stale, StoreSignal
 
 from .learner_state import LoadedLearner

@@ -21,16 +21,8 @@ import orjson
 from feedrank.learners import reading
 from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
-from feedrank.service.contract.messages import (
-    CLICKS,
-    ErrorScope,
-    Event,
-    encode,
-    id_of,
-    only,
-    predicted_at,
-    truth_digest,
-)
+from feedrank.service.contract.messages import CLICKS, ErrorScope, Event, encode, id_of, only, truth_digest
+from feedrank.service.contract.prediction_ids import predicted_at
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Draft, Due, Missing, Stale, Store, StoreSignal
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from feedrank import learners
 from feedrank.service.contract.messages import Event
-from feedrank.service.runtime.learner_state import MOST_POINTS, LearnerState, Series
+from feedrank.service.runtime.learner_state import MOST_POINTS, LearnerState
+from feedrank.service.runtime.series import Series
 
 
 @given(st.lists(st.floats(0, 1, allow_nan=False), min_size=1, max_size=3000), st.integers(0, 3000))
