@@ -1,12 +1,14 @@
 """Rounds per second on a synthetic mail stream, beside the bare product, Vowpal Wabbit and River, in one run.
 
     python benchmarks/rounds.py [--messages 4000]
+    python benchmarks/rounds.py --table [--quick] [--only ROW]
     FEEDRANK_KERNEL=numpy python benchmarks/rounds.py
 
 20,000 words (Zipf), 101 folders, about 120 words a message. Each contender predicts and learns every message. Times are the
 best of interleaved blocks, by processor time, so that a noisy neighbour slows all of them or none; ratios are what to read.
 The kernel is the native one where it was built; FEEDRANK_KERNEL=numpy takes the other. Below, the preset on dense numbers:
-every event names all features, and least squares on their curves takes part.
+every event names all features, and least squares on their curves takes part. `--table` is every task and
+algorithm as a multiple of its floor (`round_shapes.py`), with the multiple to reach.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+import round_shapes
 from report import Report, arguments, track
 
 from feedrank.learners import build, kernel
@@ -183,8 +186,18 @@ def main() -> None:
     parser = arguments(__doc__, "rounds")
     parser.add_argument("--messages", type=int, default=4_000)
     parser.add_argument("--parts", action="store_true", help="what a round on the NumPy kernel is made of")
+    parser.add_argument(
+        "--table", action="store_true", help="every shape of round, as multiples of its floor"
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer rounds of --table")
+    parser.add_argument("--only", default="", help="only the rows of --table with this in their name")
     options = parser.parse_args()
     report = Report("Rounds on a synthetic mail stream", options.out)
+    if options.table:
+        report.text(f"Kernel: {kernel.NAME}. Load: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n")
+        warm = 600 if options.quick else 1_000
+        round_shapes.table(report, stream(warm + 400), warm, options.quick, options.only)
+        return
     count = options.messages
     messages = stream(count + 1_000)
     warm, rest = messages[:1_000], messages[1_000:]
