@@ -79,6 +79,9 @@ class Settings:
     request_timeout: float = setting(30.0, "seconds a request may take before 503", least=0.05)
     head_timeout: float = setting(10.0, "seconds within which the head of a request must arrive", least=0.05)
     body_timeout: float = setting(30.0, "seconds that a body may pause while it arrives", least=0.05)
+    idle_timeout: float = setting(
+        75.0, "seconds after which a connection that is not in use, or not read from, is closed", least=0.05
+    )
     max_connections: int = setting(
         0, "open connections; 0: as many as the limit of open files allows, at most 10,000", least=0
     )

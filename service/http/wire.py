@@ -3,7 +3,10 @@
 Head and body of a reply leave in one system call: on a socket, a second one costs about as much as a prediction.
 
 Who sends slowly is not waited for: a request's head must be whole within `head_timeout`, and its body must go on coming.
-Nor is a head taken in that has no end: the parser would keep all of it.
+Nor is a head taken in that has no end, since the parser would keep all of it, nor is a reply kept that nobody reads.
+
+A request that offers another protocol (h2c, a websocket) is answered as if the offer was not there (RFC 9110, 7.8): the
+parser would take what follows its head for the other protocol, so it gets the head again, without the offer.
 
 Connections are bounded, and there is always room for a health check: when all are taken, the one that has been silent for
 longest makes room; what comes while every other is at work is answered 503, but for /livez and /readyz.
@@ -12,21 +15,23 @@ longest makes room; what comes while every other is at work is answered 503, but
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import sys
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, cast
 
-from httptools import HttpParserCallbackError
+from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpRequestParser
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from feedrank.service.contract.faults import ServiceError, TimedOut
 from feedrank.service.contract.settings import Settings
 
-from .calls import BODY_WAIT, TURN, SocketCalls
+from .calls import BODY_WAIT, TURN, SocketCalls, lines
 from .edge import App
+from .outbox import JoinedWrites, Outbox
+from .patrol import READING, Patrol
 from .problems import MEDIA_TYPE, describe, respond
 
 CALL = re.compile(rb"/v1/learners/([A-Za-z0-9][A-Za-z0-9._-]{0,127})/(predict|feedback)")
@@ -48,109 +53,6 @@ class MalformedRequest(ServiceError):  # noqa: N818
     status, type, title = 400, "malformed-request", "This is not HTTP"
 
 
-class Outbox:
-    """What is written at the end of a turn of the event loop: all replies of the turn, one after another.
-
-    A reply written at once wakes its client, which then waits again for the next one: between two replies that costs more
-    than either.
-    """
-
-    def __init__(self) -> None:
-        self._full: list[JoinedWrites] = []
-
-    def add(self, writes: JoinedWrites, loop: asyncio.AbstractEventLoop) -> None:
-        if not self._full:
-            loop.call_soon(self._flush)
-        self._full.append(writes)
-
-    def _flush(self) -> None:
-        full, self._full = self._full, []
-        for writes in full:
-            writes.flush()
-
-
-class JoinedWrites:
-    """A transport that writes at the end of a turn of the event loop what was handed to it during the turn."""
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, outbox: Outbox) -> None:
-        self._transport, self._loop, self._outbox = transport, loop, outbox
-        self._waiting: list[bytes] = []
-        self.is_closing = transport.is_closing
-
-    def write(self, data: bytes) -> None:
-        if not self._waiting:
-            self._outbox.add(self, self._loop)
-        self._waiting.append(data)
-
-    def close(self) -> None:
-        self.flush()
-        self._transport.close()
-
-    @property
-    def pending(self) -> bool:
-        """Whether something waits for the end of the turn."""
-        return bool(self._waiting)
-
-    def flush(self) -> None:
-        """Write now."""
-        if self._waiting:
-            data, self._waiting = b"".join(self._waiting), []
-            # uvloop raises it where the connection has ended; those of others in the same turn go on.
-            with contextlib.suppress(RuntimeError):
-                self._transport.write(data)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-
-class Patrol:
-    """Which connections are waited for, and since when: one timer for all, since a timer each would cost too much."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.most = settings.connections
-        self._limits = {"head": settings.head_timeout, "body": settings.body_timeout}
-        # Each in order of the time from which it is waited for.
-        self._waits: dict[str, dict[Protocol, float]] = {"head": {}, "body": {}}
-        self._timer: asyncio.TimerHandle | None = None
-
-    def wait(self, part: str, protocol: Protocol) -> None:
-        """Wait for the head, or for more of the body, from now on."""
-        self.forget(protocol)
-        self._waits[part][protocol] = protocol.loop.time()
-        if self._timer is None:
-            self._timer = protocol.loop.call_later(self._pause, self._look, protocol.loop)
-
-    def forget(self, protocol: Protocol) -> None:
-        """Nothing more is waited for."""
-        for waits in self._waits.values():
-            waits.pop(protocol, None)
-
-    def make_room(self) -> bool:
-        """Close the connection that has been waited for longest, if there is one."""
-        for waits in self._waits.values():
-            for protocol in waits:
-                protocol.late()
-                return True
-        return False
-
-    @property
-    def _pause(self) -> float:
-        return min(self._limits.values()) / 10
-
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = loop.time()
-        for part, waits in self._waits.items():
-            for protocol, since in list(waits.items()):
-                if since + self._limits[part] > now:
-                    break
-                if protocol.flow.read_paused:  # we are the slow ones
-                    self.wait(part, protocol)
-                else:
-                    protocol.late()
-        waiting = any(self._waits.values())
-        self._timer = loop.call_later(self._pause, self._look, loop) if waiting else None
-
-
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
@@ -158,8 +60,11 @@ class Protocol(HttpToolsProtocol):
     crowded = False
     in_head = True
     length = 0  # of the head so far, with all that came in the same piece
+    offers = False  # another protocol, in the head that has just come
+    unread = 0  # bytes of replies, when it was last seen whether they are read
     part: str | None = "head"  # that is to come
     begun = False  # a message, with the piece of data that came last
+    whole = False  # is the message that came last
     owner: App
     outbox: Outbox
     calls: SocketCalls | None = None
@@ -170,6 +75,7 @@ class Protocol(HttpToolsProtocol):
         joined = JoinedWrites(transport, self.loop, self.outbox)
         super().connection_made(cast(asyncio.Transport, joined))
         self.calls = self.owner.calls
+        self.timeout_keep_alive = cast(int, self.patrol.idle)  # a timer takes any number
         if len(self.connections) > self.patrol.most:
             self.crowded = not self.patrol.make_room()
         self.patrol.wait("head", self)
@@ -178,6 +84,7 @@ class Protocol(HttpToolsProtocol):
         if self.call is not None:
             self._hand_over()
         self.patrol.forget(self)
+        self.patrol.forget_reading(self)
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -185,11 +92,37 @@ class Protocol(HttpToolsProtocol):
             self._hand_over()
         super().shutdown()
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """It sends no more, and may still read: what has come whole is answered, then the connection closes."""
+        if self.whole and self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.keep_alive = False
+        else:
+            self.transport.close()  # after what waits for the end of the turn
+        return True
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.unread = self.transport.get_write_buffer_size()
+        self.patrol.wait(READING, self)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.patrol.forget_reading(self)
+
+    def check_reading(self) -> None:
+        """End the connection if nothing of its replies was read for a while."""
+        before, self.unread = self.unread, self.transport.get_write_buffer_size()
+        if self.unread < before:
+            self.patrol.wait(READING, self)
+        else:
+            self.patrol.forget_reading(self)
+            self.transport.abort()
+
     def data_received(self, data: bytes) -> None:
         if self.in_head:
             self.length += len(data)
         waiting, self.begun = self.part, False
-        super().data_received(data)
+        self._feed(data)
         # Head and body may come one after the other; what comes in more pieces has the time that the app gives it.
         if self.call is not None and not (self.begun and self._is_worth_waiting_for(self.call)):
             self._hand_over()
@@ -201,6 +134,33 @@ class Protocol(HttpToolsProtocol):
         if self.in_head and self.length > LONGEST:
             self._refuse(LargeHead(f"the server takes at most {LONGEST} bytes of it"))
 
+    def _feed(self, data: bytes) -> None:
+        """Parse what has come; where a head offers another protocol, that head again without the offer, and the rest."""
+        self._unset_keepalive_if_required()
+        while data:
+            try:
+                self.parser.feed_data(data)
+            except HttpParserUpgrade as upgrade:
+                data = self._without_offer() + data[upgrade.args[0] :]
+            except HttpParserError:
+                self.send_400_response("Invalid HTTP request received.")
+                return
+            else:
+                return
+
+    def _without_offer(self) -> bytes:
+        """The head that has just come, as it would be if it offered nothing."""
+        method, version = self.parser.get_method(), self.parser.get_http_version()
+        # The parser is done: with the message, and after `Connection: close` with the connection.
+        self.offers, self.parser = False, HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        first = b"%b %b HTTP/%b\r\n" % (
+            method,
+            self.url,
+            version.encode(),
+        )
+        return first + lines([header for header in self.headers if header[0] != b"upgrade"]) + b"\r\n"
+
     def send_400_response(self, msg: str) -> None:
         error = sys.exc_info()[1]
         # What failed in one of our own methods, which the parser calls, is no fault of the request's.
@@ -208,13 +168,20 @@ class Protocol(HttpToolsProtocol):
         self._refuse(describe(ours) if isinstance(ours, Exception) else MalformedRequest(msg))
 
     def on_message_begin(self) -> None:
-        self.in_head = self.begun = True
+        self.in_head, self.begun, self.whole = True, True, False
         self.part = "head"
         self._unset_keepalive_if_required()  # a reply to one before it, in the same piece of data, has set it
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self.in_head, self.length = False, 0
+        long, self.in_head, self.length = self.length > LONGEST, False, 0
+        if long and size_of_head(self.url, self.headers) > LONGEST:
+            raise LargeHead(f"the server takes at most {LONGEST} bytes of it")
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                raise MalformedRequest("this is no proxy: CONNECT leads nowhere")
+            self.offers = True
+            return
         if self._is_call():
             self.part = "body"
             return
@@ -249,7 +216,6 @@ class Protocol(HttpToolsProtocol):
             or self.parser.get_method() != b"POST"
             or self.parser.get_http_version() != "1.1"
             or not self.parser.should_keep_alive()
-            or self.parser.should_upgrade()
         ):
             return False
         self.call, self.body = call, b""
@@ -277,7 +243,9 @@ class Protocol(HttpToolsProtocol):
             self.body += body
 
     def on_message_complete(self) -> None:
-        self.part = None
+        if self.offers:
+            return
+        self.part, self.whole = None, True
         if self.calls is not None and self.call is not None:
             name, operation = self.call.groups()
             body, self.body, call, self.call = self.body, b"", self.call, None
@@ -303,6 +271,11 @@ class Protocol(HttpToolsProtocol):
         if error is not None and not begun:
             self.transport.write(_reply(error))
         self.transport.close()
+
+
+def size_of_head(url: bytes, headers: Sequence[tuple[bytes, bytes]]) -> int:
+    """Bytes of a head, without the blanks that may stand in it."""
+    return len(url) + sum(len(name) + len(value) + 4 for name, value in headers)
 
 
 def protocol(settings: Settings, app: App) -> type[Protocol]:
