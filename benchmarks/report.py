@@ -21,6 +21,7 @@ SOURCES = {
     "enron": "USER.tar.gz: the raw ham mailboxes of the Enron-Spam corpus, Metsis et al. 2006",
     "letor": "mq2008-S1.txt.gz ... ohsumed-S5.txt.gz: the five parts of MQ2008 and OHSUMED, LETOR, Microsoft Research",
     "streams": "NAME.jsonl.gz: a header, then [truth, features] a line",
+    "tables": "text-NAME.jsonl.gz: a header, then [label, text] a line",
     "multilabel": "NAME.arff.gz and NAME.xml: MULAN's multilabel sets",
 }
 PACKAGES = (

@@ -286,7 +286,9 @@ def _gather(ids: Sequence[str], rows: Sequence[PlainFeatures]) -> ItemList:
     return ItemList(ids, list(columns), matrix)
 
 
-def read(instance: object, kind: str, context: bool = False) -> FeatureVector | ItemList:
+def read(
+    instance: object, kind: str, context: bool = False, tokenizer: str = text.RULES[0]
+) -> FeatureVector | ItemList:
     """An instance of the `kind` ("features" or "items") that the task takes; `context`: items may come with features."""
     if isinstance(instance, FeatureVector if kind == "features" else ItemList):
         return instance
@@ -307,7 +309,7 @@ def read(instance: object, kind: str, context: bool = False) -> FeatureVector | 
         raise InstanceError("missing field: features or text", "/features")
     if "text" not in instance:
         return _features(instance["features"])
-    words = text.read(instance["text"])
+    words = text.read(instance["text"], tokenizer)
     return (
         _together(_features(instance["features"]), words)
         if "features" in instance

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import forms, instances, registry, table_rows
+from . import forms, instances, registry, table_rows, text
 from .errors import InstanceError, OptionError, TruthError, pointer
 from .instances import FeatureVector, ItemList
 from .registry import Cost, Size
@@ -46,7 +46,8 @@ def instance(spec: Mapping[str, Any], value: object) -> FeatureVector | ItemList
     """The instance by name; InstanceError, with a pointer, if a learner of this spec cannot take it."""
     form = forms.of(spec["task"])
     value = _record(spec, value)
-    parsed = instances.read(value, form.instance, form.chooses or spec.get("context", False))
+    context, tokenizer = form.chooses or spec.get("context", False), spec.get("tokenizer", text.RULES[0])
+    parsed = instances.read(value, form.instance, context, tokenizer)
     accepts = registry.algorithm(spec["algorithm"]).accepts
     if accepts is not None:
         accepts(spec, parsed)

@@ -52,9 +52,10 @@ COMMON: dict[str, Parameter] = {
     "tokenizer": Parameter(
         choice(*text.RULES),
         "the rule that turns `text` into features, see below",
+        text.NEWEST,
         forms=lambda form: not form.items,
         why="goes with feature vectors",
-        example="words-1",
+        example="words-2",
         versions=lambda form: "words-1",
     ),
     "input": Parameter(

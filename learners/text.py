@@ -7,6 +7,11 @@
    word of its own, because such text has no spaces. All else separates words.
 3. The features are the distinct words, and the distinct pairs of neighbouring words joined by one space. Each counts 1.
 
+`words-2` also has the parts of words, so that a word that is new says something by those it resembles:
+
+4. Every four characters in a row of `^word$`, with `~` before them: `hotel` gives `~^hot`, `~hote`, `~otel`, `~tel$`. Of a
+   longer word the first `LONGEST` parts; a Chinese or Japanese character has none.
+
 A text of named fields, `{"subject": "...", "body": "..."}`: the features of each field, with its name and a colon before
 them: `subject:cheap`, `subject:cheap pills`. Pairs do not cross fields.
 
@@ -18,12 +23,14 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from .errors import InstanceError, pointer
 
-RULES = ("words-1",)
+RULES = ("words-1", "words-2")
+NEWEST = RULES[-1]
+PART, LONGEST = 4, 64  # characters of a part, parts of a word
 
 # Han, Hiragana, Katakana: one character, one word. Elsewhere runs of word characters without the underscore.
 _IDEOGRAPHS = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
@@ -56,19 +63,28 @@ def patterns() -> Patterns:
     )
 
 
-def tokens(text: str) -> list[str]:
-    """The words of a text, then its pairs, each once, in the order in which they first stand there."""
+def tokens(text: str, rule: str = RULES[0]) -> list[str]:
+    """The words of a text, then its pairs, then parts of words, each once, in the order in which they first stand there."""
     if len(text) <= PIECE:
         words = patterns().word.findall(_folded(text))
-        return list(dict.fromkeys((*words, *map(" ".join, pairwise(words)))))
-    distinct: dict[str, None] = {}
-    pairs: dict[str, None] = {}
-    last: list[str] = []
-    for words in _words(text):
-        distinct.update(dict.fromkeys(words))
-        pairs.update(dict.fromkeys(map(" ".join, pairwise((*last, *words)))))
-        last = words[-1:] or last
-    return [*distinct, *pairs]
+        distinct = dict.fromkeys(words)
+        pairs = dict.fromkeys(map(" ".join, pairwise(words)))
+    else:
+        distinct, pairs = {}, {}
+        last: list[str] = []
+        for words in _words(text):
+            distinct.update(dict.fromkeys(words))
+            pairs.update(dict.fromkeys(map(" ".join, pairwise((*last, *words)))))
+            last = words[-1:] or last
+    if rule == RULES[0]:
+        return [*distinct, *pairs]
+    return [*distinct, *pairs, *dict.fromkeys(chain.from_iterable(map(_parts, distinct)))]
+
+
+def _parts(word: str) -> list[str]:
+    """The parts of a word; one of a single character has none."""
+    marked = f"^{word}$"
+    return [f"~{marked[i : i + PART]}" for i in range(min(len(marked) - PART + 1, LONGEST))]
 
 
 def _words(text: str) -> Iterator[list[str]]:
@@ -141,10 +157,10 @@ def _begins(char: str) -> bool:
     return char.isalnum() and not unicodedata.combining(first) and not patterns().joining.match(first)
 
 
-def read(text: object) -> list[str]:
+def read(text: object, rule: str) -> list[str]:
     """The features of `"text"`: of a text, or of an object of texts by field."""
     if isinstance(text, str):
-        return tokens(text)
+        return tokens(text, rule)
     if not isinstance(text, Mapping):
         raise InstanceError("must be text, or an object of texts", "/text")
     features: list[str] = []
@@ -153,5 +169,5 @@ def read(text: object) -> list[str]:
             raise InstanceError("a field's name must be text that is not empty", "/text")
         if not isinstance(part, str):
             raise InstanceError("must be text", pointer("text", field))
-        features += [f"{field}:{token}" for token in tokens(part)]
+        features += [f"{field}:{token}" for token in tokens(part, rule)]
     return features

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 from . import forms, registry, spec
 from .forms import Form
 from .registry import Algorithm, Parameter
-from .text import RULES
+from .text import LONGEST, RULES
 
 __all__ = ["page", "reference"]
 
@@ -309,6 +309,12 @@ rule that turns it into features; a learner keeps the rule it was created with. 
    character is a word of its own. All other characters separate words.
 3. The features are the distinct words, and the distinct pairs of neighbouring words joined by one space. Each
    has the value 1.
+
+`{RULES[1]}`, the rule of new learners, has these features and the parts of words, so that a word that is new says something
+by those that it resembles ([what this gains](../benchmarks/texts.md)):
+
+4. Every four characters in a row of `^word$`, with `~` before them: `hotel` gives `~^hot`, `~hote`, `~otel`, `~tel$`. Of a
+   longer word the first {LONGEST}; a Chinese or Japanese character has none.
 
 With fields, the name of the field comes first: `{{"subject": "Cheap pills", "body": "..."}}` gives `subject:cheap`,
 `subject:pills`, `subject:cheap pills` and so on. Pairs do not cross fields.

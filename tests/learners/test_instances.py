@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedrank.learners import InstanceError, build, dump, kernel, text
+from feedrank.learners import InstanceError, build, dump, kernel, load, text
 from feedrank.learners.kernel import singles
 
 ITEMS = [
@@ -38,13 +38,38 @@ def test_text_becomes_words_and_pairs_by_the_stated_rule(raw, expected):
 
 
 def test_fields_of_a_text_keep_their_names_and_do_not_mix():
-    learner, same = build({"task": "multiclass"}), build({"task": "multiclass"})
+    learner, same = (build({"task": "multiclass", "tokenizer": "words-1"}) for _ in range(2))
     learner.learn({"text": {"subject": "Cheap pills", "body": "now"}}, {"label": "junk"})
     words = ["subject:cheap", "subject:pills", "subject:cheap pills", "body:now"]
     same.learn({"features": words}, {"label": "junk"})
     assert dump(learner) == dump(same)
     assert list(learner.features)[1:] == words  # behind the constant
-    assert learner.spec["tokenizer"] == "words-1"
+
+
+@pytest.mark.parametrize(
+    ("raw", "parts"),
+    [
+        ("Hotel a hotel", ["~^hot", "~hote", "~otel", "~tel$"]),
+        ("ab", ["~^ab$"]),
+        ("東京 x2", ["~^x2$"]),
+        ("Ёлка", ["~^ёлк", "~ёлка", "~лка$"]),
+        ("x" * 500, ["~^xxx", "~xxxx"]),
+    ],
+)
+def test_words_2_adds_the_parts_of_words(raw, parts):
+    assert text.tokens(raw, "words-2") == text.tokens(raw) + parts
+
+
+def test_a_learner_keeps_the_rule_that_it_was_made_with():
+    old, new = build({"task": "multiclass", "tokenizer": "words-1"}), build({"task": "multiclass"})
+    assert new.describe()["tokenizer"] == "words-2"
+    for learner in (old, new, load(dump(old)), load(dump(new))):
+        learner.learn({"text": {"subject": "Cheap pills"}}, {"label": "junk"})
+        rule = learner.describe()["tokenizer"]
+        names = [f"subject:{word}" for word in text.tokens("Cheap pills", rule)]
+        assert list(learner.features)[1:] == names
+    heard = new.predict({"text": {"subject": "cheapest"}})
+    assert (heard.known, heard.unknown) == (3, 5)  # ~^che, ~chea, ~heap; not the word, nor what follows
 
 
 @pytest.mark.parametrize(

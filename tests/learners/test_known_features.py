@@ -22,7 +22,7 @@ CASES = [
     ({"features": []}, (0, 0)),
     ({"features": {}}, (0, 0)),
     ({"features": [1.0, 0.0, 2.0]}, (0, 2)),
-    ({"text": "v new"}, (1, 2)),
+    ({"text": "v xyz"}, (1, 4)),  # not known: xyz, the pair, and two parts
     ({"features": {"": 1}}, None),
 ]
 

@@ -7,7 +7,7 @@ from feedrank.learners import build, dump, load, reading, table_rows
 from feedrank.learners.errors import InstanceError, SpecError
 
 INPUT = {"Subject": "text", "Plan": "category", "age": "number", "when": "time", "id": "id", "Queue": "truth"}
-SPEC = {"task": "multiclass", "input": INPUT}
+SPEC = {"task": "multiclass", "input": INPUT, "tokenizer": "words-1"}
 
 
 def features(row, **more):
@@ -186,7 +186,7 @@ def test_the_input_is_kept_with_the_learner():
 
 def test_a_record_is_the_same_vector_as_its_parts():
     by_row = build(SPEC)
-    by_parts = build({"task": "multiclass"})
+    by_parts = build({"task": "multiclass", "tokenizer": "words-1"})
     row = {"Subject": "No card", "Plan": "gold", "age": 31}
     parts = {"features": {"Plan=gold": 1, "age": 31}, "text": {"Subject": "No card"}}
     by_row.learn({"row": row}, {"label": "a"})
@@ -195,9 +195,8 @@ def test_a_record_is_the_same_vector_as_its_parts():
 
 
 def test_a_word_that_is_named_as_a_feature_counts_with_it():
-    parsed = reading.instance(
-        build({"task": "multiclass"}).spec, {"features": {"card": 2.0}, "text": "a card"}
-    )
+    spec = build({"task": "multiclass", "tokenizer": "words-1"}).spec
+    parsed = reading.instance(spec, {"features": {"card": 2.0}, "text": "a card"})
     assert dict(zip(parsed.names, parsed.values.tolist(), strict=True)) == {"card": 3, "a": 1, "a card": 1}
 
 

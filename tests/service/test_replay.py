@@ -181,7 +181,7 @@ def test_a_dask_cluster_replays_to_the_same_bits(with_host, store_url):
 
 def test_snapshots_of_older_releases_are_no_fault_of_the_store(with_host):
     async def body(host):
-        await history(host)
+        await history(host, SPEC | {"tokenizer": "words-1"})
         log = (await host._catalogue.resolve("a")).log
         until = await replay(host.store, "a", until=41)
         del until.own.learner.spec["tokenizer"]  # as a release wrote it that did not know this parameter
