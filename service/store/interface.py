@@ -34,7 +34,8 @@ class Draft:
     `digest` tells whether a repeat says the same. `take` names a record that becomes part of the entry; with `expects`
     it must still have this value (Stale). `retracts` is the version of an earlier entry that this one retracts; it
     needs the log from after `base` on (and the snapshot at `base`, unless that is 0), and drops the snapshots that
-    contain the retracted entry.
+    contain the retracted entry. An entry that `revises` changes how others are to be read, before it and after: it needs
+    `base` as well, and drops the snapshots behind it.
     """
 
     body: bytes
@@ -44,6 +45,7 @@ class Draft:
     expects: bytes | None = None
     retracts: int = 0
     base: int = 0
+    revises: bool = False
 
 
 @dataclass(slots=True)
@@ -66,7 +68,8 @@ class Entry:
     """One entry of a log, checked against its chain.
 
     `taken` is the record it took; `retracts` the version of the entry that it retracts and `retracted` that of the
-    entry that retracted it, or 0. `at` never goes back within a log, even if the clock does.
+    entry that retracted it, or 0. `at` never goes back within a log, even if the clock does. Of an entry that was
+    `erased`, this holds the checksums of its body and of the record it took, or "-", and both are gone.
     """
 
     version: int
@@ -77,13 +80,15 @@ class Entry:
     retracts: int = 0
     chain: str = ""
     previous: str = ""
+    erased: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
     """A log's state: its last version and the chain there, the first version kept, the versions that have snapshots.
 
-    `retracted` is the version of the newest retraction. No snapshot contains an entry that was retracted up to then.
+    `retracted` is the version of the newest retraction or revision, and no snapshot contains an entry that was retracted
+    up to then; `revisions` are the versions of all entries that revise.
     """
 
     version: int = 0
@@ -92,6 +97,7 @@ class Head:
     closed: bool = False
     chain: str = ""
     retracted: int = 0
+    revisions: tuple[int, ...] = ()
 
     @property
     def position(self) -> Position:
@@ -153,8 +159,8 @@ class Store(Protocol):
     async def append(
         self, log: str, drafts: Sequence[Draft], expected: Position | None = None
     ) -> list[Placement]:
-        """Append all drafts in order, or none: Clash, Missing, Stale, Trimmed (a retraction out of reach), Closed,
-        StorageFull (a log ends at version `LAST`).
+        """Append all drafts in order, or none: Clash, Missing, Stale, Trimmed (a retraction or revision out of reach),
+        Closed, Gone (an id was erased), StorageFull (a log ends at version `LAST`).
 
         With `expected`, the writer's own position, nothing is appended to another history: Diverged.
         """
@@ -168,7 +174,22 @@ class Store(Protocol):
         ...
 
     async def find(self, log: str, id: str) -> tuple[int, str] | None:
-        """(version, digest) of the entry with this id, unless it was forgotten."""
+        """(version, digest) of the entry with this id, unless it was forgotten; Gone if it was erased."""
+        ...
+
+    async def search(self, log: str, id: str, text: bytes) -> tuple[list[int], list[str]]:
+        """Versions of the entries with ids that begin with `id`, and keys of the records that contain `text`."""
+        ...
+
+    async def erase(
+        self, log: str, versions: Sequence[int], records: Sequence[str] = (), ids: Sequence[str] = ()
+    ) -> list[str]:
+        """Erase entries that were retracted, with their outcomes and what retracted them, and records: for good.
+
+        Checksums take the place of the bodies: the chain stays what it was. Gives those of the entries. Their ids, the
+        keys of the records and further `ids` are kept as salted hashes, as long as ids are: an entry or a record (with a
+        digest) under one of them is Gone. When this returns, no file or key of the store has a byte of it. Closed, Trimmed.
+        """
         ...
 
     async def head(self, log: str) -> Head:

@@ -14,10 +14,12 @@ it knew by name holds a string instead (TOMB), which refuses its commands.
     feedrank4:{LOG}:changes          channel: "log LOG VERSION", "snapshot LOG VERSION"
 
     feedrank4:{LOG}:meta             hash   version, chain; floor, root (the chain before it); at, retracted, forgotten,
-    closed
-    feedrank4:{LOG}:log              stream entry VERSION-0: b body, a time, c chain, t record taken, r version retracted
+    closed; revisions; salt (of erased ids), copying (who erases)
+    feedrank4:{LOG}:log              stream entry VERSION-0: b body, a time, c chain, t record taken, r version retracted,
+    e checksums of what was erased
     feedrank4:{LOG}:ids              hash   id -> "version check digest"
     feedrank4:{LOG}:order            stream entry VERSION-0: the ids of that version, for forgetting them
+    feedrank4:{LOG}:copy, copied     streams: `log` and `order` while they are written anew to erase something
     feedrank4:{LOG}:retracted        hash   version -> version of the entry that retracted it
     feedrank4:{LOG}:outcomes         hash   version -> outcome, sealed
     feedrank4:{LOG}:snapshots        hash   version -> "digest chain without upload parts"
@@ -46,6 +48,7 @@ DUE = f"{PREFIX}:due"
 CHANGES = f"{PREFIX}:changes"
 
 PARTS = ("meta", "log", "ids", "order", "retracted", "outcomes", "snapshots", "records", "expiry", "due")
+COPIES = ("copy", "copied")
 DOCUMENTS = ("values", "names", "revision")
 
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from feedrank.service.contract.faults import StoreUnavailable
 
-from . import keys
+from . import keys, redis_erasing
 from .interface import (
     LAST,
     Document,
@@ -24,14 +24,15 @@ from .interface import (
 )
 from .redis_listen import Listener
 from .redis_pipes import Argument, Pipes, Script
-from .redis_read import document, examine, find, load_snapshot, parts, placements, read
+from .redis_read import document, examine, find, head, load_snapshot, parts, placements, read
 from .redis_records import is_live, pack, unpack
-from .shared import checksum, collect, ended, genesis, portions, seal, unseal
+from .shared import checksum, collect, ended, erased, genesis, portions, seal, unseal
 from .signals import Clash, Closed, Diverged, Missing, Stale
 
-APPEND, SAVE, OUTCOMES, DROP, REMEMBER, AMEND, DUE, PUT = SCRIPTS = tuple(
+APPEND, SAVE, OUTCOMES, DROP, REMEMBER, AMEND, DUE, PUT = OWN = tuple(
     map(Script, ("append", "save", "outcomes", "drop", "remember", "amend", "due", "put"))
 )
+SCRIPTS = (*OWN, *redis_erasing.SCRIPTS)
 UNREGISTERED = 3_600_000  # milliseconds that parts without their registration stay: long enough for any save
 PART = 2**20  # bytes of a snapshot in one value
 CLOSED = 30 * 86_400  # seconds that a dropped log stays closed
@@ -115,6 +116,7 @@ class RedisStore:
                 "" if draft.expects is None else checksum(draft.expects),
                 draft.retracts,
                 draft.base,
+                "1" if draft.revises else "",
             ]
             arguments += [len(draft.ids), *draft.ids]
         reply: bytes = await self._script(APPEND, [keys.log(log, kind) for kind in kinds], arguments)
@@ -123,6 +125,9 @@ class RedisStore:
             raise Diverged(log, expected.version, int(rest[0]))
         if what == "full":
             raise ended(log)
+        if what == "erased":
+            index, place = map(int, rest)
+            raise erased(drafts[index].ids[place])
         return placements(what, rest)
 
     async def read(self, log: str, after: int, limit: int, chain: str | None = None) -> list[Entry]:
@@ -131,22 +136,16 @@ class RedisStore:
     async def find(self, log: str, id: str) -> tuple[int, str] | None:
         return await find(self._pipes, log, id)
 
+    async def search(self, log: str, id: str, text: bytes) -> tuple[list[int], list[str]]:
+        return await redis_erasing.search(self._pipes, log, id, text)
+
+    async def erase(
+        self, log: str, versions: Sequence[int], records: Sequence[str] = (), ids: Sequence[str] = ()
+    ) -> list[str]:
+        return await redis_erasing.erase(self._pipes, self._script, log, versions, records, ids)
+
     async def head(self, log: str) -> Head:
-        meta, snapshots = keys.log(log, "meta"), keys.log(log, "snapshots")
-        (version, floor, closed, chain, retracted), versions = await self._pipes.many(
-            [
-                (meta, "HMGET", meta, "version", "floor", "closed", "chain", "retracted"),
-                (snapshots, "HKEYS", snapshots),
-            ]
-        )
-        return Head(
-            int(version or 0),
-            int(floor or 1),
-            tuple(sorted(map(int, versions))),
-            closed is not None,
-            (chain or b"").decode(),
-            int(retracted or 0),
-        )
+        return await head(self._pipes, log)
 
     async def positions(self, logs: Sequence[str]) -> list[Position]:
         if not logs:
@@ -219,7 +218,7 @@ class RedisStore:
         await self._drop(log, CLOSED)
 
     async def _drop(self, log: str, seconds: int) -> None:
-        names = [keys.log(log, part) for part in keys.PARTS]
+        names = [keys.log(log, part) for part in (*keys.PARTS, *keys.COPIES)]
         await self._script(DROP, names, [log, keys.changes(log), keys.log(log, "part:"), seconds])
 
     async def discard(self, kind: str, name: str, revision: int, log: str) -> None:
@@ -241,10 +240,12 @@ class RedisStore:
             digest, due = (record.digest, record.due) if isinstance(record, Record) else ("", None)
             arguments += [name, digest, "" if due is None else repr(due), pack(record, now + ttl)]
             times += [] if due is None else [due]
-        names = [keys.log(log, part) for part in ("records", "expiry", "due", "log")]
+        names = [keys.log(log, part) for part in ("records", "expiry", "due", "log", "meta", "ids")]
         what, *rest = await self._script(REMEMBER, names, arguments)
         if what == b"clash":
             raise Clash(int(rest[0]))
+        if what == b"erased":
+            raise erased(rest[0].decode())
         if times:
             await self._announce(log, min(times))
         rows = zip(rest[::2], rest[1::2], strict=True)

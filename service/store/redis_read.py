@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from . import keys
-from .interface import Document, Entry, Placement
+from .interface import Document, Entry, Head, Placement
 from .redis_pipes import Pipes
 from .redis_records import is_live, unpack
-from .shared import check_entries, genesis, id_check, unseal
+from .shared import check_entries, erased, genesis, id_check, tomb, unseal
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
 
 PAGE = 500
@@ -26,6 +27,7 @@ def entry(id: bytes, fields: dict[bytes, bytes], retracted: bytes | None = None)
         int(retracted or 0),
         int(fields.get(b"r", 0)),
         fields.get(b"c", b"").decode(errors="replace"),
+        erased=fields.get(b"e", b"").decode(errors="replace"),
     )
 
 
@@ -96,9 +98,7 @@ async def retractions(pipes: Pipes, log: str, floor: int, entries: Sequence[Entr
             raise Damaged(
                 one.version, f"the retraction at entry {one.version} does not fit entry {one.retracts}"
             )
-        result.append(
-            Entry(one.version, one.at, one.body, one.taken, by, one.retracts, one.chain, one.previous)
-        )
+        result.append(replace(one, retracted=by))
     return result
 
 
@@ -127,10 +127,37 @@ def placements(what: str, rest: Sequence[str]) -> list[Placement]:
     raise Closed
 
 
+async def head(pipes: Pipes, log: str) -> Head:
+    meta, snapshots = keys.log(log, "meta"), keys.log(log, "snapshots")
+    (version, floor, closed, chain, retracted, revisions), versions = await pipes.many(
+        [
+            (meta, "HMGET", meta, "version", "floor", "closed", "chain", "retracted", "revisions"),
+            (snapshots, "HKEYS", snapshots),
+        ]
+    )
+    return Head(
+        int(version or 0),
+        int(floor or 1),
+        tuple(sorted(map(int, versions))),
+        closed is not None,
+        (chain or b"").decode(),
+        int(retracted or 0),
+        tuple(map(int, (revisions or b"").split())),
+    )
+
+
 async def find(pipes: Pipes, log: str, id: str) -> tuple[int, str] | None:
     name = keys.log(log, "ids")
     row: bytes | None = await pipes.run(name, "HGET", name, id)
+    if row is None and await is_erased(pipes, log, id):
+        raise erased(id)
     return None if row is None else check_id(id, row)
+
+
+async def is_erased(pipes: Pipes, log: str, id: str) -> bool:
+    meta, name = keys.log(log, "meta"), keys.log(log, "ids")
+    salt: bytes | None = await pipes.run(meta, "HGET", meta, "salt")
+    return salt is not None and bool(await pipes.run(name, "HEXISTS", name, tomb(salt.decode(), id)))
 
 
 def check_id(id: str, row: bytes) -> tuple[int, str]:

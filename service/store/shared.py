@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import BinaryIO, Generic, Protocol, TypeVar, cast
 
-from feedrank.service.contract.faults import StorageFull
+from feedrank.service.contract.faults import Gone, StorageFull
 
 from .interface import LAST, Entry
 from .signals import Damaged
@@ -281,6 +281,21 @@ def link_at(previous: str, version: int, at: str, body: str, taken: str | None, 
     return sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
+def erased(id: str) -> Gone:
+    """Nothing can be written under an id whose entry or record was erased."""
+    return Gone(f"what had the id {id.partition(':')[2] or id!r} was erased")
+
+
+def tomb(salt: str, id: str) -> str:
+    """What stays of an id that was erased: itself an id, which tells nothing. Redis computes it in its scripts."""
+    return f"e:{sha1(f'{salt} {id}'.encode(), usedforsecurity=False).hexdigest()}"
+
+
+def sums_of(body: bytes, taken: bytes | None) -> str:
+    """What stays of an entry that is erased: see `Entry.erased`."""
+    return f"{checksum(body)} {'-' if taken is None else checksum(taken)}"
+
+
 def id_check(id: str, version: int, digest: str) -> str:
     """What an id's row carries against changes in it."""
     return sha1(f"{id} {version} {digest}".encode(), usedforsecurity=False).hexdigest()[:8]
@@ -294,9 +309,9 @@ def check_entries(rows: Sequence[Entry], after: int, previous: str | None) -> li
             raise Damaged(after + 1, f"entry {after + 1} is missing from the log")
         if row.at != moment or not moment:  # 0.0 and -0.0 are equal and written differently
             moment, written = row.at, repr(row.at)
-        taken = None if row.taken is None else checksum(row.taken)
+        body, _, taken = (row.erased or sums_of(row.body, row.taken)).partition(" ")
         if previous is None or row.chain != link_at(
-            previous, row.version, written, checksum(row.body), taken, row.retracts
+            previous, row.version, written, body, taken, row.retracts
         ):
             raise Damaged(row.version, f"entry {row.version} has changed since it was written")
         row.previous = previous

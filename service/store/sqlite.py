@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 from feedrank.service.contract.faults import StoreUnavailable
 
+from . import sqlite_erasing as erasing
 from . import sqlite_file
 from . import sqlite_records as kept
 from . import sqlite_rows as rows
@@ -122,7 +123,17 @@ class SqliteStore:
         return await self._ranged(lambda db: rows.read(db, log, after, limit, chain))
 
     async def find(self, log: str, id: str) -> tuple[int, str] | None:
-        return self._at_once(lambda db: rows.find(db, rows.load_log(db, log).id, id))
+        return self._at_once(lambda db: rows.find(db, rows.load_log(db, log), id))
+
+    async def search(self, log: str, id: str, text: bytes) -> tuple[list[int], list[str]]:
+        return await self._ranged(lambda db: erasing.search(db, log, id, text))
+
+    async def erase(
+        self, log: str, versions: Sequence[int], records: Sequence[str] = (), ids: Sequence[str] = ()
+    ) -> list[str]:
+        sums = await self._write(lambda db: erasing.erase(db, log, versions, records, ids), heavy=True)
+        await self._write(lambda db: None, compacts=True)
+        return sums
 
     async def head(self, log: str) -> Head:
         return self._at_once(lambda db: consistent(db, lambda db: rows.head(db, log)))
@@ -213,11 +224,16 @@ class SqliteStore:
     # Reading and writing
 
     async def _write(
-        self, operation: Callable[[sqlite3.Connection], T], *, heavy: bool = False, size: int = 0
+        self,
+        operation: Callable[[sqlite3.Connection], T],
+        *,
+        heavy: bool = False,
+        size: int = 0,
+        compacts: bool = False,
     ) -> T:
         if self._writer is None:
             raise StoreUnavailable(f"{self.path} was opened for reading only")
-        return await self._writer.run(operation, heavy=heavy, size=size)
+        return await self._writer.run(operation, heavy=heavy, size=size, compacts=compacts)
 
     def _pointed(self, sql: str, *values: object) -> Row | None:
         return self._at_once(lambda db: cast(Row | None, db.execute(sql, values).fetchone()))

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from feedrank.files import create_private, lock_file
 from feedrank.service.contract.faults import StoreRefused, StoreUnavailable
 
+from .sqlite_erasing import compact
 from .sqlite_schema import APPLICATION, SCHEMA, migrate
 
 T = TypeVar("T")
@@ -128,6 +129,7 @@ def prepare(path: Path) -> sqlite3.Connection:
         # What a save that was killed has left behind.
         connection.execute("DELETE FROM parts WHERE key >> 20 NOT IN (SELECT upload FROM snapshots)")
         connection.execute("COMMIT")
+        compact(connection)  # if it was killed before it had
     except BaseException as error:
         if connection is not None:
             connection.close()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from .interface import Due, Record
 from .shared import checksum, seal, unseal
 from .signals import Clash, Missing, Stale
-from .sqlite_rows import load_record
+from .sqlite_rows import find, load_log, load_record
 from .sqlite_snapshots import RunWrite
 
 
@@ -52,7 +52,10 @@ def keep(
         )
     }
     first: dict[str, bytes] = {}
+    written = load_log(db, log)
     for index, (name, one) in enumerate(records.items()):
+        if name not in there and written.salt:
+            find(db, written, name)  # Gone, if it was erased
         if name in there:
             value, digest, taken = there[name]
             if digest != (one.digest if isinstance(one, Record) else ""):

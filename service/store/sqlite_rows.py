@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .interface import LAST, Document, Draft, Entry, Head, Placement, Position
-from .shared import check_entries, checksum, ended, genesis, id_check, link, seal, unseal
+from .shared import check_entries, checksum, ended, erased, genesis, id_check, link, seal, tomb, unseal
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
 
 
@@ -23,6 +23,7 @@ class Log(NamedTuple):
     root: str
     at: float
     forgotten: int
+    salt: str
 
 
 def key(log: int, version: int) -> int:
@@ -32,27 +33,28 @@ def key(log: int, version: int) -> int:
 
 def load_log(db: sqlite3.Connection, name: str) -> Log:
     row = db.execute(
-        "SELECT id, version, floor, retracted, closed, chain, root, at, forgotten FROM logs WHERE name = ?",
+        "SELECT id, version, floor, retracted, closed, chain, root, at, forgotten, salt FROM logs WHERE name = ?",
         (name,),
     ).fetchone()
     start = genesis(name) if row is None or not row[6] else row[6]
     if row is None:
-        return Log(0, 0, 1, 0, 0, start, start, 0.0, 0)
+        return Log(0, 0, 1, 0, 0, start, start, 0.0, 0, "")
     return Log(*row)._replace(chain=row[5] or start, root=start)
 
 
 def head(db: sqlite3.Connection, name: str) -> Head:
     row = db.execute(
-        "SELECT id, version, floor, closed, chain, retracted FROM logs WHERE name = ?", (name,)
+        "SELECT id, version, floor, closed, chain, retracted, revisions FROM logs WHERE name = ?", (name,)
     ).fetchone()
     if row is None:
         return Head()
-    number, version, floor, closed, chain, retracted = row
+    number, version, floor, closed, chain, retracted, revisions = row
     rows = db.execute(
         "SELECT key - ? FROM snapshots WHERE key > ? AND key < ? ORDER BY key",
         (key(number, 0), key(number, 0), key(number + 1, 0)),
     )
-    return Head(version, floor, tuple(v for (v,) in rows), bool(closed), chain if version else "", retracted)
+    snapshots, chain = tuple(v for (v,) in rows), chain if version else ""
+    return Head(version, floor, snapshots, bool(closed), chain, retracted, tuple(map(int, revisions.split())))
 
 
 def create_log(db: sqlite3.Connection, name: str) -> int:
@@ -96,7 +98,7 @@ def append(
     placements: list[Placement] = []
     fresh: list[tuple[Draft, Placement, bytes | None]] = []
     for index, draft in enumerate(drafts):
-        if draft.ids and (seen := earlier(db, log.id, draft, new, index)):
+        if draft.ids and (seen := earlier(db, log, draft, new, index)):
             placements.append(Placement(seen, False))
             continue
         record = None
@@ -106,7 +108,7 @@ def append(
                 raise Missing(index)
             if draft.expects is not None and record != draft.expects:
                 raise Stale
-        if draft.retracts and not reaches(db, log, draft.base):
+        if (draft.retracts or draft.revises) and not reaches(db, log, draft.base):
             raise Trimmed
         last += 1
         if last > LAST:
@@ -129,6 +131,9 @@ def append(
         if draft.retracts:
             retracted = place.version
             retract(db, number, draft.retracts, place.version)
+        if draft.revises:
+            retracted = place.version
+            revise(db, number, draft.base, place.version)
     db.execute(
         "UPDATE logs SET version = ?, chain = ?, at = ?, retracted = max(retracted, ?) WHERE id = ?",
         (last, chain, at, retracted, number),
@@ -137,12 +142,12 @@ def append(
 
 
 def earlier(
-    db: sqlite3.Connection, log: int, draft: Draft, new: dict[str, tuple[int, str]], index: int
+    db: sqlite3.Connection, log: Log, draft: Draft, new: dict[str, tuple[int, str]], index: int
 ) -> int:
     """The version at which a draft is already there, else 0; Clash if it says something else."""
     version = 0
     for id in draft.ids:
-        seen = new.get(id) or (find(db, log, id) if log else None)
+        seen = new.get(id) or (find(db, log, id) if log.id else None)
         if seen is None:
             continue
         if seen[1] != draft.digest or version not in (0, seen[0]):
@@ -170,6 +175,12 @@ def retract(db: sqlite3.Connection, log: int, version: int, by: int) -> None:
     drop_snapshots(db, key(log, version), key(log + 1, 0))
 
 
+def revise(db: sqlite3.Connection, log: int, base: int, by: int) -> None:
+    """Let an entry change how others are read, and drop the snapshots of the old reading."""
+    db.execute("UPDATE logs SET revisions = revisions || ' ' || ? WHERE id = ?", (by, log))
+    drop_snapshots(db, key(log, base + 1), key(log + 1, 0))
+
+
 def drop_snapshots(db: sqlite3.Connection, low: int, high: int) -> None:
     """Those from key `low` on, before `high`, with their parts."""
     for (upload,) in db.execute(
@@ -179,9 +190,13 @@ def drop_snapshots(db: sqlite3.Connection, low: int, high: int) -> None:
     db.execute("DELETE FROM snapshots WHERE key >= ? AND key < ?", (low, high))
 
 
-def find(db: sqlite3.Connection, log: int, id: str) -> tuple[int, str] | None:
-    row = db.execute("SELECT version, digest, guard FROM ids WHERE log = ? AND id = ?", (log, id)).fetchone()
+def find(db: sqlite3.Connection, log: Log, id: str) -> tuple[int, str] | None:
+    row = db.execute(
+        "SELECT version, digest, guard FROM ids WHERE log = ? AND id = ?", (log.id, id)
+    ).fetchone()
     if row is None:
+        if log.salt and find(db, log._replace(salt=""), tomb(log.salt, id)):
+            raise erased(id)
         return None
     version, digest, guard = row
     if id_check(id, version, digest) != guard:
@@ -206,7 +221,7 @@ def read(db: sqlite3.Connection, name: str, after: int, limit: int, chain: str |
         compare(db, name, log, Position(after, chain))
     previous = chain_at(db, log, after)
     rows = db.execute(
-        "SELECT key - ?, at, body, taken, retracted, retracts, chain FROM entries WHERE key > ? AND key < ?"
+        "SELECT key - ?, at, body, taken, retracted, retracts, chain, '', erased FROM entries WHERE key > ? AND key < ?"
         " ORDER BY key LIMIT ?",
         (key(log.id, 0), key(log.id, after), key(log.id + 1, 0), limit),
     ).fetchall()

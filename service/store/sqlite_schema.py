@@ -76,6 +76,13 @@ MIGRATIONS = (
     CREATE TABLE store (id TEXT NOT NULL, epoch INTEGER NOT NULL);
     INSERT INTO store VALUES (lower(hex(randomblob(16))), 0);
     """,
+    # Checksums of what was erased; of a log, the salt of the ids that were, and the versions that revise others.
+    """
+    ALTER TABLE entries ADD COLUMN erased TEXT NOT NULL DEFAULT '';
+    ALTER TABLE logs ADD COLUMN salt TEXT NOT NULL DEFAULT '';
+    ALTER TABLE logs ADD COLUMN revisions TEXT NOT NULL DEFAULT '';
+    INSERT INTO counters VALUES ('erased', 0);
+    """,
 )
 CHAINED = 3  # the step that gives older entries their chain
 SCHEMA = len(MIGRATIONS)

@@ -183,8 +183,8 @@ def drop(db: sqlite3.Connection, name: str) -> None:
     db.execute("DELETE FROM ids WHERE log = ?", (number,))
     db.execute("DELETE FROM records WHERE log = ?", (name,))
     db.execute(
-        "UPDATE logs SET closed = 1, version = 0, floor = 1, retracted = 0, chain = '', root = '', forgotten = 0"
-        " WHERE id = ?",
+        "UPDATE logs SET closed = 1, version = 0, floor = 1, retracted = 0, chain = '', root = '', forgotten = 0,"
+        " salt = '', revisions = '' WHERE id = ?",
         (number,),
     )
 

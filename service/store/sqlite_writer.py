@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-from feedrank.service.contract.faults import StorageFull, StoreUnavailable
+from feedrank.service.contract.faults import Gone, StorageFull, StoreUnavailable
 
-from . import sqlite_file
+from . import sqlite_erasing, sqlite_file
 from .outage import Outage
 from .shared import Batcher, WorkThread
 from .signals import StoreSignal
@@ -28,6 +28,7 @@ class Write(NamedTuple):
     operation: Operation
     heavy: bool
     size: int
+    compacts: bool
 
 
 class GroupCommit:
@@ -54,12 +55,20 @@ class GroupCommit:
         )
 
     async def run(
-        self, operation: Callable[[sqlite3.Connection], T], *, heavy: bool = False, size: int = 0
+        self,
+        operation: Callable[[sqlite3.Connection], T],
+        *,
+        heavy: bool = False,
+        size: int = 0,
+        compacts: bool = False,
     ) -> T:
-        """The operation's result once it is on the disk. StoreSignal passes; what SQLite says is StoreUnavailable."""
+        """The operation's result once it is on the disk. StoreSignal passes; what SQLite says is StoreUnavailable.
+
+        With `compacts`, what was erased is then gone from the file: see sqlite_erasing.py.
+        """
         if self._closing:
             raise StoreUnavailable("the store is closing")
-        return cast(T, await self._batcher.run("", Write(operation, heavy, size)))
+        return cast(T, await self._batcher.run("", Write(operation, heavy, size, compacts)))
 
     async def close(self) -> None:
         """Finish what waits, then close the connection."""
@@ -84,8 +93,19 @@ class GroupCommit:
         else:
             if self._wrote:
                 self.outage.worked()
+            for place, write in enumerate(batch):
+                if write.compacts:
+                    results[place] = await self._compact()
             return results
         return [(await self._transact("", [one]))[0] for one in batch]
+
+    async def _compact(self) -> Exception | None:
+        """Write the file anew if it is due; why that failed. What was committed with it stays."""
+        try:
+            await self._thread.submit(sqlite_erasing.compact, self._connection)
+        except Exception as error:
+            return self._failed(error)
+        return None
 
     def _whole(self, batch: Sequence[Write]) -> list[Any]:
         results = self._stage(batch)
@@ -112,7 +132,7 @@ class GroupCommit:
         for write in batch:
             try:
                 results.append(write.operation(self._connection))
-            except (StoreSignal, StorageFull) as signal:
+            except (StoreSignal, StorageFull, Gone) as signal:
                 results.append(signal)
         self._wrote = self._connection.total_changes != before
         return results

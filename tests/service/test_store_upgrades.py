@@ -48,17 +48,24 @@ class OldRelease:
     def append(self, log, body):
         kinds = ("meta", "log", "ids", "order", "retracted", "snapshots", "records", "expiry", "due")
         start = [log, "channel", repr(time.time()), keys.older(log, "part:"), shared.genesis(log), "", "", ""]
-        one = [body, shared.checksum(body), "", "", "", 0, 0, 0]
+        one = [body, shared.checksum(body), "", "", "", 0, 0, "", 0]
         names = [keys.older(log, kind) for kind in kinds]
         reply = self.client.eval(self.texts["append"], len(names), *names, *start, *one)
         assert reply.startswith(b"placed"), reply
 
     def remember(self, log, key):
-        names = [keys.older(log, part) for part in ("records", "expiry", "due", "log")]
+        names = [keys.older(log, part) for part in ("records", "expiry", "due", "log", "meta", "ids")]
         record = Record(b"record", due=1.0)
         row = [key, "", repr(1.0), redis_records.pack(record, time.time() + 600)]
         self.client.eval(
-            self.texts["remember"], 4, *names, repr(time.time()), 600_000, repr(time.time() + 600), "", *row
+            self.texts["remember"],
+            len(names),
+            *names,
+            repr(time.time()),
+            600_000,
+            repr(time.time() + 600),
+            "",
+            *row,
         )
         self.client.zadd("feedrank:due", {log: 1.0})
 
@@ -162,7 +169,11 @@ def test_a_snapshot_of_an_older_layout_says_what_it_leaves_out(redis_server, tmp
     run(f"sqlite:{path}", retracted)
     assert run(f"sqlite:{path}", known) == [0, 4]
     db = sqlite3.connect(path)
-    db.executescript("ALTER TABLE snapshots DROP COLUMN without; DROP TABLE store; PRAGMA user_version = 3;")
+    db.executescript(
+        "ALTER TABLE snapshots DROP COLUMN without; DROP TABLE store; ALTER TABLE entries DROP COLUMN erased;"
+        "ALTER TABLE logs DROP COLUMN salt; ALTER TABLE logs DROP COLUMN revisions;"
+        "DELETE FROM counters WHERE name = 'erased'; PRAGMA user_version = 3;"
+    )
     db.close()
     assert run(f"sqlite:{path}", known) == [4, 4]
 

@@ -2,12 +2,13 @@
 -- KEYS: meta, log, ids, order, retracted, snapshots, records, expiry, due
 -- ARGV: log, channel, time, prefix of part keys, chain of an empty log, version and chain that the writer expects or "",
 --       1 to write in any case, then for each draft:
---       body, its checksum, digest, record or "", checksum that the record must have or "", retracts, base, number of ids, ids...
+--       body, its checksum, digest, record or "", checksum that the record must have or "", retracts, base, 1 if it revises
+--       or "", number of ids, ids...
 -- Replies "placed CHAIN TIME VERSION FRESH CHAIN ...", "clash INDEX", "missing INDEX", "stale", "trimmed", "diverged VERSION", "full",
---         "damaged INDEX" (the row of an id), "closed".
+--         "damaged INDEX" (the row of an id), "erased INDEX PLACE" (of the id), "closed".
 local meta, log, ids, order, retracted, snapshots, records, expiry, due = unpack(KEYS)
 local now = tonumber(ARGV[3])
-local state = redis.call('HMGET', meta, 'version', 'floor', 'closed', 'chain', 'root', 'at')
+local state = redis.call('HMGET', meta, 'version', 'floor', 'closed', 'chain', 'root', 'at', 'salt')
 local version, floor, closed = tonumber(state[1] or 0), tonumber(state[2] or 1), state[3]
 local chain, root = state[4] or ARGV[5], state[5] or ARGV[5]
 if closed then return 'closed' end
@@ -38,11 +39,14 @@ end
 local last, first, at, index = version, chain, 9, 0
 local fresh, places, new = {}, {}, {}
 while at <= #ARGV do
-  local final = at + 7 + tonumber(ARGV[at + 7])
+  local final = at + 8 + tonumber(ARGV[at + 8])
   local draft = {at = at, final = final, digest = ARGV[at + 2], take = ARGV[at + 3], retracts = tonumber(ARGV[at + 5])}
   local seen
-  for i = at + 8, final do
+  for i = at + 9, final do
     local row = new[ARGV[i]] or redis.call('HGET', ids, ARGV[i])
+    if not row and state[7] and redis.call('HEXISTS', ids, 'e:' .. redis.sha1hex(state[7] .. ' ' .. ARGV[i])) == 1 then
+      return 'erased ' .. index .. ' ' .. (i - at - 9)
+    end
     if row then
       local where, check, digest = string.match(row, '^(%d+) (%x+) (.*)$')
       if not where or check ~= guard(ARGV[i], where, digest) then return 'damaged ' .. index end
@@ -64,16 +68,18 @@ while at <= #ARGV do
       draft.taken = string.sub(record, 46 + size)
       if ARGV[at + 4] ~= '' and ARGV[at + 4] ~= sum then return 'stale' end
     end
-    if draft.retracts > 0 then
+    draft.revises = ARGV[at + 7] ~= ''
+    if draft.retracts > 0 or draft.revises then
       local base = tonumber(ARGV[at + 6])
       if floor > base + 1 or (base > 0 and redis.call('HEXISTS', snapshots, base) == 0) then return 'trimmed' end
+      draft.first = draft.revises and base + 1 or draft.retracts
     end
     last = last + 1
     if last > 4294967294 then return 'full' end
     draft.version = last
     chain = redis.sha1hex(table.concat({chain, last, time, ARGV[at + 1], sum, ARGV[at + 5]}, ' '))
     draft.chain = chain
-    for i = at + 8, final do
+    for i = at + 9, final do
       new[ARGV[i]] = last .. ' ' .. guard(ARGV[i], last, draft.digest) .. ' ' .. draft.digest
     end
     fresh[#fresh + 1] = draft
@@ -103,17 +109,20 @@ for _, draft in ipairs(fresh) do
   end
   redis.call('XADD', log, draft.version .. '-0', unpack(fields))
   local names = {}
-  for i = draft.at + 8, draft.final do
+  for i = draft.at + 9, draft.final do
     redis.call('HSET', ids, ARGV[i], new[ARGV[i]])
     names[#names + 1] = 'i'
     names[#names + 1] = ARGV[i]
   end
   if #names > 0 then redis.call('XADD', order, draft.version .. '-0', unpack(names)) end
-  if draft.retracts > 0 then
-    redis.call('HSET', retracted, draft.retracts, draft.version)
+  if draft.retracts > 0 then redis.call('HSET', retracted, draft.retracts, draft.version) end
+  if draft.revises then
+    redis.call('HSET', meta, 'revisions', (redis.call('HGET', meta, 'revisions') or '') .. ' ' .. draft.version)
+  end
+  if draft.first then
     redis.call('HSET', meta, 'retracted', draft.version)
     for _, old in ipairs(redis.call('HKEYS', snapshots)) do
-      if tonumber(old) >= draft.retracts then
+      if tonumber(old) >= draft.first then
         local upload, parts = string.match(redis.call('HGET', snapshots, old), '(%S+) (%d+)$')
         for i = 0, tonumber(parts) - 1 do redis.call('UNLINK', ARGV[4] .. upload .. ':' .. i) end
         redis.call('HDEL', snapshots, old)

@@ -1,8 +1,9 @@
 -- Keep records until they expire, the first of each key, all or none; each call also clears some that have expired.
--- KEYS: records, expiry, due, log
+-- KEYS: records, expiry, due, log, meta, ids
 -- ARGV: time, their life in milliseconds, expiry, 1 to write in any case, then for each: key, digest, due time or "", record
--- Replies {"kept", key, first record or the one that an entry took, ...} or {"clash", index}.
-local records, expiry, due, log = unpack(KEYS)
+-- Replies {"kept", key, first record or the one that an entry took, ...}, {"clash", index} or {"erased", key}.
+local records, expiry, due, log, meta, ids = unpack(KEYS)
+local salt = redis.call('HGET', meta, 'salt')
 local now = tonumber(ARGV[1])
 local first, fresh = {'kept'}, {}
 for i = 5, #ARGV, 4 do
@@ -21,6 +22,9 @@ for i = 5, #ARGV, 4 do
     first[#first + 1] = ARGV[i]
     first[#first + 1] = row
   else
+    if salt and ARGV[i + 1] ~= '' and redis.call('HEXISTS', ids, 'e:' .. redis.sha1hex(salt .. ' ' .. ARGV[i])) == 1 then
+      return {'erased', ARGV[i]}
+    end
     fresh[#fresh + 1] = i
   end
 end
