@@ -26,6 +26,7 @@ from .checks import Check
 from .errors import InstanceError, SpecError, pointer
 
 UNUSED = ("id", "truth", "ignore")
+LONGEST_CATEGORY = 1000
 ROLES = ("text", "category", "number", "time", "vector", *UNUSED)
 LONGEST = 1_000  # characters of a column's name
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -153,6 +154,10 @@ def _category(column: str, value: object) -> dict[str, float]:
         shown = _plain(value)
     elif isinstance(value, str):
         shown = value.strip()
+        if len(shown) > LONGEST_CATEGORY:
+            raise ValueError(
+                f"a category has at most {LONGEST_CATEGORY} characters: give the column the role text"
+            )
     else:
         raise ValueError("a category must be text, a number, true or false, or a list of these")
     return {f"{column}={shown}": 1.0}

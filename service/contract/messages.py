@@ -23,6 +23,7 @@ from feedrank.learners.instances import FeatureVector, ItemList
 
 from .faults import Unprocessable
 from .json_types import JSON, Body, View
+from .name_lengths import check_instance, check_truth
 from .settings import Settings
 
 Line = tuple[str, JSON]  # of a stream: ("predict" or "feedback", its body)
@@ -91,6 +92,7 @@ def instance_of(request: Body, settings: Settings) -> JSON:
         _limit(instance["features"], settings.max_features, "/features", "features an instance")
     if "row" in instance:
         _limit(instance["row"], settings.max_features, "/row", "columns a row")
+    check_instance(instance)
     items = instance.get("items")
     if items is None:
         return instance
@@ -117,6 +119,7 @@ def truth_of(request: Body) -> JSON:
     for name in truths.FIELDS:
         if name in request:
             truth[name] = request[name]
+    check_truth(truth)
     return truth
 
 
@@ -124,6 +127,7 @@ def served_of(request: Body, form: Form) -> JSON | None:
     """The decision that was shown, if the request says so: `{"label"}`, `{"labels"}` or `{"ranking"}`, by the task."""
     served = request.get("served")
     if served is not None:
+        check_truth(served if isinstance(served, Mapping) else {})
         form.decision.check(served)
     return dict(served) if isinstance(served, Mapping) else None
 

@@ -29,6 +29,7 @@ from feedrank.service.contract.faults import (
 )
 from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import ErrorScope, Event
+from feedrank.service.contract.name_lengths import check_spec
 from feedrank.service.contract.naming import check_limit, every_name, spec_members
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import LAST, Closed, Entry, Snapshot, Store, Trimmed, open_store
@@ -102,6 +103,7 @@ class Host:
 
     async def create(self, name: str, spec: View) -> tuple[JSON, bool]:
         """Make a learner: (info, True); (info, False) if it is there with an equal spec; Conflict if with another."""
+        check_spec(spec)
         with ErrorScope():
             built = await self.build(spec)
             full = built.spec

@@ -3,9 +3,10 @@
 import asyncio
 
 import pytest
-from host_events import SPEC, event, teach
+from host_events import SPEC, crash, event, teach
 
 from feedrank.service.contract import faults as errors
+from feedrank.service.contract import name_lengths
 from feedrank.service.store import Closed
 
 
@@ -151,3 +152,22 @@ def test_what_a_crash_left_of_a_name_is_finished_by_the_next(with_host):
             await host.store.append(listed.log, [])
 
     with_host(body)
+
+
+def test_a_log_with_longer_names_than_may_be_sent_is_applied(with_host, monkeypatch):
+    long = "x" * 5000
+
+    async def before(host):
+        await host.create("a", SPEC)
+        await host.feedback("a", {"features": [long], "label": long})
+        await crash(host)
+
+    async def after(host):
+        assert (await host.info("a"))["labels"] == [long]
+        with pytest.raises(errors.Unprocessable):
+            await host.feedback("a", {"features": ["x"], "label": long})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(name_lengths, "LONGEST", 10_000)
+        with_host(before)
+    with_host(after)
