@@ -1,5 +1,7 @@
 """Names of labels, items, features and columns have 1 to 1,000 characters, wherever they are sent."""
 
+import json
+
 import pytest
 
 LABELS = {"task": "multiclass", "algorithm": "predtron"}
@@ -55,7 +57,7 @@ def test_a_name_of_1001_characters_is_refused_where_it_is(client, refused, spec,
     assert client.get("/v1/learners/a").json()["version"] == 0
     reply = client.post(f"/v1/learners/a/{call}", json=body("é" * 1000))
     assert reply.status_code == 200, reply.text
-    lines = '{"%s": {"features": ["%s"]}}\n' % (call, "é" * 1001)
+    lines = json.dumps({call: {"features": ["é" * 1001]}})
     reply = client.post("/v1/learners/a/stream", content=lines)
     assert reply.json()["status"] == 422
 
