@@ -22,7 +22,7 @@ from .scaling import Scaling
 from .tasks.task import Sigma, Task, Y
 from .weights.base import Arrays, Counters, Savable, Weights, X
 from .weights.linear import Linear, Named
-from .whole_rounds import Fused, WholeRound
+from .whole_rounds import Fused, FusedOrders, WholeRound
 
 
 @dataclass(slots=True)
@@ -230,11 +230,15 @@ class FirstOrder(Model):
             kernel.Rounds is None
             or settings is None
             or scaling is not None
-            or not (task.argmax or task.parts)
+            or not (task.argmax or task.parts or task.measure is not None)
         ):
             return None
         if type(weights) is not Linear and type(weights) is not Named:
             return None
+        if task.measure is not None:
+            settings |= {"ranks": True, "measure": task.measure, "cutoff": task.cutoff or 0}
+            rounds = kernel.Rounds(features, weights.kernel, eta=self.eta, blocks=blocks, **settings)
+            return FusedOrders(rounds, task, self.surrogate)
         rounds = kernel.Rounds(
             features, weights.kernel, eta=self.eta, ranks=task.parts, blocks=blocks, **settings
         )

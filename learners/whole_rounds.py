@@ -46,9 +46,21 @@ class Fused:
         if planned is None:
             return None
         mistake, updated, sums = planned
-        return cost if mistake else 0.0, updated, sums
+        return cost * mistake, updated, sums
 
     def commit(self, after: tuple[Any, ...]) -> None:
         """The step, and the sums; behind the step nothing is called or made any more."""
         self._commit()
         self.surrogate.sums = after
+
+
+class FusedOrders(Fused):
+    """The same where the decision is an order, a label is right or wrong, and the loss is of `losses.rankings`."""
+
+    __slots__ = ()
+
+    def plan(self, instance: object, y: Y, weight: float) -> tuple[float, bool, tuple[Any, ...]] | None:
+        planned: tuple[float, bool, tuple[Any, ...]] | None = self.rounds.plan(
+            instance, y > 0.0, weight, 1.0, self.surrogate.sums, *self.task.of_places(len(y))
+        )
+        return planned

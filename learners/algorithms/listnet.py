@@ -1,5 +1,7 @@
 """Online ListNet (Cao et al. 2007), the baseline of Chaudhuri and Tewari."""
 
+from typing import Any
+
 from ..checks import number_or
 from ..instances import Floats, Ints
 from ..kernel import softmax
@@ -16,6 +18,9 @@ class ListNet(Surrogate):
 
     It learns on every other round, also on those without loss.
     """
+
+    def fused(self) -> dict[str, Any]:
+        return {"update": 6}
 
     def judge(self, order: Ints, y: Floats) -> tuple[float]:
         """1 - NDCG of the whole list."""

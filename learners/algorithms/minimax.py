@@ -1,5 +1,7 @@
 """The minimax perceptron for ranking lists (Chaudhuri and Tewari, Algorithm 3)."""
 
+from typing import Any
+
 import numpy as np
 
 from ..instances import Floats, Ints
@@ -19,6 +21,9 @@ class Minimax(Surrogate):
 
     def __init__(self, measure: str = "ndcg", cutoff: int | None = None) -> None:
         self.binary, self.cutoff = measure == "ap", cutoff
+
+    def fused(self) -> dict[str, Any]:
+        return {"update": 7}
 
     def judge(self, order: Ints, y: Floats) -> tuple[float]:
         """RML(order, y) = 1 - NDCG_k or 1 - AP."""

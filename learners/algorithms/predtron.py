@@ -47,8 +47,8 @@ class Predtron(Surrogate):
     def __init__(self, task: Task) -> None:
         self.task = task
 
-    def fused(self) -> dict[str, Any]:
-        return {"update": 0}
+    def fused(self) -> dict[str, Any] | None:
+        return {"update": 0 if self.task.measure is None else 4}
 
     def direction(self, round: Round) -> Floats | None:
         task, t, y = self.task, round.t, round.y
@@ -64,6 +64,9 @@ class LossDriven(Predtron):
     """
 
     by_loss = True
+
+    def fused(self) -> dict[str, Any] | None:
+        return {"update": 0} if self.task.measure is None else None
 
     def direction(self, round: Round) -> Floats | None:
         task, t, y = self.task, round.t, round.y

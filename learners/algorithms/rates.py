@@ -74,11 +74,19 @@ def _instance(round: Round) -> X:
 
 
 class Paced(Surrogate):
-    """g times the rate of the round, so that the learner's own step is 1."""
+    """g times the rate of the round, so that the learner's own step is 1.
 
-    def __init__(self, surrogate: Surrogate, rate: Rate) -> None:
+    `pace` is what the kernel calls it: a number, 0 for scale-free; None where it does not know the rate.
+    """
+
+    def __init__(self, surrogate: Surrogate, rate: Rate, pace: float | None = None) -> None:
         self.surrogate = surrogate
         self.rate = rate
+        self.pace = pace
+
+    def fused(self) -> dict[str, Any] | None:
+        own = self.surrogate.fused()
+        return None if own is None or self.pace is None else own | {"pace": self.pace}
 
     def judge(self, order: Sigma, y: Y) -> tuple[Any, ...] | None:
         return self.surrogate.judge(order, y)
@@ -90,4 +98,6 @@ class Paced(Surrogate):
 
 def paced(surrogate: Surrogate, learning_rate: float | str) -> Surrogate:
     """The surrogate at the rate that a spec asks for: a number, or `scale-free`."""
-    return Paced(surrogate, scale_free if isinstance(learning_rate, str) else constant(learning_rate))
+    if isinstance(learning_rate, str):
+        return Paced(surrogate, scale_free, 0.0)
+    return Paced(surrogate, constant(learning_rate), learning_rate)

@@ -6,6 +6,8 @@ Items are placed by grade, equal grades by score, equal scores by index; v_i goe
 the top scorer among strictly lower grades can attain the inner maximum, so all of it takes O(m log m).
 """
 
+from typing import Any
+
 import numpy as np
 
 from ..checks import choice, integer, number, number_or
@@ -48,6 +50,9 @@ class Slam(Surrogate):
     def __init__(self, measure: str = "ndcg", cutoff: int | None = None, margin: float = 1.0) -> None:
         self.cutoff, self.margin = cutoff, margin
         self.binary = measure == "ap"
+
+    def fused(self) -> dict[str, Any]:
+        return {"update": 5, "margin": self.margin}
 
     def judge(self, order: Ints, y: Floats) -> Judged:
         """RML(order, y) = 1 - NDCG_k or 1 - AP, as in `losses.rankings`, and what the direction needs again."""

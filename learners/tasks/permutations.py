@@ -17,8 +17,6 @@ from .task import Task
 __all__ = ["AP", "NDCG", "Precision", "Ranking", "places"]
 
 
-# Up to this many items the assignment solver is faster than a merge.
-SMALL = 24
 # From so many pairs of a relevant and an irrelevant item on, a merge by halves is faster than one by rows.
 EVEN = 1 << 14
 
@@ -44,6 +42,13 @@ class Ranking(Task):
 
     def F(self, m: int) -> Floats:
         return places(m, self.position, self.exponent)
+
+    def discounts(self, m: int) -> Floats:
+        """D(1) .. D(m), where L has discounts."""
+        return losses.discounts(m)
+
+    def of_places(self, m: int) -> tuple[Floats, Floats]:
+        return self.F(m), self.discounts(m)
 
     def decide(self, t: Floats) -> Ints:
         return by_score(t)
@@ -118,8 +123,6 @@ class Ranking(Task):
         R = int(np.count_nonzero(relevant))
         if R in (0, t.size):
             return by_score(t)
-        if t.size <= SMALL:
-            return assignment(t, self.F(t.size), relevant.astype(np.float64), -bonus)
 
         def falls(j: Ints, x: Ints) -> Floats:
             down: Floats = bonus[R + j - 1] - bonus[x + j - 1]
@@ -133,6 +136,8 @@ class Ranking(Task):
 class NDCG(Ranking):
     """L = 1 - NDCG at `cutoff` (none: the whole list), gain 2^y - 1 or y, discount 1 / log2(1 + place) or 1 / place."""
 
+    measure = 0
+
     def __init__(
         self,
         cutoff: int | None = None,
@@ -144,6 +149,9 @@ class NDCG(Ranking):
         super().__init__(cutoff, position, exponent)
         self.gain, self.discount = gain, discount
 
+    def discounts(self, m: int) -> Floats:
+        return losses.discounts(m, self.discount)
+
     def loss(self, sigma: Ints, y: Floats) -> float:
         return losses.ndcg_loss(sigma, y, self.cutoff, self.gain, self.discount)
 
@@ -151,7 +159,7 @@ class NDCG(Ranking):
         """argmax of sum_i F(p_i) t_i - G_i D(p_i) / ideal: a merge for two grades, else Lemma 3's assignment."""
         m = t.size
         gain = losses.gains(y, self.gain)
-        D = losses.discounts(m, self.discount)
+        D = self.discounts(m)
         if self.cutoff is not None and self.cutoff < m:
             D = np.where(np.arange(m) < self.cutoff, D, 0.0)
         ideal = float((np.sort(gain)[::-1] * D).sum()) if m else 0.0
@@ -169,6 +177,8 @@ class NDCG(Ranking):
 
 class Precision(Ranking):
     """L = (min(k, relevant) - relevant among the first k) / k, k = `cutoff`; every grade above 0 is relevant."""
+
+    measure = 1
 
     def __init__(self, cutoff: int, position: str = "linear", exponent: float = 1.1) -> None:
         super().__init__(cutoff, position, exponent)
@@ -212,6 +222,8 @@ class AP(Ranking):
     AP = (1/R) sum_a a / (a + b_a) splits over the relevant items, so the merge is exact for it too; there is no
     assignment form.
     """
+
+    measure = 2
 
     def loss(self, sigma: Ints, y: Floats) -> float:
         return losses.ap_loss(sigma, y)

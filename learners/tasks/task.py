@@ -38,6 +38,13 @@ class Task(ABC):
     argmax = False
     # Whether the order of the scores is the decision, and costs 1 unless all that is graded above 0 stands above the rest.
     parts = False
+    # Which loss of an order the kernel knows it as (kernel/c/core/orders.h), if it does.
+    measure: int | None = None
+    cutoff: int | None = None
+
+    def of_places(self, m: int) -> tuple[Floats, Floats]:
+        """F(1) .. F(m) and D(1) .. D(m), where there is a `measure`."""
+        raise TypeError(f"{type(self).__name__} has no places")
 
     def columns(self, labels: int) -> int:
         """d, the length of t."""

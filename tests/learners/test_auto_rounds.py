@@ -37,6 +37,17 @@ SPECS = [
     {"task": "multilabel", "loss": "subset-zero-one", "experts": ["naive-bayes", "adagrad"]},
     {"task": "multilabel", "algorithm": "least-squares", "bias": False},
     {"task": "ordinal", "labels": ["a", "b", "c", "d"]},
+    {"task": "label-ranking"},
+    {"task": "label-ranking", "cutoff": 2, "bias": False},
+    {
+        "task": "label-ranking",
+        "loss": "precision",
+        "cutoff": 2,
+        "experts": ["naive-bayes", "dual-ascent", "adagrad"],
+    },
+    {"task": "label-ranking", "loss": "ap", "experts": ["adagrad", "recent-errors", "trees"]},
+    {"task": "label-ranking", "algorithm": "trees"},
+    {"task": "label-ranking", "algorithm": "naive-bayes"},
 ]
 # No least squares.
 PLAIN = {"task": "multiclass", "labels": ["a", "b"], "experts": ["dual-ascent", "naive-bayes"]}
@@ -44,6 +55,12 @@ PLAIN = {"task": "multiclass", "labels": ["a", "b"], "experts": ["dual-ascent", 
 TRUTHS = {
     "binary": lambda drawn: {"label": "ab"[drawn > "b"]},
     "multilabel": lambda drawn: {"labels": list("abcd"[: "abcd".index(drawn)])},
+    "label-ranking": lambda drawn: {
+        "a": {"label": "a"},
+        "b": {"labels": ["b", "d"]},
+        "c": {"labels": []},
+        "d": {"relevance": {"d": 2, "a": 1}},
+    }[drawn],
 }
 EVENTS = st.lists(
     st.tuples(FEATURES, st.sampled_from("abcd"), st.sampled_from([1.0, 1.0, 2.5]), st.booleans()), max_size=25
@@ -96,7 +113,11 @@ def streams():
     return {"words": words, "numbers": numbers}
 
 
-LONG = [(task, kind) for task in ("multiclass", "multilabel", "ordinal") for kind in ("words", "numbers")]
+LONG = [
+    (task, kind)
+    for task in ("multiclass", "multilabel", "ordinal", "label-ranking")
+    for kind in ("words", "numbers")
+]
 
 
 @pytest.mark.parametrize(("task", "kind"), LONG if kernel.NAME == "native" else LONG[:1])
@@ -106,7 +127,7 @@ def test_a_long_stream_goes_through_the_kernel_and_leaves_the_bits_of_the_pieces
     commits = 0
     for at, (features, label) in enumerate(streams()[kind]):
         instance, truth = {"features": features}, {"label": label}
-        if task == "multilabel":
+        if task in ("multilabel", "label-ranking"):
             truth = {"labels": [label, "even"][: 1 + (at % 2)]}
         assert whole.predict(instance, top=5) == pieces.predict(instance, top=5)
         both_learn(whole, pieces, instance, truth)

@@ -96,6 +96,66 @@ def test_a_whole_round_on_an_order_has_the_bits_of_its_pieces(update, normalize,
     assert dump(whole) == dump(pieces)
 
 
+ORDERS = [
+    {"algorithm": "predtron"},
+    {"algorithm": "predtron", "cutoff": 2, "position": "reciprocal", "learning_rate": 0.3},
+    {
+        "algorithm": "predtron",
+        "gain": "linear",
+        "discount": "reciprocal",
+        "position": "power",
+        "exponent": 0.4,
+    },
+    {"algorithm": "predtron", "loss": "precision", "cutoff": 2},
+    {"algorithm": "predtron", "loss": "ap", "normalize": "blocks"},
+    {"algorithm": "slam"},
+    {"algorithm": "slam", "cutoff": 2, "margin": 0.2, "learning_rate": 0.7},
+    {"algorithm": "slam", "measure": "ap", "precision": "float32"},
+    {"algorithm": "listnet", "normalize": "unit"},
+    {"algorithm": "minimax-perceptron"},
+    {"algorithm": "minimax-perceptron", "measure": "ap", "weighting": "idf"},
+    {"algorithm": "minimax-perceptron", "cutoff": 1},
+]
+SEVERAL = st.one_of(
+    RIGHT, st.lists(st.sampled_from("abcdefgh"), max_size=5, unique=True).map(lambda names: {"labels": names})
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from(ORDERS),
+    st.lists(st.tuples(FEATURES, SEVERAL, st.sampled_from([1.0, 2.5]), SHOWN, st.booleans()), max_size=25),
+)
+def test_a_round_of_a_loss_on_orders_has_the_bits_of_its_pieces(spec, events):
+    whole, pieces = (build({"task": "label-ranking", "labels": list("hgfe"), **spec}) for _ in range(2))
+    assert whole._fused is not None
+    pieces._fused = None
+    for features, truth, weight, served, ask in events:
+        instance = {"features": features}
+        for options in ({"top": 2}, {"min_margin": 0.1}) if ask else ():
+            assert whole.predict(instance, **options) == pieces.predict(instance, **options)
+        one, other = (each.learn(instance, truth, weight=weight, served=served) for each in (whole, pieces))
+        assert one == other
+    assert dump(whole) == dump(pieces)
+
+
+@pytest.mark.parametrize("spec", ORDERS)
+def test_many_labels_of_which_many_are_right_leave_the_bits_of_the_pieces(spec):
+    names = [f"l{i}" for i in range(90)]
+    whole, pieces = (build({"task": "label-ranking", "labels": names, **spec}) for _ in range(2))
+    pieces._fused = None
+    rng = np.random.default_rng(4)
+    for i in range(40):
+        features = {
+            f"w{j}": float(v) for j, v in zip(rng.permutation(30)[:9], rng.normal(size=9), strict=True)
+        }
+        truth = {"labels": [names[k] for k in rng.permutation(90)[: rng.integers(1, [4, 88][i % 2])]]}
+        one, other = (each.learn({"features": features}, truth) for each in (whole, pieces))
+        assert one == other
+        assert whole.predict({"features": features}) == pieces.predict({"features": features})
+    assert dump(whole) == dump(pieces)
+
+
 def test_nothing_is_done_that_was_not_planned_on_this_state():
     table, weights = kernel.Table(), kernel.Weights()
     weights.grow(0, 2)

@@ -112,13 +112,7 @@ class Blend(Model):
     ) -> FusedBlend | None:
         mode = mode_of(self.decider)
         known = any(expert.kind >= 0 for expert in self.experts)
-        if (
-            kernel.BlendRounds is None
-            or scaling is None
-            or mode is None
-            or self.lead is not None
-            or not known
-        ):
+        if kernel.BlendRounds is None or scaling is None or mode is None or not known:
             return None
         return FusedBlend(self, mode, features, scaling)
 

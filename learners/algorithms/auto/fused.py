@@ -22,6 +22,7 @@ from .least_squares import LeastSquares
 from .naive_bayes import NaiveBayes
 from .trees import Trees
 
+ORDER = 6
 NO_SUMS, NO_WORDS, NO_CURVES = (0, 0.0, 0.0, 0.0, True), (0.0, 0.0), (1.0, 0)
 
 
@@ -59,8 +60,16 @@ class FusedBlend:
         own = blend.calibration.sums, blend.losses, blend.seen, blend.view, costs
         scaling = self.scaling
         rows = self.mode, scaling.statistics, scaling.bias, BIAS_SIZE, scaling.idf
-        self.rounds.bind((*rows, trust, *own, experts, self._pieces.scores))
+        self.rounds.bind((*rows, trust, *own, experts, self._pieces.scores, self._order()))
         self._bound = True
+
+    def _order(self) -> tuple[Any, ...] | None:
+        """The loss of an order, and what the lead over the first expert is bet with."""
+        if self.mode != ORDER:
+            return None
+        blend, task = self.blend, self.blend.decider.task
+        wealth = None if blend.lead is None else blend.lead.wealth
+        return task.measure, task.cutoff or 0, task.of_places(max(blend.labels, 1))[1], wealth
 
     def predict(self, instance: Any, top: int, names: list[str]) -> tuple[Any, ...] | None:
         """(ranking, margin, decision, probabilities), or None."""
@@ -79,7 +88,7 @@ class FusedBlend:
         pool, drift = blend.pool, blend.drift_alarm
         planned = self.rounds.plan(
             instance,
-            y,
+            y > 0.0 if self.mode == ORDER else y,
             weight,
             (pool.gaps, pool.loss),
             (drift.count, drift.sum, *drift.evidence),
@@ -119,11 +128,13 @@ class FusedBlend:
 
 
 def mode_of(decider: Decider) -> int | None:
-    """0: one label; 1, 2: a set, judged by its labels or as a whole; 3: a grade; 4, 5: one label, with costs.
+    """0: one label; 1, 2: a set, judged by its labels or as a whole; 3: a grade; 4, 5: one label, with costs; 6: an order.
 
     The costs are those of missing the label, or of rejecting all. None: the kernel has no such decision.
     """
     if isinstance(decider, ByScores):
+        if decider.task.measure is not None:
+            return ORDER
         return {Multiclass: 0, Hamming: 1, SubsetZeroOne: 2}.get(type(decider.task))
     return {ByGrade: 3, Weighted: 4, WithReject: 5}.get(type(decider))
 

@@ -3,13 +3,13 @@
 #define MET (1.0 - 1e-12)
 
 typedef struct {
-    int mask; /* several relevant labels, or one */
+    const char *mask; /* several relevant labels, or NULL: one */
     Py_ssize_t label;
-    Py_buffer buffer;
+    Py_buffer buffer; /* of the mask, where it is Python's */
 } Relevant;
 
 static inline int is_relevant(const Relevant *relevant, Py_ssize_t label) {
-    return relevant->mask ? ((const char *)relevant->buffer.buf)[label] != 0 : label == relevant->label;
+    return relevant->mask ? relevant->mask[label] != 0 : label == relevant->label;
 }
 
 /* The lowest relevant label and the highest other one, -1 where there is none; of equals, what joined first. */
@@ -23,8 +23,12 @@ static void worst_pair(const double *t, const Relevant *relevant, Py_ssize_t cou
 }
 
 static int relevant_of(PyObject *object, Relevant *relevant, Py_ssize_t count) {
-    relevant->mask = !PyLong_Check(object);
-    if (relevant->mask) return numbers_of(object, &relevant->buffer, '?', count, 0);
+    relevant->mask = NULL;
+    if (!PyLong_Check(object)) {
+        if (numbers_of(object, &relevant->buffer, '?', count, 0)) return -1;
+        relevant->mask = relevant->buffer.buf;
+        return 0;
+    }
     relevant->label = PyLong_AsSsize_t(object);
     if (PyErr_Occurred()) return -1;
     if (relevant->label >= 0 && relevant->label < count) return 0;

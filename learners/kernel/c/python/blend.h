@@ -8,8 +8,10 @@
    unusual (a table that has to grow, an alarm of drift, scores that are not finite) gives None: the pieces do it. */
 
 /* One label is right (softmax), or any bits are: of a set, judged by how many are wrong or whether any is, or of a grade, whose
-   bit k says that it is above k (sigmoid). One label may have costs: of missing it, or of rejecting all. */
-enum { ONE, SET, WHOLE_SET, GRADE, WEIGHTED, REJECTING };
+   bit k says that it is above k (sigmoid). One label may have costs: of missing it, or of rejecting all. Or all labels are put in
+   order, and those that are right share one unit (softmax). */
+enum { ONE, SET, WHOLE_SET, GRADE, WEIGHTED, REJECTING, ORDER };
+#define PROVED 20.0 /* lead.py: what the gamblers have on average where the pool's lead is proved */
 enum { DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, LEAST_SQUARES, RECENT_ERRORS, BY_PIECES, FOREST };
 
 typedef struct {
@@ -41,13 +43,17 @@ typedef struct {
     const double *view;  /* (names, labels), or NULL where names are labels */
     const double *costs; /* one a label, or NULL */
     int rejects;
+    OrderLoss order;
+    double *wealth; /* of lead.py, or NULL */
     Py_ssize_t names;
     /* the last instance: scaled, its words, log-odds Z of every expert, t, its link, and p before and after calibration */
     double *memory;
     size_t room;
     Scaled x;
     Words words;
-    double *Z, *t, *linked, *p, *shown, *g, *Y, *spare, *phi, *q;
+    double *Z, *t, *linked, *p, *shown, *g, *Y, *pooled, *spare, *phi, *q; /* pooled: t of all experts, of whom one may lead */
+    Py_ssize_t *right, *places, rights; /* the labels or bits that are right, and room for places */
+    char *mask;                         /* of those that are right */
     /* what was planned: the pool after it, in memory of its own, and the step of dual ascent */
     double a[MEMBERS], A[MEMBERS * MEMBERS], pool_losses[1 + MEMBERS], w[1 + MEMBERS], weights[MEMBERS];
     size_t count; /* of names then */
@@ -90,10 +96,10 @@ static PyObject *blend_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
     return (PyObject *)blend;
 }
 
-/* The numbers of an array, for as long as it is bound; NULL with an exception. */
+/* The numbers of an array, for as long as it is bound; NULL with an exception. Of kind 'r' they are only read. */
 static void *blend_numbers(Blend *blend, PyObject *array, char kind, Py_ssize_t count, Py_buffer **buffer) {
     Py_buffer *own = &blend->buffers[blend->taken];
-    if (blend->taken == BUFFERS || numbers_of(array, own, kind, count, kind == 'd')) return NULL;
+    if (blend->taken == BUFFERS || numbers_of(array, own, kind == 'r' ? 'd' : kind, count, kind == 'd')) return NULL;
     blend->taken++;
     if (buffer) *buffer = own;
     return own->buf;
@@ -148,28 +154,46 @@ wrong:
     return -1;
 }
 
-/* bind(state): mode, statistics, bias, its size, idf, pool, calibration, losses, seen, view, costs, experts, pieces; see
+/* (measure, cutoff, discounts, wealth or None) of a loss on orders. */
+static int blend_order(Blend *blend, PyObject *order) {
+    PyObject *discounts, *wealth;
+    OrderLoss *loss = &blend->order;
+    blend->wealth = NULL;
+    if (!PyTuple_Check(order)) return PyErr_SetString(PyExc_TypeError, "the loss of an order is a tuple"), -1;
+    if (!PyArg_ParseTuple(order, "inOO", &loss->measure, &loss->cutoff, &discounts, &wealth) ||
+        !(loss->discounts = blend_numbers(blend, discounts, 'r', -1, NULL)) ||
+        (wealth != Py_None && !(blend->wealth = blend_numbers(blend, wealth, 'd', 3, NULL))))
+        return -1;
+    if (loss->measure >= NDCG_LOSS && loss->measure <= AP_LOSS && loss->cutoff >= (loss->measure == PRECISION_LOSS) &&
+        blend->buffers[blend->taken - 1 - (wealth != Py_None)].len / 8 >= blend->labels)
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "this is not the loss of an order");
+    return -1;
+}
+
+/* bind(state): mode, statistics, bias, its size, idf, pool, calibration, losses, seen, view, costs, experts, pieces, order; see
    algorithms/auto/fused.py. */
 static PyObject *blend_bind(PyObject *self, PyObject *state) {
     Blend *blend = (Blend *)self;
-    PyObject *statistics, *pool[7], *sums, *losses, *seen, *view, *costs, *experts;
+    PyObject *statistics, *pool[7], *sums, *losses, *seen, *view, *costs, *experts, *order;
     Trust *trust = &blend->pool;
     Py_buffer *buffer;
     blend_unbind(blend);
     if (!PyTuple_Check(state)) return PyErr_SetString(PyExc_TypeError, "a state is a tuple"), NULL;
-    if (!PyArg_ParseTuple(state, "iOndp(OOOOOOOd)OOOOOO!O", &blend->mode, &statistics, &blend->bias, &blend->bias_size, &blend->idf, &pool[0], &pool[1],
+    if (!PyArg_ParseTuple(state, "iOndp(OOOOOOOd)OOOOOO!OO", &blend->mode, &statistics, &blend->bias, &blend->bias_size, &blend->idf, &pool[0], &pool[1],
                           &pool[2], &pool[3], &pool[4], &pool[5], &pool[6], &trust->doubt, &sums, &losses, &seen, &view, &costs, &PyList_Type,
-                          &experts, &blend->pieces))
+                          &experts, &blend->pieces, &order))
         return NULL;
     Py_INCREF(state);
     blend->state = state;
     Py_ssize_t m = PyList_Size(experts);
     blend->members = trust->members = (int)m;
-    int failed = m < 1 || m > MEMBERS || blend->bias < 0 || blend->bias > 1 || blend->mode < ONE || blend->mode > REJECTING ||
-                 (blend->mode > GRADE) != (costs != Py_None);
+    int failed = m < 1 || m > MEMBERS || blend->bias < 0 || blend->bias > 1 || blend->mode < ONE || blend->mode > ORDER ||
+                 (blend->mode == WEIGHTED || blend->mode == REJECTING) != (costs != Py_None) ||
+                 (blend->mode == ORDER) != (order != Py_None);
     blend->rejects = blend->mode == REJECTING;
-    if (blend->mode > GRADE) blend->mode = ONE;
-    trust->bits = blend->mode != ONE;
+    if (blend->mode == WEIGHTED || blend->mode == REJECTING) blend->mode = ONE;
+    trust->bits = blend->mode != ONE && blend->mode != ORDER;
     if (failed) PyErr_SetString(PyExc_ValueError, "the shapes do not fit");
     failed = failed || !(blend->counted = blend_numbers(blend, statistics, 'd', -1, &buffer));
     if (!failed && (failed = buffer->ndim != 2 || buffer->shape[1] != 4)) PyErr_SetString(PyExc_ValueError, "four columns are needed");
@@ -192,6 +216,7 @@ static PyObject *blend_bind(PyObject *self, PyObject *state) {
     blend->costs = NULL;
     failed = failed || (costs != Py_None && !(blend->costs = blend_numbers(blend, costs, 'd', -1, &buffer)));
     if (!failed && blend->costs && buffer->len / 8 != blend->labels) blend->labels = 0;
+    failed = failed || (blend->mode == ORDER && blend_order(blend, order));
     for (Py_ssize_t i = 0; i < m && !failed; i++) failed = blend_member(blend, PyList_GetItem(experts, i), &blend->member[i]);
     if (!failed) Py_RETURN_NONE;
     blend_unbind(blend);
@@ -216,7 +241,7 @@ static int blend_reserve(Blend *blend, Py_ssize_t features) {
     Py_ssize_t labels = blend->labels, width = 0;
     for (int i = 0; i < blend->members; i++)
         if (blend->member[i].kind == LEAST_SQUARES && blend->member[i].present) width = blend->member[i].curves.width;
-    size_t needed = (size_t)(5 * (features + 1) + (blend->members + 9) * (labels + 1) + 2 * width);
+    size_t needed = (size_t)(5 * (features + 1) + (blend->members + 16) * (labels + 1) + 2 * width);
     if (needed > blend->room) {
         double *memory = malloc(needed * sizeof *memory);
         if (!memory) return PyErr_NoMemory(), -1;
@@ -231,8 +256,11 @@ static int blend_reserve(Blend *blend, Py_ssize_t features) {
     blend->words.rows = (int64_t *)at, at += features;
     blend->x.dense = (unsigned char *)at, at += features / 8 + 1;
     blend->Z = at, at += blend->members * labels;
-    double **rows[6] = {&blend->t, &blend->linked, &blend->p, &blend->shown, &blend->g, &blend->Y};
-    for (int i = 0; i < 6; i++) *rows[i] = at, at += labels + 1;
+    double **rows[7] = {&blend->t, &blend->linked, &blend->p, &blend->shown, &blend->g, &blend->Y, &blend->pooled};
+    for (int i = 0; i < 7; i++) *rows[i] = at, at += labels + 1;
+    blend->right = (Py_ssize_t *)at, at += labels;
+    blend->places = (Py_ssize_t *)at, at += 4 * labels;
+    blend->mask = (char *)at, at += labels / 8 + 1;
     blend->spare = at, at += 3 * labels;
     blend->phi = at, at += width;
     blend->q = at;
@@ -285,12 +313,12 @@ static void member_scores(Blend *blend, Member *own, double *z) {
     } else if (own->kind == LEAST_SQUARES) {
         curves_phi(&own->curves, x->rows, blend->x.z, x->known, blend->bias, blend->size, blend->phi);
         curves_product(blend->phi, own->curves.R, own->curves.width, own->curves.stride, labels, z);
-        if (blend->mode != ONE)
+        if (blend->pool.bits)
             for (Py_ssize_t k = 0; k < labels; k++) z[k] -= 0.5;
     } else if (own->kind == NAIVE_BAYES) {
         double room = own->setting * (double)blend->table->names.count + own->setting;
         scores_of(own->weights, blend->words.known, blend->words.rows, blend->words.values, z);
-        if (blend->mode == ONE) add_priors(z, own->words, own->events, blend->words.size, room, labels);
+        if (!blend->pool.bits) add_priors(z, own->words, own->events, blend->words.size, room, labels);
         else add_odds(blend, own, room, z);
     } else
         scores_of(own->weights, x->known, x->rows, blend->x.values, z);
@@ -339,17 +367,23 @@ static int blend_look(Blend *blend, PyObject *instance) {
     if (!blend_fits(blend)) return blend_drop(blend), 0; /* an expert may have taught the learner */
     for (int i = 0; i < blend->members; i++)
         if (blend->member[i].kind != BY_PIECES) member_scores(blend, &blend->member[i], blend->Z + i * labels);
-    multiply(blend->pool.weights, blend->Z, blend->t, 1, blend->members, labels);
+    const double first[MEMBERS] = {1.0}, *wealth = blend->wealth;
+    int leads = wealth && !((wealth[0] + wealth[1] + wealth[2]) / 3.0 >= PROVED);
+    multiply(leads ? first : blend->pool.weights, blend->Z, blend->t, 1, blend->members, labels);
     if (!all_finite(blend->Z, blend->members * labels) || !all_finite(blend->t, labels)) {
         blend_drop(blend);
         return 0;
     }
-    if (blend->mode == ONE) softmax_of(blend->t, blend->linked, labels);
+    if (!blend->pool.bits) softmax_of(blend->t, blend->linked, labels);
     else
         for (Py_ssize_t k = 0; k < labels; k++) blend->linked[k] = sigmoid_of(blend->t[k]);
     memcpy(blend->p, blend->linked, (size_t)labels * sizeof(double));
     if (blend->mode == GRADE) grades_of(blend->linked, labels, blend->p);
-    int set = blend->mode == SET || blend->mode == WHOLE_SET;
+    if (wealth) {
+        multiply(blend->pool.weights, blend->Z, blend->pooled, 1, blend->members, labels);
+        softmax_of(blend->pooled, blend->linked, labels);
+    }
+    int set = blend->mode == SET || blend->mode == WHOLE_SET || blend->mode == ORDER;
     if (set || !calibrate(blend->p, blend->sums, blend->names, blend->shown))
         memcpy(blend->shown, blend->p, (size_t)blend->names * sizeof(double));
     return 1;

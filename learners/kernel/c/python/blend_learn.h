@@ -38,6 +38,10 @@ static double loss_of(const Blend *blend, const double *t, const double *p) {
         return first == labels ? cost : first == blend->label ? 0.0 : blend->rejects ? 1.0 : cost;
     }
     if (blend->mode == ONE) return highest(t, labels, -1) != blend->label ? 1.0 : 0.0;
+    if (blend->mode == ORDER) {
+        places_of(t, labels, blend->right, blend->rights, blend->places, blend->places + labels);
+        return places_loss(&blend->order, blend->places, blend->rights, labels, blend->spare);
+    }
     if (blend->mode == GRADE) {
         wrong = grade_of(t, labels, NULL) - blend->label;
         return (double)(wrong < 0 ? -wrong : wrong);
@@ -58,6 +62,13 @@ static PyObject *decision_of(const Blend *blend, PyObject *names, double *gap) {
     } else if (blend->mode == ONE) {
         first = highest(t, labels, -1), second = highest(t, labels, first);
         *gap = second < 0 ? NAN : t[first] - t[second];
+    } else if (blend->mode == ORDER) {
+        *gap = NAN;
+        if (labels > 1) {
+            order_of(t, blend->places, blend->places + labels, labels);
+            *gap = order_gap(&blend->order, t, blend->places, labels);
+        }
+        first = blend->names;
     } else {
         *gap = fabs(t[0]);
         decision = PyList_New(0);
@@ -139,6 +150,16 @@ static int alarm_after(Alarm *alarm, double loss) {
     return !((alarm->evidence[0] + alarm->evidence[1] + alarm->evidence[2]) / 3.0 < 100000.0);
 }
 
+/* lead.py: what the gamblers have after a round in which the pool lost d less than its first expert. */
+static void lead_round(double *wealth, double d) {
+    static const double shares[3] = {0.1, 0.3, 0.6};
+    d = d > 1.0 ? 1.0 : d < -1.0 ? -1.0 : d;
+    for (int i = 0; i < 3; i++) {
+        double own = wealth[i] * (1.0 + shares[i] * d);
+        wealth[i] = own < 1e12 ? own : 1e12;
+    }
+}
+
 /* Whether `more` rows can join without a table that moves. */
 static int member_has_room(const Member *own, Py_ssize_t count, Py_ssize_t more, Py_ssize_t bias) {
     if (own->present && own->kind == FOREST) return bound_forest_has_room(&own->forest, count + more - bias);
@@ -178,7 +199,7 @@ static int blend_ascend(Blend *blend, Sums *sums) {
         }
     if (!own) return 0;
     for (Py_ssize_t i = 0; i < count; i++) square += blend->x.values[i] * blend->x.values[i];
-    if (blend->mode != ONE) { /* every bit by itself */
+    if (blend->pool.bits) { /* every bit by itself */
         blend->moves = square > 0.0;
         for (Py_ssize_t k = 0; k < labels && blend->moves; k++) {
             double sign = blend->Y[k] > 0.5 ? 1.0 : -1.0, amount = (1.0 - sign * s[k]) / square;
@@ -187,7 +208,7 @@ static int blend_ascend(Blend *blend, Sums *sums) {
         }
         return 0;
     }
-    Relevant relevant = {0, blend->label, {0}};
+    Relevant relevant = {blend->rights > 1 ? blend->mask : NULL, blend->right[0], {0}};
     return ascend_labels(s, labels, &relevant, square, 3, blend->weight, 1.0, blend->weight, blend->g, sums, &blend->moves);
 }
 
@@ -195,17 +216,21 @@ static int blend_ascend(Blend *blend, Sums *sums) {
 static int blend_target(Blend *blend, PyObject *truth) {
     Py_ssize_t labels = blend->labels;
     Py_buffer mask;
-    if (blend->mode == SET || blend->mode == WHOLE_SET) {
+    blend->rights = 0;
+    if (blend->mode == ONE || blend->mode == GRADE) {
+        blend->label = PyLong_AsSsize_t(truth);
+        if (PyErr_Occurred()) return -1;
+        if (blend->label < 0 || blend->label >= blend->names) return PyErr_SetString(PyExc_IndexError, "no such label"), -1;
+        for (Py_ssize_t k = 0; k < labels; k++) blend->mask[k] = blend->mode == GRADE ? k < blend->label : k == blend->label;
+    } else {
         if (numbers_of(truth, &mask, '?', labels, 0)) return -1;
-        for (Py_ssize_t k = 0; k < labels; k++) blend->Y[k] = ((const char *)mask.buf)[k] ? 1.0 : 0.0;
+        memcpy(blend->mask, mask.buf, (size_t)labels);
         PyBuffer_Release(&mask);
-        return 0;
     }
-    blend->label = PyLong_AsSsize_t(truth);
-    if (PyErr_Occurred()) return -1;
-    if (blend->label < 0 || blend->label >= blend->names) return PyErr_SetString(PyExc_IndexError, "no such label"), -1;
     for (Py_ssize_t k = 0; k < labels; k++)
-        blend->Y[k] = (blend->mode == GRADE ? k < blend->label : k == blend->label) ? 1.0 : 0.0;
+        if (blend->mask[k]) blend->right[blend->rights++] = k;
+    double each = blend->mode == ORDER && blend->rights ? 1.0 / (double)blend->rights : 1.0;
+    for (Py_ssize_t k = 0; k < labels; k++) blend->Y[k] = blend->mask[k] ? each : 0.0;
     return 0;
 }
 
@@ -228,6 +253,7 @@ static PyObject *blend_plan(PyObject *self, PyObject *arguments) {
     const Vector *x = blend->asked.x;
     Py_ssize_t count = (Py_ssize_t)blend->table->names.count;
     if (blend_target(blend, truth)) return NULL;
+    if (blend->mode == ORDER && !blend->rights) Py_RETURN_NONE;
     own = loss_of(blend, blend->t, blend->shown);
     double most = blend->mode == SET || blend->mode == GRADE ? (double)blend->labels : 1.0;
     for (Py_ssize_t k = 0; k < blend->labels && blend->costs; k++) most = blend->costs[k] > most ? blend->costs[k] : most;
@@ -238,7 +264,8 @@ static PyObject *blend_plan(PyObject *self, PyObject *arguments) {
     if (x->unknown && (names_reserve(&blend->table->names, (size_t)x->unknown, x->ends[x->unknown - 1]) ||
                        counts_reserve(blend->table, (size_t)(count + x->unknown))))
         return NULL;
-    blend->teaches = blend->mode != ONE || blend->seen[blend->label] > 0.0;
+    blend->teaches = blend->pool.bits;
+    for (Py_ssize_t n = 0; n < blend->rights; n++) blend->teaches |= blend->seen[blend->right[n]] > 0.0;
     if (blend_pool(blend, &gaps, &more) || blend_ascend(blend, &sums) < 0) return NULL;
     double z = 0.0, size = blend->size, pace = 1.0 / ((double)curved + 2.0);
     for (Py_ssize_t i = 0; i < x->known + x->unknown; i++) z += blend->x.z[i] * blend->x.z[i];
@@ -274,22 +301,22 @@ static void member_learn(Blend *blend, Member *own, const double *z) {
     } else if (own->kind == NAIVE_BAYES) {
         const Words *words = &blend->words;
         double more = blend->weight / own->setting, seen = blend->weight * (double)words->all;
-        for (Py_ssize_t k = 0; k < labels; k++)
-            if (blend->Y[k] > 0.5) {
-                raise_counts((double *)own->weights->block->data + k, own->weights->width, words, more);
-                own->words[k] += seen;
-                own->events[k] += blend->weight;
-            }
-        if (blend->mode != ONE) raise_counts(own->background, 1, words, more);
+        for (Py_ssize_t n = 0; n < blend->rights; n++) {
+            Py_ssize_t k = blend->right[n];
+            raise_counts((double *)own->weights->block->data + k, own->weights->width, words, more);
+            own->words[k] += seen;
+            own->events[k] += blend->weight;
+        }
+        if (blend->pool.bits) raise_counts(own->background, 1, words, more);
     } else if (own->kind == RECENT_ERRORS) {
         double step = blend->weight / (blend->weight + own->setting);
         for (Py_ssize_t k = 0; k < labels; k++) own->words[k] += step * ((blend->Y[k] - blend->linked[k]) - own->words[k]);
     } else if (own->kind == FOREST) {
         bound_forest_show(&own->forest, (Py_ssize_t)blend->table->names.count - blend->bias, blend->bias, x->rows, x->values, count);
-        bound_forest_learn(&own->forest, labels, blend->Y, blend->weight);
+        bound_forest_learn(&own->forest, labels, blend->mask, blend->weight);
     } else if (own->kind == ADAGRAD) {
         for (Py_ssize_t k = 0; k < labels; k++) miss[k] = z[k] / own->scale;
-        if (blend->mode == ONE) softmax_of(miss, blend->shown, labels);
+        if (!blend->pool.bits) softmax_of(miss, blend->shown, labels);
         else
             for (Py_ssize_t k = 0; k < labels; k++) blend->shown[k] = sigmoid_of(miss[k]);
         for (Py_ssize_t k = 0; k < labels; k++) miss[k] = (blend->shown[k] - blend->Y[k]) * blend->weight;
@@ -318,11 +345,15 @@ static PyObject *blend_commit(PyObject *self, PyObject *none) {
         if (blend->x.values[i] > 0.0) blend->words.rows[k++] = x->rows[i];
     blend->table->events++;
     tally_values(blend->counted, x->rows + blend->bias, x->values + blend->bias, x->known + x->unknown - blend->bias);
+    double leader = 0.0;
     for (int i = 0; i < m; i++)
         if (blend->pool.present[i]) {
             if (blend->costs) softmax_of(blend->Z + i * labels, blend->spare, labels);
-            blend->losses[i] += loss_of(blend, blend->Z + i * labels, blend->spare);
+            double own = loss_of(blend, blend->Z + i * labels, blend->spare);
+            blend->losses[i] += own;
+            if (!i) leader = own;
         }
+    if (blend->wealth) lead_round(blend->wealth, leader - loss_of(blend, blend->pooled, blend->spare));
     Py_ssize_t first = highest(blend->p, blend->names, -1);
     if (blend->mode == ONE || blend->mode == GRADE)
         count_calibration(blend->p[first], blend->teaches && first == blend->label, blend->sums);
@@ -332,7 +363,7 @@ static PyObject *blend_commit(PyObject *self, PyObject *none) {
     memcpy(blend->pool.losses, blend->pool_losses, (size_t)(1 + m) * sizeof(double));
     memcpy(blend->pool.w, blend->w, (size_t)(1 + m) * sizeof(double));
     memcpy(blend->pool.weights, blend->weights, (size_t)m * sizeof(double));
-    for (Py_ssize_t k = 0; k < labels; k++) blend->seen[k] += blend->Y[k];
+    for (Py_ssize_t n = 0; n < blend->rights; n++) blend->seen[blend->right[n]] += 1.0;
     blend_drop(blend);
     Py_RETURN_NONE;
 }

@@ -170,13 +170,13 @@ static void bound_forest_scores(const BoundForest *own, Py_ssize_t labels, doubl
     if (labels == 2) z[1] = 0.5 * f;
 }
 
-/* One event of target bits Y. */
-static void bound_forest_learn(BoundForest *own, Py_ssize_t labels, const double *Y, double weight) {
+/* One event on which the bits of `mask` are right. */
+static void bound_forest_learn(BoundForest *own, Py_ssize_t labels, const char *mask, double weight) {
     Forest *forest = &own->view.forest;
     int64_t truth = 0;
-    if (forest->link == SOFTMAX && labels <= 2) truth = labels == 2 && Y[1] > 0.5;
+    if (forest->link == SOFTMAX && labels <= 2) truth = labels == 2 && mask[1];
     else
-        for (Py_ssize_t k = 0; k < labels; k++) truth |= (int64_t)(Y[k] > 0.5) << k;
+        for (Py_ssize_t k = 0; k < labels; k++) truth |= (int64_t)(mask[k] != 0) << k;
     forest_insert(forest, own->x, truth, weight);
     for (int64_t due = forest_due(forest); due > 0; due--) forest_step(forest, own->scratch);
 }

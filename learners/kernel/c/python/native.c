@@ -32,6 +32,8 @@
 #include "../core/ndcg.h"
 #include "../core/hedge.h"
 #include "../core/lists.h"
+#include "../core/orders.h"
+#include "../core/permutations.h"
 #include "../core/singles.h"
 #include "arrays.h"
 #include "names.h"
@@ -63,7 +65,7 @@
 #include "lists_members.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 23
+#define SEAM 24
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {

@@ -1,4 +1,4 @@
-/* The whole round on one vector and one true label: look up, scale by blocks, score, decide, judge, direction, step: what the
+/* The whole round on one vector and a true label, or several of an order: look up, scale by blocks, score, decide, judge, direction, step: what the
    pieces do (model.py).
 
    `predict` and `plan` change nothing but what is kept of the last instance; `commit` asks for all memory before it changes
@@ -8,9 +8,11 @@ typedef struct {
     PyObject_HEAD Table *table;
     Weights *weights;
     FeatureBlocks *blocks; /* of the features of the table, or NULL */
-    int update; /* 0: Predtron; 1, 2, 3: dual ascent */
+    int update; /* 0: Predtron; 1, 2, 3: dual ascent; from ORDERS on: kinds of permutations.h */
     int ranks;  /* the order of the labels is the decision, and several of them may be right */
     double C, gamma, eta;
+    OrderRule rule;
+    double pace; /* what g is multiplied by; 0: SHARE / ||x||^2; negative: nothing */
     Asked asked;
     Shares shares; /* of x of what was asked */
     double *t, *g; /* of `labels`; g is the second part of the memory of t, and the columns in which it is not 0 the third */
@@ -18,6 +20,11 @@ typedef struct {
     int planned, moves; /* whether `commit` may come, and whether it takes a step along -g */
     double size;
 } Rounds;
+
+#define ORDERS 4
+/* rates.py: the share of 1 / ||x||^2, and the square of a length that is as good as 0. */
+#define SHARE 0.3
+#define TINY 1e-200
 
 static PyTypeObject *RoundsType;
 
@@ -27,16 +34,18 @@ static void rounds_drop(Rounds *rounds) {
 }
 
 static PyObject *rounds_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *words[] = {"table", "weights", "update", "C", "gamma", "eta", "ranks", "blocks", NULL};
+    static char *words[] = {"table", "weights", "update", "C", "gamma", "eta", "ranks", "blocks", "measure", "cutoff", "margin", "pace", NULL};
     PyObject *table, *weights, *blocks = Py_None;
-    int update = 0, ranks = 0;
-    double C = 1.0, gamma = 1.0, eta = 1.0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|idddpO", words, &table, &weights, &update, &C, &gamma, &eta, &ranks,
-                                     &blocks))
+    int update = 0, ranks = 0, measure = 0;
+    Py_ssize_t cutoff = 0;
+    double C = 1.0, gamma = 1.0, eta = 1.0, margin = 1.0, pace = -1.0;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|idddpOindd", words, &table, &weights, &update, &C, &gamma, &eta, &ranks,
+                                     &blocks, &measure, &cutoff, &margin, &pace))
         return NULL;
-    if (!Py_IS_TYPE(table, TableType) || !Py_IS_TYPE(weights, WeightsType) || update < 0 || update > 3 ||
+    if (!Py_IS_TYPE(table, TableType) || !Py_IS_TYPE(weights, WeightsType) || update < 0 || update > ORDERS + MINIMAX_ORDER ||
+        measure < NDCG_LOSS || measure > AP_LOSS || cutoff < (measure == PRECISION_LOSS) ||
         (blocks != Py_None && !Py_IS_TYPE(blocks, FeatureBlocksType))) {
-        PyErr_SetString(PyExc_TypeError, "a round takes a table, weights, an update of 0 to 3, and blocks or None");
+        PyErr_SetString(PyExc_TypeError, "a round takes a table, weights, an update of 0 to 7, and blocks or None");
         return NULL;
     }
     Rounds *rounds = (Rounds *)PyType_GenericAlloc(type, 0);
@@ -54,6 +63,8 @@ static PyObject *rounds_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     rounds->C = C;
     rounds->gamma = gamma;
     rounds->eta = eta;
+    rounds->rule = (OrderRule){update - ORDERS, {measure, cutoff, NULL}, margin};
+    rounds->pace = pace;
     return (PyObject *)rounds;
 }
 
@@ -166,7 +177,8 @@ static PyObject *rounds_predict(PyObject *self, PyObject *arguments) {
     if (!ranked) return PyErr_NoMemory();
     rank_scores(t, count, rounds->ranks ? count : top, ranked);
     double gap = INFINITY;
-    for (Py_ssize_t k = 0; k + 1 < count && rounds->ranks; k++)
+    Py_ssize_t last = rounds->rule.loss.cutoff && rounds->rule.loss.cutoff < count - 1 ? rounds->rule.loss.cutoff : count - 1;
+    for (Py_ssize_t k = 0; k < last && rounds->ranks; k++)
         if (ranked[k].score - ranked[k + 1].score < gap) gap = ranked[k].score - ranked[k + 1].score;
     if ((ranking = PyList_New(top)))
         for (Py_ssize_t k = 0; k < top; k++) {
@@ -246,34 +258,70 @@ static int rounds_reserve(Rounds *rounds) {
                : 0;
 }
 
-/* plan(instance, truth, weight, size, sums) -> (mistake, updated, sums), or None where it is left to the pieces. The truth is the
-   number of a label, or for dual ascent a mask of those that are right. */
+/* The round of an order: 1, 0 where it is left to the pieces, -1 with an exception. `more` are F and the discounts. */
+static int rounds_order(Rounds *rounds, PyObject *truth, PyObject **more, double *loss) {
+    Py_buffer mask, F, D;
+    Py_ssize_t labels = rounds->labels, *right = (Py_ssize_t *)(rounds->g + labels), rights = 0; /* in the memory of the columns */
+    if (!more[0] || !more[1]) return PyErr_SetString(PyExc_TypeError, "an order needs the weights of its places and discounts"), -1;
+    if (numbers_of(truth, &mask, '?', labels, 0)) return -1;
+    for (Py_ssize_t k = 0; k < labels; k++)
+        if (((const char *)mask.buf)[k]) right[rights++] = k;
+    PyBuffer_Release(&mask);
+    if (rounds->rule.kind == PREDTRON_ORDER && rights * (labels - rights) > MOST_PAIRS) return 0;
+    if (numbers_of(more[0], &F, 'd', labels, 0)) return -1;
+    int state = numbers_of(more[1], &D, 'd', labels, 0);
+    if (!state) {
+        OrderRule rule = rounds->rule;
+        rule.loss.discounts = D.buf;
+        state = rounds->moves = order_direction(&rule, rounds->t, labels, right, rights, F.buf, rounds->g, loss);
+        PyBuffer_Release(&D);
+        if (state < 0) PyErr_NoMemory();
+    }
+    PyBuffer_Release(&F);
+    if (state < 0) return -1;
+    double pace = rounds->pace, square = pace == 0.0 ? vector_square(rounds->asked.x) : 0.0;
+    if (pace == 0.0) pace = square > TINY ? SHARE / square : 0.0;
+    for (Py_ssize_t k = 0; k < labels && pace >= 0.0; k++) rounds->g[k] *= pace;
+    return 1;
+}
+
+/* plan(instance, truth, weight, size, sums, F, D) -> (loss, updated, sums), or None where it is left to the pieces. The truth is the
+   number of a label, or for dual ascent and orders a mask of those that are right; the loss is 1 or 0 but for orders. */
 static PyObject *rounds_plan(PyObject *self, PyObject *arguments) {
     Rounds *rounds = (Rounds *)self;
-    PyObject *instance, *truth, *before, *after = NULL, *result;
-    double weight, size;
+    PyObject *instance, *truth, *before, *more[2] = {NULL, NULL}, *after = NULL;
+    double weight, size, loss = 0.0;
     Sums sums = {0};
     Relevant relevant = {0};
-    if (!PyArg_ParseTuple(arguments, "OOddO!", &instance, &truth, &weight, &size, &PyTuple_Type, &before)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "OOddO!|OO", &instance, &truth, &weight, &size, &PyTuple_Type, &before, &more[0], &more[1])) return NULL;
     int state = rounds_look(rounds, instance), mistake;
     if (state < 0) return NULL;
     if (!state) Py_RETURN_NONE;
+    int orders = rounds->update >= ORDERS;
     if (!rounds->update && !PyLong_Check(truth)) return PyErr_SetString(PyExc_TypeError, "one label is right"), NULL;
-    if (relevant_of(truth, &relevant, rounds->labels)) return NULL;
-    if (rounds->update) {
+    if (orders && (state = rounds_order(rounds, truth, more, &loss)) <= 0) {
+        if (state < 0) return NULL;
+        Py_RETURN_NONE;
+    }
+    if (!orders && relevant_of(truth, &relevant, rounds->labels)) return NULL;
+    if (rounds->update && !orders) {
         mistake = -1;
         if (PyArg_ParseTuple(before, "Ldddp", &sums.mistakes, &sums.total, &sums.conjugate, &sums.promised, &sums.held))
             mistake = ascend_labels(rounds->t, rounds->labels, &relevant, rounds_square(rounds), rounds->update,
                                     rounds->C * weight, rounds->gamma, weight, rounds->g, &sums, &rounds->moves);
         if (relevant.mask) PyBuffer_Release(&relevant.buffer);
         if (mistake < 0) return NULL;
+        loss = (double)mistake;
         rounds->size = rounds->eta;
         after = Py_BuildValue("(LdddO)", sums.mistakes, sums.total, sums.conjugate, sums.promised, sums.held ? Py_True : Py_False);
     } else {
-        Py_ssize_t first = highest(rounds->t, rounds->labels, -1);
-        mistake = rounds->moves = first != relevant.label;
-        for (Py_ssize_t k = 0; k < rounds->labels; k++) rounds->g[k] = 0.0;
-        if (mistake) rounds->g[first] = size, rounds->g[relevant.label] = -size;
+        if (!orders) {
+            Py_ssize_t first = highest(rounds->t, rounds->labels, -1);
+            rounds->moves = first != relevant.label;
+            loss = (double)rounds->moves;
+            for (Py_ssize_t k = 0; k < rounds->labels; k++) rounds->g[k] = 0.0;
+            if (rounds->moves) rounds->g[first] = size, rounds->g[relevant.label] = -size;
+        }
         rounds->size = rounds->eta * weight;
         Py_INCREF(before);
         after = before;
@@ -282,7 +330,7 @@ static PyObject *rounds_plan(PyObject *self, PyObject *arguments) {
         Py_XDECREF(after);
         return NULL;
     }
-    result = PyTuple_Pack(3, mistake ? Py_True : Py_False, rounds->moves ? Py_True : Py_False, after);
+    PyObject *result = Py_BuildValue("dOO", loss, rounds->moves ? Py_True : Py_False, after);
     Py_DECREF(after);
     if (result) rounds->planned = 1;
     return result;
@@ -341,6 +389,6 @@ static PyMethodDef rounds_methods[] = {
 static PyType_Slot rounds_slots[] = {{Py_tp_new, rounds_new},
                                      {Py_tp_dealloc, rounds_dealloc},
                                      {Py_tp_methods, rounds_methods},
-                                     {Py_tp_doc, "Whole rounds: Rounds(table, weights, update=0, C=1.0, gamma=1.0, eta=1.0, ranks=False, blocks=None)."},
+                                     {Py_tp_doc, "Whole rounds: Rounds(table, weights, update=0, C=1.0, gamma=1.0, eta=1.0, ranks=False, blocks=None, measure=0, cutoff=0, margin=1.0, pace=-1.0)."},
                                      {0, NULL}};
 static PyType_Spec rounds_spec = {"feedrank.learners.kernel._native.Rounds", sizeof(Rounds), 0, Py_TPFLAGS_DEFAULT, rounds_slots};
