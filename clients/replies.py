@@ -1,14 +1,14 @@
 """Typed replies of the service. Decoding checks the types: a reply that differs raises InvalidResponse.
 
-Fields that this version does not know are ignored, so newer services may add some. What the service may leave out, or
-sends as null, has a default here.
+Written by scripts/client_types.py from the contract of the service: change it there. Fields that this version does not know
+are ignored, so newer services may add some.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .payloads import JSON
+from .payloads import JSON, Named
 
 __all__ = [
     "Alias",
@@ -37,55 +37,57 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One place of a ranking: a `label`, or in lists the `id` of an item."""
+class Entry(Named):
+    """One place of a ranking, best first."""
 
-    score: float
     label: str | None = None
     id: str | None = None
+    score: float
     probability: float | None = None
     contributions: dict[str, float] | None = None
-
-    @property
-    def key(self) -> str:
-        """The label or the id, whichever this ranking is of."""
-        return self.label if self.label is not None else self.id or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """A decision (`label`, `labels` or `choice`) and the ranking behind it, best first.
+    """The decision of one learner."""
 
-    A list drafted from the arms of an experiment has no one `learner`; `versions` holds that of every arm.
-    """
-
-    ranking: list[Entry]
-    learner: str | None = None
-    version: int = 0
-    versions: dict[str, int] | None = None
     prediction_id: str | None = None
+    version: int
+    ranking: list[Entry]
     label: str | None = None
     labels: list[str] | None = None
+    # the id of the chosen item
     choice: str | None = None
+    # with which the choice was drawn
     probability: float | None = None
-    margin: float | None = None
     abstained: bool | None = None
-    arm: str | None = None
-    coverage: dict[str, int] | None = None
+    # the gap another decision would have to close
+    margin: float | None = None
+    # features of the instance that were learned from
     known: int | None = None
+    # features of the instance that were never learned from
     unknown: int | None = None
+    # quadratic surrogate: the estimated expected loss of the decision
+    objective: float | None = None
+    learner: str | None = None
+    # where it was asked for
+    coverage: JSON | None = None
+    experiment: str | None = None
+    versions: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one event did; `duplicate` says that it had been learned before."""
+    """What one event did."""
 
     version: int
+    # of the weights just before this update
     loss: float
     mistake: bool
     updated: bool
+    # of the prediction the user saw
     served_loss: float | None = None
-    duplicate: bool = False
+    duplicate: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,13 +106,15 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The learning so far; the means are None before the first round."""
+    """The learning so far."""
 
     rounds: int
     mistakes: int
     updates: int
     cumulative_loss: float
+    # null before the first round
     mean_loss: float | None = None
+    # null before the first round
     recent_loss: float | None = None
 
 
@@ -125,19 +129,28 @@ class Expert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learner:
-    """A learner and how it is doing. `certificate` holds what the theory proves at this moment."""
+    """A learner and how it is doing."""
 
     name: str
     spec: JSON
     version: int
+    # in order of joining
     labels: list[str]
     features: int
     bytes: int
     progress: Progress
+    # the version of the list of experts, where it has one
     preset: str | None = None
+    # the version of the rule that reads text
     tokenizer: str | None = None
-    certificate: JSON | None = None
+    # what the theory proves at this moment
+    certificate: JSON
+    # of `auto`
     experts: list[Expert] | None = None
+    # what the drift alarm says, where there is one
+    drift: JSON | None = None
+    # versions of events whose retraction is not done yet
+    retracting: list[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,39 +158,43 @@ class CatalogEntry:
     """A learner in a list."""
 
     name: str
-    task: str = ""
-    algorithm: str = ""
-    version: int = 0
+    task: str
+    algorithm: str
+    version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learners:
-    """A page of learners; `next` is the cursor of the following page."""
+    """A page of learners by name; with a key bound to prefixes, only those it reaches."""
 
     learners: list[CatalogEntry]
+    # the cursor of the next page, or null
     next: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One point of a learning curve."""
+    """One point of the learning curve."""
 
     rounds: int
     cumulative_loss: float
-    mean_loss: float | None = None
-    window_loss: float | None = None
+    mean_loss: float
+    window_loss: float
+    # seconds since 1970; null where it is not known
     at: float | None = None
-    experts: list[float | None] = field(default_factory=list)
+    # the mean loss of each of the history's `experts`
+    experts: list[float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """The learning curve in a bounded number of points; the last one is now."""
 
+    version: int
+    progress: Progress
+    # names, in the order of each point's losses
+    experts: list[str]
     points: list[Point]
-    version: int = 0
-    progress: Progress | None = None
-    experts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,11 +208,11 @@ class LabelCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelCounts:
-    """The labels that were true most often, out of `total`."""
+    """The labels that were true most often, out of `total`; a learner brought in from a file starts to count anew."""
 
+    version: int
+    total: int
     labels: list[LabelCount]
-    total: int = 0
-    version: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,43 +225,51 @@ class FeatureWeight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The features that count most for a label or against it; `label` is None where all items share the weights."""
+    """The features that speak loudest for a label, or against it, by falling size of their weight."""
 
-    features: list[FeatureWeight]
+    version: int
+    # null in subset ranking, where all items share the weights
     label: str | None = None
-    version: int = 0
+    features: list[FeatureWeight]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Events:
-    """A page of a learner's log; `next` is the `after` of the following page."""
+    """A page of the log."""
 
     events: list[JSON]
+    # `after` of the next page, or null
     next: int | None = None
+    # the first version that is still kept
+    floor: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retracted:
-    """A retraction: its own version, that of the event, and whether the learner is rebuilt: `done`, or still `pending`."""
+    """The retraction."""
 
+    # of the retraction
     version: int
+    # of the event
     retracted: int
-    duplicate: bool = False
-    state: str = "done"
+    duplicate: bool
+    # pending while the learner is being folded again
+    state: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClicksSoFar:
-    """The clicks that a prediction has got; at `closes_at`, in seconds since 1970, they become one event."""
+    """The clicks that a prediction has got, and when they are counted."""
 
     prediction_id: str
     clicks: list[str]
-    closes_at: float | None = None
+    # seconds since 1970
+    closes_at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alias:
-    """A second name and the learner it stands for."""
+    """An alias as it now stands."""
 
     name: str
     learner: str
@@ -252,21 +277,51 @@ class Alias:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aliases:
-    """A page of aliases; `next` is the cursor of the following page."""
+    """A page of aliases by name; with a key bound to prefixes, only those it reaches."""
 
     aliases: list[Alias]
+    # the cursor of the next page, or null
     next: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """An experiment as it stands; intervals and verdict hold at every look. `verdict` is an arm, or `undecided`."""
+    """A definition, and what may be said now; intervals and verdict hold at every look."""
 
     name: str
+    definition: JSON
+    method: str
+    confidence: float
+    status: str
+    promoted: str | None = None
+    version: int
+    rounds_per_unit: int
+    # rounds and mean of each
+    shadow: dict[str, JSON]
+    # `lower` or `higher` values
+    better: str
+    # whether units are shared out as the weights say
+    sample_ratio: JSON | None = None
+    # of the verdict, or why there is none
+    reason: str
+    # null until the first feedback decides
+    measure: str | None = None
+    measure_in_words: str
+    # what the intervals are about
+    target: str
+    # units, rounds and mean of each; in a split also rounds served, answered, and delays in seconds
     arms: dict[str, JSON]
-    verdict: str
     differences: list[JSON]
-    status: str = ""
-    definition: JSON | None = None
-    more_rounds: float | None = None
+    # a unit's 1st, 2nd, ... outcome, up to 64; empty if interleaved
+    returns: list[JSON] = field(default_factory=list)
+    guardrails: list[JSON]
+    # where the definition asks for it
     handover: JSON | None = None
+    # rounds answered whose time to answer is not over yet
+    waiting: int
+    # an arm, or `undecided`
+    verdict: str
+    # that a verdict would take at the present effect; null if there is none
+    more_units: int | None = None
+    # the same in rounds, at the present number of rounds a unit
+    more_rounds: int | None = None

@@ -248,7 +248,7 @@ class Experiment(BaseModel):
     )
     differences: list[Difference]
     returns: list[ReturnedUnits] = Field(
-        description="a unit's 1st, 2nd, ... outcome, up to 64; empty if interleaved"
+        [], description="a unit's 1st, 2nd, ... outcome, up to 64; empty if interleaved"
     )
     guardrails: list[GuardrailReport]
     handover: HandoverReport | None = Field(None, description="where the definition asks for it")

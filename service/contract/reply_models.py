@@ -1,4 +1,7 @@
-"""Reply bodies of the contract as models, for OpenAPI."""
+"""Reply bodies of the contract, for OpenAPI; scripts/client_types.py writes the client's types of them.
+
+A field that joins a reply later is optional, so that a client can also read what an older service sends.
+"""
 
 from __future__ import annotations
 
@@ -105,6 +108,14 @@ class Progress(BaseModel):
     recent_loss: float | None = Field(description="null before the first round")
 
 
+class Expert(BaseModel):
+    """One of the learners that `auto` blends or follows."""
+
+    name: str
+    weight: float
+    mean_loss: float | None = None
+
+
 class Learner(BaseModel):
     """A learner and how it is doing."""
 
@@ -118,12 +129,12 @@ class Learner(BaseModel):
     preset: str | None = Field(None, description="the version of the list of experts, where it has one")
     tokenizer: str | None = Field(None, description="the version of the rule that reads text")
     certificate: JSON = Field(description="what the theory proves at this moment")
-    experts: list[JSON] | None = Field(None, description="`auto`: name, weight and mean loss of each")
+    experts: list[Expert] | None = Field(None, description="of `auto`")
     drift: JSON | None = Field(None, description="what the drift alarm says, where there is one")
     retracting: list[Count] = Field(description="versions of events whose retraction is not done yet")
 
 
-class Listed(BaseModel):
+class ListedLearner(BaseModel):
     """A learner in a list."""
 
     name: str
@@ -135,7 +146,7 @@ class Listed(BaseModel):
 class Learners(BaseModel):
     """A page of learners by name; with a key bound to prefixes, only those it reaches."""
 
-    learners: list[Listed]
+    learners: list[ListedLearner]
     next: str | None = Field(description="the cursor of the next page, or null")
 
 
@@ -241,7 +252,7 @@ class LabelCounts(BaseModel):
     labels: list[LabelCount]
 
 
-class Weight(BaseModel):
+class FeatureWeight(BaseModel):
     """What a feature of value 1, after weighting and scaling, adds to a score."""
 
     feature: str
@@ -253,4 +264,4 @@ class Weights(BaseModel):
 
     version: Count
     label: str | None = Field(description="null in subset ranking, where all items share the weights")
-    features: list[Weight]
+    features: list[FeatureWeight]

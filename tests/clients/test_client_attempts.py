@@ -128,6 +128,7 @@ def test_what_must_not_arrive_twice_is_repeated_only_if_it_was_not_sent(drive):
         "features": 0,
         "bytes": 0,
         "certificate": {},
+        "retracting": [],
     }
     info["progress"] = {
         "rounds": 0,

@@ -94,17 +94,25 @@ def test_null_is_none_and_what_is_new_is_ignored(drive):
         1.0,
     )
     progress = dict.fromkeys(("rounds", "mistakes", "updates", "cumulative_loss"), 0)
-    learner = {"name": "a", "spec": {}, "version": 0, "labels": [], "features": 0, "bytes": 0}
+    learner = {
+        "name": "a",
+        "spec": {},
+        "version": 0,
+        "labels": [],
+        "features": 0,
+        "bytes": 0,
+        "retracting": [],
+    }
     nulls = {**progress, "mean_loss": None, "recent_loss": None}
-    answer = drive(
-        replying({**learner, "progress": nulls, "certificate": None}), lambda one: one.learner("a")
-    )
-    assert (answer.progress.mean_loss, answer.certificate) == (None, None)
+    answer = drive(replying({**learner, "progress": nulls, "certificate": {}}), lambda one: one.learner("a"))
+    assert (answer.progress.mean_loss, answer.experts) == (None, None)
 
 
 def test_an_entry_has_the_name_that_the_reply_gives_it():
     read = reply_of(requests.Prediction)
-    entries = read(b'{"ranking": [{"label": "", "score": 1}, {"id": "d1", "score": 0}]}').ranking
+    entries = read(
+        b'{"version": 0, "ranking": [{"label": "", "score": 1}, {"id": "d1", "score": 0}]}'
+    ).ranking
     assert [(one.label, one.id, one.key) for one in entries] == [("", None, ""), (None, "d1", "d1")]
 
 
