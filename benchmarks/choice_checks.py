@@ -13,7 +13,7 @@ from stream_data import Stream
 from feedrank import learners
 from feedrank.learners.choice.bilinear import FORGET, PRIOR
 from feedrank.learners.inference.confidence import Floats, log_mixture
-from feedrank.learners.inference.off_policy import BOUNDS, LoggedChoice, RunningGuess, ValueEstimate
+from feedrank.learners.inference.off_policy import BOUNDS, Estimate, RunningGuess, WeighedDraw
 
 BUILT = (PRIOR, FORGET)
 STEPS = ((0.1, 0.0), (0.1, 0.003), (0.1, 0.01), (0.1, 0.03), (0.01, 0.01), (0.03, 0.01), (0.3, 0.01))
@@ -62,7 +62,7 @@ TARGETS = {
 }
 
 
-def excludes(estimate: ValueEstimate, value: float) -> bool:
+def excludes(estimate: Estimate, value: float) -> bool:
     """Whether `value` is outside of `estimate.interval(ALPHA)`: its capital has reached the goal. No root is solved for."""
     n = estimate.n
     values = np.repeat([value, 1.0 - value], len(BOUNDS))
@@ -77,7 +77,7 @@ def one_run(rng: np.random.Generator, events: int, floor: float) -> dict[str, bo
     logger = learners.build({"task": "choice", "floor": floor})
     items = [{"id": str(a), "features": {}} for a in range(4)]
     guess = RunningGuess()
-    estimates = {name: ValueEstimate() for name in TARGETS}
+    estimates = {name: Estimate() for name in TARGETS}
     sums, missed = dict.fromkeys(TARGETS, 0.0), dict.fromkeys(TARGETS, False)
     for context, chance, luck in zip(
         rng.integers(2, size=events).tolist(), rng.random(events).tolist(), rng.random(events), strict=True
@@ -90,11 +90,10 @@ def one_run(rng: np.random.Generator, events: int, floor: float) -> dict[str, bo
             spread[int(name)] = p
         chosen = int(prediction.decision[0])
         reward = float(luck < EARNS[context, chosen])
-        logged = LoggedChoice(spread.tolist(), chosen, reward)
         q = [guess(f"{context} {a}") for a in range(4)]
         for name, target in TARGETS.items():
             estimate = estimates[name]
-            estimate.add(logged, target[context].tolist(), q)
+            estimate.add([WeighedDraw(spread.tolist(), chosen, reward, target[context].tolist(), q)])
             sums[name] += float(target[context] @ EARNS[context])
             missed[name] = missed[name] or excludes(estimate, sums[name] / estimate.n)
         guess.add(f"{context} {chosen}", reward)

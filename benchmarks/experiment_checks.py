@@ -147,7 +147,7 @@ TARGETS = {
 
 
 class Estimates:
-    """`ValueEstimate` of one policy in many runs side by side: rows are c on r, then c on 1 - r."""
+    """`Estimate` of one policy in many runs side by side: rows are c on r, then c on 1 - r."""
 
     def __init__(self, runs: int, policy: Floats) -> None:
         self.policy, self.n = policy, 0

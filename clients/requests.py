@@ -142,10 +142,15 @@ def retract(
 
 
 def evaluate(
-    name: str, *, spec: Payload | None = None, learner: str | None = None, policy: Payload | str | None = None
+    name: str,
+    *,
+    spec: Payload | None = None,
+    learner: str | None = None,
+    policy: Payload | str | None = None,
+    segments: Sequence[str] | None = None,
 ) -> Call[JSON]:
     """What another spec, learner or policy would have lost or earned on this learner's log."""
-    body = dumps(without_none(spec=spec, learner=learner, policy=policy))
+    body = dumps(without_none(spec=spec, learner=learner, policy=policy, segments=segments))
     return Call("POST", _path(name, "evaluate"), reply_of(JSON), body)
 
 

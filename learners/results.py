@@ -40,6 +40,10 @@ class Prediction:
         """The decision, where it is a set of labels."""
         return self.decision if isinstance(self.decision, list) else None
 
+    def probability_of(self) -> dict[str, float]:
+        """The probability of each name of the ranking, where the learner estimates or draws by them."""
+        return {name: p for (name, _), p in zip(self.ranking, self.probabilities, strict=True)}
+
     def to_json(self, ranking: Any = None) -> dict[str, Json]:
         """The fields of the contract's reply that the learner knows; `ranking` stands for the entries, if it is given."""
         if ranking is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from feedrank.learners.inference.off_policy import LoggedChoice, ValueEstimate
+from feedrank.learners.inference.off_policy import Estimate, WeighedDraw
 
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
 COMMANDS = sorted(path.stem for path in FOLDER.glob("*.py") if "def main(" in path.read_text())
@@ -66,15 +66,14 @@ def test_a_report_holds_what_was_printed_and_how_to_get_it(start, tmp_path, caps
 def test_off_policy_runs_side_by_side_are_the_estimates_of_the_service(start):
     checks = importlib.import_module("experiment_checks")
     rng = np.random.default_rng(0)
-    policy, single = checks.TARGETS["mostly the worst"], ValueEstimate()
+    policy, single = checks.TARGETS["mostly the worst"], Estimate()
     several = checks.Estimates(2, policy)
     for _ in range(40):
         p, q = rng.dirichlet(np.ones(4), 2), rng.random((2, 4))
         chosen, reward = rng.integers(4, size=2), rng.integers(2, size=2).astype(np.float64)
         several.add(p, chosen, reward, q)
-        single.add(
-            LoggedChoice(p[1].tolist(), int(chosen[1]), float(reward[1])), policy.tolist(), q[1].tolist()
-        )
+        draw = p[1].tolist(), int(chosen[1]), float(reward[1]), policy.tolist(), q[1].tolist()
+        single.add([WeighedDraw(*draw)])
         low, high = single.interval(1 - checks.CONFIDENCE)
         assert several.intervals()[1] == pytest.approx([low, high])
         if several.missed[1]:

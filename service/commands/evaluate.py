@@ -125,10 +125,8 @@ def show(lessons: Lessons, specs: list[JSON], replies: list[JSON], form: str) ->
 
 
 def interval(reply: JSON) -> str:
-    """Of the difference where both were replayed, else of the other's value."""
-    if reply["method"] == "replay":
-        return f"{number(reply['difference'])} in [{number(reply['lower'])}, {number(reply['upper'])}]"
-    return f"[{number(reply['other']['lower'])}, {number(reply['other']['upper'])}]"
+    """Of the difference: the other minus its own."""
+    return f"{number(reply['difference'])} in [{number(reply['lower'])}, {number(reply['upper'])}]"
 
 
 def number(value: float | None) -> str:

@@ -134,6 +134,11 @@ class EvaluateBody(BaseModel):
     measure: str | None = Field(None, description="`loss` of the log's own learner if left out")
     confidence: float = Field(0.95, gt=0.5, lt=1)
     until: int | None = Field(None, ge=0, description="the last version to go by; the newest if left out")
+    segments: list[str] | None = Field(
+        None,
+        max_length=20,
+        description="features of the context of choices: the figures again for rounds that have each",
+    )
 
 
 class Evaluated(BaseModel):
@@ -145,7 +150,19 @@ class Evaluated(BaseModel):
     better: str
     rounds: int
     own: dict[str, float | None]
-    other: dict[str, float | None]
+    other: dict[str, float | None] = Field(
+        description="of choices: the doubly robust `mean` with its interval, and `snips` beside it"
+    )
+    difference: float | None = Field(None, description="other minus own; [`lower`, `upper`] is its interval")
+    lower: float | None = None
+    upper: float | None = None
+    effective_rounds: float | None = Field(
+        None, description="of choices: as many draws of the policy's own would tell as much"
+    )
+    warnings: list[str] | None = Field(
+        None, description="of choices: where the log says little of the policy"
+    )
+    segments: dict[str, JSON] | None = Field(None, description="the same figures for each segment")
 
 
 class Promotion(BaseModel):

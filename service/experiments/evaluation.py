@@ -4,15 +4,15 @@ replay       labels and grades do not depend on what was shown: the other learne
              order, beside one of the log's own spec, both from nothing, and both are judged on the same truths. The
              means are exact; the interval of their difference is about the traffic that the events come from.
 off-policy   a reward, or a click, is there only for what was shown: rounds logged with the probability of every choice
-             are weighed (`feedrank.learners.inference.off_policy`). `learner` means its spec replayed: weights that
-             have seen a round would void its interval.
+             are weighed (`choice_trial.py`). `learner` means its spec replayed: weights that have seen a round would
+             void its interval.
 refused      clicks on lists that one learner ranked alone: what it never showed could not be clicked.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 import orjson
@@ -20,7 +20,6 @@ import orjson
 from feedrank import learners
 from feedrank.learners.errors import InputError
 from feedrank.learners.inference.confidence import Capital, lower_bounds
-from feedrank.learners.inference.off_policy import LoggedChoice, RunningGuess, ValueEstimate
 from feedrank.learners.learner import Learner
 from feedrank.service.contract.faults import Conflict, ServiceError, Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
@@ -28,9 +27,10 @@ from feedrank.service.contract.messages import ErrorScope, only, whole
 from feedrank.service.runtime import Host
 
 from . import measures
+from .choice_trial import ChoiceTrial, LoggedDraw, RewardedRound, item_ids, round_of, segments_of
 from .measures import Measure
 
-FIELDS = frozenset({"spec", "learner", "policy", "measure", "confidence", "until"})
+FIELDS = frozenset({"spec", "learner", "policy", "measure", "confidence", "until", "segments"})
 POLICIES = ("uniform", "first", "logged")
 LONGEST = 20_000  # events that one request may replay
 PAGE = 500
@@ -68,9 +68,8 @@ class ReplayTrial:
 
     def _value(self, learner: Learner, instance: JSON, truth: JSON) -> float | None:
         served = learner.predict(instance).served()
-        items = instance.get("items", ())
-        ids = items["ids"] if isinstance(items, Mapping) else [item["id"] for item in items]
-        return measures.value(self.measure, {**served, "items": ids, "known": len(learner.labels)}, truth)
+        shown = {**served, "items": item_ids(instance), "known": len(learner.labels)}
+        return measures.value(self.measure, shown, truth)
 
     def report(self, alpha: float) -> JSON:
         n = self.rounds
@@ -91,73 +90,6 @@ class ReplayTrial:
             "lower": max(-1.0, low[0]),
             "upper": min(1.0, -low[1]),
         }
-
-
-@dataclass(slots=True)
-class ChoiceTrial:
-    """A policy on rounds whose choices were drawn with logged probabilities."""
-
-    policy: str | Learner
-    what: str
-    range: tuple[float, float] = (0.0, 1.0)
-    estimate: ValueEstimate = field(default_factory=ValueEstimate)
-    guess: RunningGuess = field(default_factory=RunningGuess)
-    total: float = 0.0
-
-    def apply(self, event: JSON) -> None:
-        """`names`, `chosen`, `reward` and the `probabilities` (or that of the choice alone) of a round; then it teaches."""
-        names, p, reward = event["names"], event["probabilities"], event["reward"]
-        chosen = names.index(event["chosen"])
-        pi = self._probabilities(event)
-        if p is None:
-            self.estimate.add_chosen(event["probability"], pi[chosen], reward)
-        else:
-            self.estimate.add(LoggedChoice(p, chosen, reward), pi, [self.guess(name) for name in names])
-        self.guess.add(event["chosen"], reward)
-        self.total += reward
-        if isinstance(self.policy, Learner):
-            self.policy.learn(event["instance"], event["truth"], served=event["served"])
-
-    def _probabilities(self, event: JSON) -> list[float]:
-        """pi(a) of every name."""
-        names: list[str] = event["names"]
-        if self.policy == "logged":
-            probabilities = event["probabilities"]
-            # Of the items that were not chosen nothing is known, and nothing is asked.
-            return (
-                list(probabilities)
-                if probabilities
-                else [event["probability"] * (name == event["chosen"]) for name in names]
-            )
-        if self.policy == "uniform":
-            return [1 / len(names)] * len(names)
-        best = names[0]
-        if isinstance(self.policy, Learner):
-            prediction = self.policy.predict(event["instance"])
-            if prediction.probabilities:
-                ranked = [name for name, _ in prediction.ranking]
-                own = dict(zip(ranked, prediction.probabilities, strict=True))
-                return [own[name] for name in names]
-            best = next(name for name, _ in prediction.ranking)
-        return [float(name == best) for name in names]
-
-    def report(self, alpha: float) -> JSON:
-        estimate, n = self.estimate, self.estimate.n
-        lower, upper = (self._scaled(bound) for bound in estimate.interval(alpha))
-        mean = estimate.mean()
-        return {
-            "method": "off-policy",
-            "measure": self.what,
-            "better": "higher",
-            "rounds": n,
-            "effective_rounds": estimate.effective(),
-            "own": {"mean": self._scaled(self.total / n) if n else None},
-            "other": {"mean": None if mean is None else self._scaled(mean), "lower": lower, "upper": upper},
-        }
-
-    def _scaled(self, value: float) -> float:
-        low, high = self.range
-        return low + value * (high - low)
 
 
 LogTrial = ReplayTrial | ChoiceTrial
@@ -201,6 +133,10 @@ class Evaluation:
         with ErrorScope(f"/{stated[0]}"):
             return _comparable(await self._host.build(value), own)
 
+    async def first_places(self, request: Body, own: JSON) -> ChoiceTrial:
+        """A trial of what the candidate would put first, for the rounds that `first_place` gives."""
+        return ChoiceTrial(await self.candidate(request, own), "clicks@1")
+
     async def _events(self, name: str, until: int) -> AsyncIterator[JSON]:
         after: int | None = 0
         while after is not None:
@@ -240,7 +176,10 @@ def _step(
 ) -> LogTrial:
     """The trial after one more event; the first says which kind it is."""
     trial = trial or _trial(own, candidate, request, event)
-    trial.apply(_readable(trial, event))
+    if isinstance(trial, ReplayTrial):
+        trial.apply(_judged(event))
+    else:
+        trial.apply(round_of(_drawn(event), *trial.range))
     return trial
 
 
@@ -265,7 +204,9 @@ def _trial(spec: JSON, candidate: Learner | str, request: Body, event: JSON) -> 
     """What this kind of log allows."""
     if "reward" in event["truth"]:
         low, high = spec.get("range", (0.0, 1.0))
-        return ChoiceTrial(candidate, measures.REWARD, (low, high))
+        return ChoiceTrial(candidate, measures.REWARD, (low, high), segments_of(request))
+    if "segments" in request:
+        raise Unprocessable.at("/segments", "is only for logs with rewards of choices")
     if "clicks" in event["truth"]:
         raise Conflict(
             "the log has clicks on the lists of one learner: items that it did not show could not be clicked. Compare the "
@@ -283,27 +224,20 @@ def _trial(spec: JSON, candidate: Learner | str, request: Body, event: JSON) -> 
     return ReplayTrial(learners.build(spec), candidate, measure)
 
 
-def _readable(trial: LogTrial, event: JSON) -> JSON:
-    """An event as its trial takes it; Conflict where the kind of truth changes in the log, or a probability is missing."""
-    truth = event["truth"]
-    if isinstance(trial, ReplayTrial):
-        if "clicks" in truth or "reward" in truth:
-            raise Conflict(
-                f"event {event['version']} has clicks or a reward among labels and grades: set an earlier `until`"
-            )
-        return event
-    served = event.get("served") or {}
-    if "reward" not in truth or "probability" not in served:
+def _judged(event: JSON) -> JSON:
+    """An event with labels or grades; Conflict where the kind of truth changes in the log."""
+    if "clicks" in event["truth"] or "reward" in event["truth"]:
+        raise Conflict(
+            f"event {event['version']} has clicks or a reward among labels and grades: set an earlier `until`"
+        )
+    return event
+
+
+def _drawn(event: JSON) -> JSON:
+    """An event with a reward and the probability of what earned it; Conflict without."""
+    if "reward" not in event["truth"] or "probability" not in (event.get("served") or {}):
         raise Conflict(f"event {event['version']} has no probability of its choice")
-    low, high = trial.range
-    return {
-        **event,
-        "names": _item_ids(event["instance"]),
-        "probabilities": None,
-        "probability": float(served["probability"]),
-        "chosen": served["id"],
-        "reward": min(1.0, max(0.0, (float(truth["reward"]) - low) / (high - low))),
-    }
+    return event
 
 
 def confidence_of(request: Body) -> float:
@@ -314,7 +248,7 @@ def confidence_of(request: Body) -> float:
     return 1 - float(value)
 
 
-def first_place(entry_body: bytes, taken: bytes | None) -> JSON | None:
+def first_place(entry_body: bytes, taken: bytes | None) -> RewardedRound | None:
     """An interleaved round as a choice of what stands first: by as many of the arms as rank it best."""
     event = orjson.loads(entry_body)
     record = event.get("record") or (orjson.loads(taken) if taken is not None else {})
@@ -322,19 +256,10 @@ def first_place(entry_body: bytes, taken: bytes | None) -> JSON | None:
     clicked = measures.clicked(event.get("truth", {}))
     if not tops or clicked is None or not record["served"]["ranking"]:
         return None
-    names = list(dict.fromkeys([*tops, *_item_ids(record["instance"])]))
+    instance = record["instance"]
+    names = list(dict.fromkeys([*tops, *item_ids(instance)]))
+    probabilities = [tops.count(name) / len(tops) for name in names]
     chosen = record["served"]["ranking"][0]
-    return {
-        "names": names,
-        "probabilities": [tops.count(name) / len(tops) for name in names],
-        "chosen": chosen,
-        "reward": float(chosen in clicked),
-        "instance": record["instance"],
-        "truth": event["truth"],
-        "served": record["served"],
-    }
-
-
-def _item_ids(instance: JSON) -> list[str]:
-    items = instance.get("items", ())
-    return list(items["ids"]) if isinstance(items, Mapping) else [item["id"] for item in items]
+    p = probabilities[names.index(chosen)]
+    draw = LoggedDraw(names, chosen, float(chosen in clicked), p, probabilities, asked=instance)
+    return RewardedRound([draw], {"instance": instance, "truth": event["truth"], "served": record["served"]})

@@ -28,7 +28,7 @@ from feedrank.service.store import Document, Due, Entry, Stale
 from . import plan as plans
 from . import trace, verdict
 from .crediting import Crediting
-from .evaluation import ChoiceTrial, Evaluation, confidence_of, first_place
+from .evaluation import Evaluation, confidence_of, first_place
 from .loaded import LoadedExperiment
 from .plan import Plan
 from .serving import Serving
@@ -211,7 +211,7 @@ class Experiments:
                     "only interleaved experiments can be evaluated: evaluate on the log of one of the arms"
                 )
             alpha = confidence_of(request)
-            trial = ChoiceTrial(await self._evaluation.candidate(request, dict(live.specs[0])), "clicks@1")
+            trial = await self._evaluation.first_places(request, dict(live.specs[0]))
             async for entry in self._entries(live):
                 if (choice := first_place(entry.body, entry.taken)) is not None:
                     await asyncio.to_thread(trial.apply, choice)

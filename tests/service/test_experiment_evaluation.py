@@ -8,7 +8,8 @@ from experiment_runs import JSON, LISTS, run
 
 from feedrank import learners
 from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
-from feedrank.service.experiments.evaluation import ChoiceTrial, Evaluation
+from feedrank.service.experiments.choice_trial import ChoiceTrial, LoggedDraw, RewardedRound
+from feedrank.service.experiments.evaluation import Evaluation
 from feedrank.service.experiments.manager import Experiments
 from feedrank.service.runtime import Host
 
@@ -120,14 +121,10 @@ def test_a_policy_is_valued_from_logged_probabilities() -> None:
     trials = {name: ChoiceTrial(name, "reward") for name in ("uniform", "first", "logged")}
     for _ in range(600):
         chosen = "a" if rng.random() < 0.3 else "b"
-        event = {
-            "names": ["a", "b"],
-            "probabilities": [0.3, 0.7],
-            "chosen": chosen,
-            "reward": float(rng.random() < rewards[chosen]),
-        }
+        reward, p = float(rng.random() < rewards[chosen]), [0.3, 0.7]
+        draw = LoggedDraw(["a", "b"], chosen, reward, p["ab".index(chosen)], p)
         for trial in trials.values():
-            trial.apply(event)
+            trial.apply(RewardedRound([draw], {"instance": {}}))
     for name, value in (("uniform", 0.5), ("first", 0.8), ("logged", 0.38)):
         answer = trials[name].report(0.05)
         assert answer["other"]["lower"] <= value <= answer["other"]["upper"]
