@@ -310,20 +310,7 @@ def read(
     if "text" not in instance:
         return _features(instance["features"])
     words = text.read(instance["text"], tokenizer)
-    return (
-        _together(_features(instance["features"]), words)
-        if "features" in instance
-        else FeatureVector(words, None)
-    )
-
-
-def _together(features: FeatureVector, words: Sequence[str]) -> FeatureVector:
-    """Features and words in one vector; a word that is named as a feature adds 1 to it."""
-    numbers = ones(len(features)) if features.values is None else features.values
-    values = dict(zip(features.names, numbers.tolist(), strict=True))
-    for word in words:
-        values[word] = values.get(word, 0.0) + 1.0
-    return FeatureVector(list(values), np.fromiter(values.values(), np.float64, len(values)))
+    return kernel.together(_features(instance["features"]), words) if "features" in instance else words
 
 
 def _features(features: object) -> FeatureVector:

@@ -12,8 +12,10 @@ from .lessons import Look
 
 # Lists with more numbers are read and scored again: what is kept takes some times their memory.
 LARGEST_LIST = 1 << 16
+# Longer texts are read again: the features of one take some times its memory.
+LONGEST_TEXT = 1 << 16
 
-Raw = list[str] | dict[str, float] | tuple[list[str], list[str], str]
+Raw = list[str] | dict[str, float] | tuple[list[str], list[str], str] | tuple[str]
 
 
 @dataclass(slots=True)
@@ -65,9 +67,12 @@ def same_list(one: ItemList, other: ItemList) -> bool:
 
 
 def raw_of(instance: object) -> Raw | None:
-    """A copy of names alone, of plain numbers by name, or of a table in base64: two that are equal are read to the same."""
+    """A copy of names alone, of plain numbers by name, a text, a table in base64: equal ones are read to the same."""
     if type(instance) is not dict or len(instance) != 1:
         return None
+    text = instance.get("text")
+    if type(text) is str:
+        return (text,) if len(text) <= LONGEST_TEXT else None
     features = instance.get("features")
     if type(features) is dict and PLAIN.issuperset(map(type, features.values())):
         return dict(features)

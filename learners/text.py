@@ -23,28 +23,22 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import chain, pairwise
 from typing import NamedTuple
 
+from . import kernel
 from .errors import InstanceError, pointer
+from .kernel.words import LONGEST
+
+__all__ = ["LONGEST", "NEWEST", "RULES", "read", "tokens"]
 
 RULES = ("words-1", "words-2")
 NEWEST = RULES[-1]
-PART, LONGEST = 4, 64  # characters of a part, parts of a word
-
-# Han, Hiragana, Katakana: one character, one word. Elsewhere runs of word characters without the underscore.
-_IDEOGRAPHS = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
-_LETTER = rf"(?![{_IDEOGRAPHS}])[^\W_]"
-_MORE = rf"(?:{_LETTER}|[\u0300-\u036f])*"
 PIECE = 2**14  # characters that are made into words at once
 
 
 class Patterns(NamedTuple):
-    """What is looked for in a text."""
+    """What is looked for in a text before it is folded."""
 
-    more: re.Pattern[str]
-    word: re.Pattern[str]
-    ideograph: re.Pattern[str]
     run: re.Pattern[str]
     """Where marks may be: no mark is a letter to Unicode but for two of half width."""
     joining: re.Pattern[str]
@@ -53,58 +47,31 @@ class Patterns(NamedTuple):
 
 @cache
 def patterns() -> Patterns:
-    """Compiled at the first text: it would take a hundredth of a start."""
-    return Patterns(
-        re.compile(_MORE),
-        re.compile(rf"[{_IDEOGRAPHS}]|{_LETTER}{_MORE}"),
-        re.compile(rf"[{_IDEOGRAPHS}]"),
-        re.compile(r"[\W\uff9e\uff9f]{64,}"),
-        re.compile(r"[\u1161-\u1175\u11a8-\u11c2]"),
-    )
+    """Compiled at the first text that is not ASCII."""
+    return Patterns(re.compile(r"[\W\uff9e\uff9f]{64,}"), re.compile(r"[\u1161-\u1175\u11a8-\u11c2]"))
 
 
 def tokens(text: str, rule: str = RULES[0]) -> list[str]:
     """The words of a text, then its pairs, then parts of words, each once, in the order in which they first stand there."""
-    if len(text) <= PIECE:
-        words = patterns().word.findall(_folded(text))
-        distinct = dict.fromkeys(words)
-        pairs = dict.fromkeys(map(" ".join, pairwise(words)))
-    else:
-        distinct, pairs = {}, {}
-        last: list[str] = []
-        for words in _words(text):
-            distinct.update(dict.fromkeys(words))
-            pairs.update(dict.fromkeys(map(" ".join, pairwise((*last, *words)))))
-            last = words[-1:] or last
-    if rule == RULES[0]:
-        return [*distinct, *pairs]
-    return [*distinct, *pairs, *dict.fromkeys(chain.from_iterable(map(_parts, distinct)))]
+    return list(_features([("", text)], rule).names)
 
 
-def _parts(word: str) -> list[str]:
-    """The parts of a word; one of a single character has none."""
-    marked = f"^{word}$"
-    return [f"~{marked[i : i + PART]}" for i in range(min(len(marked) - PART + 1, LONGEST))]
+def read(text: object, rule: str) -> kernel.Features:
+    """The features of `"text"`: of a text, or of an object of texts by field."""
+    if isinstance(text, str):
+        return _features([("", text)], rule)
+    if not isinstance(text, Mapping):
+        raise InstanceError("must be text, or an object of texts", "/text")
+    for field, part in text.items():
+        if not isinstance(field, str) or not field:
+            raise InstanceError("a field's name must be text that is not empty", "/text")
+        if not isinstance(part, str):
+            raise InstanceError("must be text", pointer("text", field))
+    return _features([(f"{field}:", part) for field, part in text.items()], rule)
 
 
-def _words(text: str) -> Iterator[list[str]]:
-    """All words, some at a time; a word that goes on in the next piece waits for its end."""
-    parts: list[str] = []
-    for piece in _pieces(text):
-        words, start = [], 0
-        if parts:
-            more = patterns().more.match(piece)
-            start = more.end() if more else 0
-            parts.append(piece[:start])
-            if start == len(piece):
-                continue
-            words, parts = ["".join(parts)], []
-        words += patterns().word.findall(piece, start)
-        if words and piece.endswith(words[-1]) and not patterns().ideograph.match(words[-1]):
-            parts = [words.pop()]
-        yield words
-    if parts:
-        yield ["".join(parts)]
+def _features(texts: list[tuple[str, str]], rule: str) -> kernel.Features:
+    return kernel.text_features([(prefix, _pieces(text)) for prefix, text in texts], rule != RULES[0])
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -155,19 +122,3 @@ def _begins(char: str) -> bool:
         return True
     first = unicodedata.normalize("NFKD", char)[0]
     return char.isalnum() and not unicodedata.combining(first) and not patterns().joining.match(first)
-
-
-def read(text: object, rule: str) -> list[str]:
-    """The features of `"text"`: of a text, or of an object of texts by field."""
-    if isinstance(text, str):
-        return tokens(text, rule)
-    if not isinstance(text, Mapping):
-        raise InstanceError("must be text, or an object of texts", "/text")
-    features: list[str] = []
-    for field, part in text.items():
-        if not isinstance(field, str) or not field:
-            raise InstanceError("a field's name must be text that is not empty", "/text")
-        if not isinstance(part, str):
-            raise InstanceError("must be text", pointer("text", field))
-        features += [f"{field}:{token}" for token in tokens(part, rule)]
-    return features

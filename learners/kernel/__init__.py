@@ -2,6 +2,7 @@
 
     NAME       "native" where the compiled kernel was built, else "numpy"; FEEDRANK_KERNEL forces one of them
     read       plain Python objects -> Features         loads    raw JSON -> objects with Features in them
+    text_features, together   folded text -> Features, also with others
     matrix, read_singles   numbers -> an array             body_bytes  what reading a body takes
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     ascend     a direction of dual ascent               best     the highest scores
@@ -27,7 +28,7 @@ from .body_cost import check_body
 from .forest import Forest
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 24
+SEAM = 25
 
 
 def _choice() -> str:
@@ -65,6 +66,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .theta import Weights
     from .trust import pool_round
     from .welford import recount, scale, tally, word_scores
+    from .words import text_features, together
 else:
     from ._native import (
         FeatureBlocks,
@@ -106,7 +108,9 @@ else:
         softmax,
         sweep,
         tally,
+        text_features,
         times,
+        together,
         total,
         word_scores,
     )
@@ -165,7 +169,9 @@ __all__ = [
     "softmax",
     "sweep",
     "tally",
+    "text_features",
     "times",
+    "together",
     "total",
     "word_scores",
 ]

@@ -80,22 +80,27 @@ static Features *features_new(Py_ssize_t room, int named, int distinct) {
     return features;
 }
 
-/* One more name: 1 if it is new, 0 if it was there before, -1 with an exception. */
-static int features_put(Features *features, const char *text, size_t length, double value) {
+/* The number of a name, put last if it is new; -1 with an exception. */
+static Py_ssize_t features_number(Features *features, const char *text, size_t length, double value) {
     if (features->count == features->room && features_reserve(features, features->room ? 2 * features->room : 4)) return -1;
     uint64_t hash = hash_of(text, length);
-    if (features->distinct) {
-        features->entries[features->count++] = (Entry){hash, text, length, value};
-        return 1;
-    }
-    uint32_t at = (uint32_t)(hash >> 32) & features->mask;
-    for (; features->seen[at]; at = (at + 1) & features->mask) {
-        const Entry *entry = &features->entries[features->seen[at] - 1];
-        if (entry->hash == hash && entry->length == length && !memcmp(entry->text, text, length)) return 0;
+    if (!features->distinct) {
+        uint32_t at = (uint32_t)(hash >> 32) & features->mask;
+        for (; features->seen[at]; at = (at + 1) & features->mask) {
+            const Entry *entry = &features->entries[features->seen[at] - 1];
+            if (entry->hash == hash && entry->length == length && !memcmp(entry->text, text, length))
+                return (Py_ssize_t)features->seen[at] - 1;
+        }
+        features->seen[at] = (uint32_t)features->count + 1;
     }
     features->entries[features->count] = (Entry){hash, text, length, value};
-    features->seen[at] = (uint32_t)++features->count;
-    return 1;
+    return features->count++;
+}
+
+/* One more name: 1 if it is new, 0 if it was there before, -1 with an exception. */
+static int features_put(Features *features, const char *text, size_t length, double value) {
+    Py_ssize_t count = features->count;
+    return features_number(features, text, length, value) < 0 ? -1 : features->count > count;
 }
 
 /* The table of what was seen serves while reading only. */

@@ -7,7 +7,7 @@
      asked.h       the last instance        rounds.h   a whole round            blend.h, blend_learn.h  one of the automatic learner
      welford.h     features scaled online   trust.h    the automatic learner's pool     bayes.h  its words and calibration
      adaptive.h    steps of AdaGrad         curves.h   least squares            blocks.h            blocks of features
-     label_words.h words of labels' names   blocks_members.h  what Python sees of the blocks
+     words.h       features of text         label_words.h words of labels' names    blocks_members.h  what Python sees of the blocks
      rows.h        the memory of weights    weights_members.h  what Python sees of them
 
    Compiled without fused multiply-add and without -ffast-math: every operation is one of IEEE 754, in the order in which it is
@@ -35,9 +35,11 @@
 #include "../core/orders.h"
 #include "../core/permutations.h"
 #include "../core/singles.h"
+#include "../core/words.h"
 #include "arrays.h"
 #include "names.h"
 #include "features.h"
+#include "words.h"
 #include "json_scalars.h"
 #include "json.h"
 #include "shortest.h"
@@ -65,7 +67,7 @@
 #include "lists_members.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 24
+#define SEAM 25
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -112,6 +114,8 @@ static PyObject *body_bytes_of(PyObject *module, PyObject *body) {
 static PyMethodDef methods[] = {
     {"read", features_of, METH_O, "The features of plain Python objects, or None where they are unusual."},
     {"body_bytes", body_bytes_of, METH_O, "What reading a body of JSON takes at most."},
+    {"text_features", text_features, METH_VARARGS, "The features of folded text."},
+    {"together", features_together, METH_VARARGS, "Features and words in one vector."},
     {"read_singles", singles_of, METH_VARARGS, "Numbers of the base64 of float32, or None."},
     {"matrix", matrix_of, METH_VARARGS, "Lists of numbers as a matrix, or None where they are unusual."},
     {"loads", (PyCFunction)(void (*)(void))loads, METH_FASTCALL, "JSON with features read, or None where it is unusual."},
