@@ -32,14 +32,16 @@ from feedrank.service.contract.messages import (
     only,
     truth_digest,
 )
-from feedrank.service.contract.prediction_ids import new_prediction_id, predicted_at
+from feedrank.service.contract.prediction_ids import new_prediction_id
 from feedrank.service.runtime import Host
+from feedrank.service.runtime.appending import unknown
 from feedrank.service.runtime.questions import is_long
 from feedrank.service.runtime.retractor import append_retraction, event_id
-from feedrank.service.store import Clash, Closed, Draft, Missing, Placement, Stale
+from feedrank.service.store import Draft, Missing, Placement, Stale
 
 from . import records
 from .loaded import LoadedExperiment
+from .logbook import Logbook
 from .serving import Serving
 from .state import RUNNING
 from .teaching import Teaching
@@ -54,9 +56,9 @@ Pair = tuple[JSON | None, Draft]
 class Crediting:
     """What becomes of what users did."""
 
-    def __init__(self, host: Host, serving: Serving, teaching: Teaching) -> None:
+    def __init__(self, host: Host, logbook: Logbook, serving: Serving, teaching: Teaching) -> None:
         self._store, self._settings = host.store, host.settings
-        self._serving, self._teaching = serving, teaching
+        self._logbook, self._serving, self._teaching = logbook, serving, teaching
 
     async def feedback(self, live: LoadedExperiment, request: Body, key: str | None) -> JSON:
         """As a learner's, with `reward`, and with `unit` beside an instance."""
@@ -111,14 +113,8 @@ class Crediting:
             record: JSON = orjson.loads(stored)
             return record
         if await self._store.find(live.log, f"p:{prediction}") is None:
-            raise self._unknown(live, prediction)
+            raise unknown(live, prediction, self._settings.prediction_ttl)
         return None
-
-    def _unknown(self, live: LoadedExperiment, id: str) -> NotFound | Gone:
-        at = predicted_at(live.log, id)
-        if at is not None and at + self._settings.prediction_ttl <= time.time():
-            return Gone(f"the prediction {id!r} has expired: send the instance again with the truth")
-        return NotFound(f"the experiment {live.name!r} has given no prediction {id!r}")
 
     # Writing
 
@@ -158,12 +154,12 @@ class Crediting:
     async def _append_or_late(self, live: LoadedExperiment, pairs: Sequence[Pair]) -> list[Placement]:
         """Append; a single answer to a round that was counted as unanswered is appended as a late one."""
         try:
-            return await self.append(live, [draft for _, draft in pairs])
+            return await self._logbook.append(live, [draft for _, draft in pairs])
         except Conflict:
             late = await self._late(live, pairs[0][1]) if len(pairs) == 1 else None
             if late is None:
                 raise
-            return await self.append(live, [late])
+            return await self._logbook.append(live, [late])
 
     async def _late(self, live: LoadedExperiment, draft: Draft) -> Draft | None:
         """The same answer, to teach only, if its round was counted as unanswered."""
@@ -176,36 +172,6 @@ class Crediting:
         ids = tuple(id for id in draft.ids if not id.startswith("p:"))
         late = {"kind": "feedback", "truth": body["truth"], "record": {**first["record"], "counted": False}}
         return Draft(encode(late), (f"l:{draft.take}", *ids), draft.digest)
-
-    async def append(self, live: LoadedExperiment, drafts: Sequence[Draft]) -> list[Placement]:
-        """Append to the log; what the store says, as what it means for the caller.
-
-        The first entry also says how many rounds the arms have served here meanwhile.
-        """
-        served = live.served
-        if any(served) and not drafts[0].retracts:
-            live.served = [0] * len(served)
-            body = encode({**orjson.loads(drafts[0].body), "served": served})
-            first = drafts[0]
-            drafts = [Draft(body, first.ids, first.digest, first.take, first.expects), *drafts[1:]]
-        try:
-            placements = await self._store.append(live.log, drafts)
-        except BaseException as error:
-            live.served = (
-                [a + b for a, b in zip(live.served, served, strict=True)] if any(served) else live.served
-            )
-            match error:
-                case Clash():
-                    which = f"event {error.index}: " if len(drafts) > 1 else ""
-                    raise Conflict(f"{which}this id was used before with another truth") from None
-                case Missing():
-                    raise self._unknown(live, drafts[error.index].take or "") from None
-                case Closed():
-                    raise NotFound(f"there is no {live.title}") from None
-            raise
-        if any(served) and not placements[0].fresh:
-            live.served = [a + b for a, b in zip(live.served, served, strict=True)]
-        return placements
 
     # Clicks, and rounds whose time to answer is over
 
@@ -223,7 +189,7 @@ class Crediting:
             if stored is None:
                 if await self._store.find(live.log, f"p:{prediction}") is not None:
                     raise Conflict("the window of this prediction is over: its clicks are counted")
-                raise self._unknown(live, prediction)
+                raise unknown(live, prediction, self._settings.prediction_ttl)
             record = orjson.loads(stored)
             joined = list(dict.fromkeys([*record.get("clicks", ()), *truth["clicks"]]))
             with ErrorScope():
@@ -237,7 +203,7 @@ class Crediting:
             except Stale:
                 continue
             except Missing:
-                raise self._unknown(live, prediction) from None
+                raise unknown(live, prediction, self._settings.prediction_ttl) from None
             return {"prediction_id": prediction, "clicks": joined, "closes_at": closes}
 
     def _window(self, live: LoadedExperiment) -> float:
@@ -277,12 +243,7 @@ class Crediting:
         complete = min(unwritten, default=now + SHORTLY) - SHORTLY
         await live.follow()  # what is not due any more is in the log
         if live.figures.waiting and live.figures.waiting[0][0] <= complete:
-            await self.note(live, {"kind": "tick", "at": complete})
-
-    async def note(self, live: LoadedExperiment, event: JSON) -> None:
-        """Append an event without an id, and fold it."""
-        (placement,) = await self.append(live, [Draft(encode(event))])
-        await live.advance(placement.version)
+            await self._logbook.note(live, {"kind": "tick", "at": complete})
 
     # Retracting
 
@@ -298,7 +259,9 @@ class Crediting:
         # The arms first: one whose log no longer reaches back refuses, and nothing has changed.
         arms_pending = await self._teaching.untaught(live, version)
         body = encode({"kind": "retract", "version": version})
-        place = await append_retraction(self._store, live.log, version, body, partial(self.append, live))
+        place = await append_retraction(
+            self._store, live.log, version, body, partial(self._logbook.append, live)
+        )
         await live.advance(place.version)
         pending = arms_pending or place.version in live.unsettled
         return {

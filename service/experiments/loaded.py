@@ -22,7 +22,7 @@ from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime.folding import Counts, Recipe
 from feedrank.service.runtime.follower import Follower
 from feedrank.service.runtime.memory import Worker
-from feedrank.service.store import Entry, Store, Trimmed
+from feedrank.service.store import Draft, Entry, Store, Trimmed
 
 from .measures import Measure
 from .plan import Plan
@@ -58,6 +58,33 @@ class LoggedRound:
     def read(cls, entry: Entry) -> LoggedRound:
         fields = orjson.loads(entry.body)
         return cls(fields, entry.at, entry.retracts)
+
+    @classmethod
+    def of(cls, draft: Draft) -> LoggedRound:
+        """What will be read of it; the store says when it was."""
+        return cls(orjson.loads(draft.body), 0.0, draft.retracts)
+
+
+class ServedRounds:
+    """How many rounds each arm has served here since the last event that says so."""
+
+    def __init__(self, arms: int) -> None:
+        self._counts = [0] * arms
+
+    def serve(self, arm: int) -> None:
+        """One more."""
+        self._counts[arm] += 1
+
+    def take(self) -> list[int] | None:
+        """The counts, for an event; None if there are none. From here on they start from 0."""
+        if not any(self._counts):
+            return None
+        counts, self._counts = self._counts, [0] * len(self._counts)
+        return counts
+
+    def give_back(self, counts: Sequence[int]) -> None:
+        """They are not in the log after all."""
+        self._counts = [a + b for a, b in zip(self._counts, counts, strict=True)]
 
 
 class ExperimentFold:
@@ -118,10 +145,7 @@ def recipe(plan: Plan) -> Recipe[ExperimentFold, LoggedRound]:
 
 
 class LoadedExperiment(Follower[ExperimentFold, LoggedRound]):
-    """One experiment that is kept up with its log.
-
-    `served` counts what each arm has served here since the last event that says so; `used` is when it was last asked for.
-    """
+    """One experiment that is kept up with its log; `used` is when it was last asked for."""
 
     def __init__(
         self,
@@ -136,7 +160,7 @@ class LoadedExperiment(Follower[ExperimentFold, LoggedRound]):
     ) -> None:
         super().__init__(log, f"experiment {name!r}", recipe(plan), store, worker, settings, counts)
         self.name, self.plan, self.specs = name, plan, specs
-        self.served = [0] * len(plan.arms)
+        self.served = ServedRounds(len(plan.arms))
         self.used = self._checked = 0.0
         self.looked_back = False
 

@@ -1,18 +1,13 @@
 """All calls on experiments: create, predict, feedback, read, pause, stop, promote, retract, delete. Plain JSON in and out.
 
-One document an experiment, `{"log", "definition", "specs"}`, never changed. A log is named by chance, so a name that is
-used again has nothing of its past. Experiments are loaded on first use, and leave memory when nobody has asked for them
-for a while or others need the room; what falls due is settled by the host's sweeper.
+What falls due is settled by the host's sweeper.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import orjson
 
@@ -21,38 +16,18 @@ from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import flag, only
 from feedrank.service.contract.naming import check_limit, every_name
 from feedrank.service.runtime import Host
-from feedrank.service.runtime.folding import Counts
-from feedrank.service.runtime.memory import Worker
-from feedrank.service.store import Document, Due, Entry, Stale
+from feedrank.service.store import Due, Entry, Stale
 
 from . import plan as plans
 from . import trace, verdict
+from .cache import KIND, ExperimentCache
 from .crediting import Crediting
 from .evaluation import Evaluation, confidence_of, first_place
 from .loaded import LoadedExperiment
+from .logbook import Logbook
 from .plan import Plan
 from .serving import Serving
 from .teaching import Teaching
-
-KIND = "experiment"
-IDLE = 900.0  # seconds after which an experiment that nobody asks for leaves memory
-TIDIED = 1.0  # seconds between two looks at who may leave
-ROOM = 8  # experiments may take one part in so many of what learners may
-
-
-class ExperimentUse:
-    """An experiment that is being used; a class, because a generator costs as much as a small prediction."""
-
-    __slots__ = ("_experiments", "_name")
-
-    def __init__(self, experiments: Experiments, name: str) -> None:
-        self._experiments, self._name = experiments, name
-
-    async def __aenter__(self) -> LoadedExperiment:
-        return await self._experiments.take(self._name)
-
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        await self._experiments.leave(self._name)
 
 
 class Experiments:
@@ -60,27 +35,20 @@ class Experiments:
 
     def __init__(self, host: Host) -> None:
         self.host, self._store = host, host.store
-        self._serving = Serving(host)
-        self._crediting = Crediting(host, self._serving, Teaching(host))
-        self._live: OrderedDict[str, LoadedExperiment] = OrderedDict()
-        self._users: dict[str, int] = {}
-        self._tidied = 0.0
+        self._logbook, self._serving = Logbook(host.store, host.settings), Serving(host)
+        self._crediting = Crediting(host, self._logbook, self._serving, Teaching(host))
+        self._cache = ExperimentCache(host)
         self._evaluation = Evaluation(host)
-        self._executor = ThreadPoolExecutor(1, "feedrank-experiments")
-        self._counts = Counts()
         host.sweeper.owners[KIND] = self._settle
 
     async def close(self) -> None:
         """Save what is in memory."""
-        for live in self._live.values():
-            await live.close(least=1)
-        self._live.clear()
-        self._executor.shutdown()
+        await self._cache.close()
 
     @property
     def loaded(self) -> list[str]:
         """The names of those in memory, the least recently used first."""
-        return list(self._live)
+        return self._cache.loaded
 
     async def create(self, name: str, definition: Body) -> tuple[JSON, bool]:
         """Make an experiment: (info, True); (info, False) if it is there and equal; Conflict if it is another."""
@@ -123,7 +91,7 @@ class Experiments:
 
     async def info(self, name: str) -> JSON:
         """The definition, and what may be said now."""
-        async with self._use(name) as live:
+        async with self._cache.use(name) as live:
             await self._crediting.catch_up(live)
         return {
             "name": name,
@@ -135,7 +103,7 @@ class Experiments:
 
     async def history(self, name: str) -> JSON:
         """`{"version", "arms": [[one, other], ...], "points": [{"events", "differences": [...]}, ...]}`, thinned."""
-        async with self._use(name) as live:
+        async with self._cache.use(name) as live:
             await live.follow()
         plan, state = live.plan, live.figures
         # The end of the chart is what stands beside it.
@@ -172,8 +140,8 @@ class Experiments:
 
     async def delete(self, name: str) -> None:
         """Remove an experiment and its log; its learners stay."""
-        stored = await self._document(name)
-        self._live.pop(name, None)
+        stored = await self._cache.document(name)
+        self._cache.forget(name)
         await self._store.drop(orjson.loads(stored.value)["log"])
         try:
             await self._store.remove(KIND, name, stored.revision)
@@ -184,28 +152,28 @@ class Experiments:
 
     async def predict(self, name: str, request: Body) -> JSON:
         """As a learner's, with `"unit"`."""
-        async with self._use(name) as live:
+        async with self._cache.use(name) as live:
             return await self._serving(live, request)
 
     async def feedback(self, name: str, request: Body, key: str | None = None) -> JSON:
         """As a learner's; credits the arms and teaches them."""
-        async with self._use(name) as live:
+        async with self._cache.use(name) as live:
             return await self._crediting.feedback(live, request, key)
 
     async def clicks(self, name: str, request: Body) -> JSON:
         """As a learner's: clicks join until the window of their prediction is over."""
-        async with self._use(name) as live:
+        async with self._cache.use(name) as live:
             return await self._crediting.clicks(live, request)
 
     async def retract(self, name: str, request: Body) -> JSON:
         """As a learner's; out of the arms and out of the figures."""
-        async with self._use(name) as live:
+        async with self._cache.use(name) as live:
             return await self._crediting.retract(live, request)
 
     async def evaluate(self, name: str, request: Body) -> JSON:
         """What another ranker would have earned on an interleaved log: clicks on what it would have put first."""
         only(request, frozenset({"spec", "learner", "policy", "confidence"}))
-        async with self._use(name) as live:
+        async with self._cache.use(name) as live:
             if live.plan.split or not live.specs[0]["task"].endswith("ranking"):
                 raise Conflict(
                     "only interleaved experiments can be evaluated: evaluate on the log of one of the arms"
@@ -219,22 +187,22 @@ class Experiments:
 
     async def step(self, name: str, step: str) -> JSON:
         """`pause` (all are served by the first arm, nothing new is counted), `resume`, or `stop` for good."""
-        async with self._use(name) as live:
+        async with self._cache.use(name) as live:
             await live.follow()
             if live.figures.status == "stopped" and step != "stop":
                 raise Conflict(f"the experiment {name!r} is stopped: make a new one")
-            await self._crediting.note(live, {"kind": step})
+            await self._logbook.note(live, {"kind": step})
         return await self.info(name)
 
     async def promote(self, name: str, request: Body) -> JSON:
         """Switch the alias to the winner (or to the `arm` named) at once for all replicas, and stop."""
         only(request, frozenset({"arm", "alias", "override"}))
-        async with self._use(name) as live:
+        async with self._cache.use(name) as live:
             await self._crediting.catch_up(live)
             arm, alias = self._winner(live, request)
             # The alias first: it may be refused, and promoting twice does no harm.
             await self.host.alias(alias, arm)
-            await self._crediting.note(live, {"kind": "promote", "arm": arm, "alias": alias})
+            await self._logbook.note(live, {"kind": "promote", "arm": arm, "alias": alias})
         return await self.info(name)
 
     def _winner(self, live: LoadedExperiment, request: Body) -> tuple[str, str]:
@@ -260,7 +228,7 @@ class Experiments:
     async def values(self, name: str, most: int = 100_000) -> list[float]:
         """The measured values in the log, for an A/A check on traffic like this one's."""
         values: list[float] = []
-        async with self._use(name) as live:
+        async with self._cache.use(name) as live:
             async for entry in self._entries(live):
                 event = orjson.loads(entry.body)
                 own = event.get("credits") or [event.get("value")]
@@ -278,73 +246,11 @@ class Experiments:
                     yield entry
             at = entries[-1].version
 
-    async def _document(self, name: str) -> Document:
-        document = await self._store.get(KIND, name)
-        if document is None:
-            self._live.pop(name, None)
-            raise NotFound(f"there is no experiment {name!r}")
-        return document
-
     async def _settle(self, due: Due, name: str, stored: bytes, record: JSON) -> None:
         """The time of a round is over."""
         try:
-            async with self._use(name) as live:
+            async with self._cache.use(name) as live:
                 if live.log == due.log:
                     await self._crediting.due(live, due.key, stored, record)
         except NotFound:
             return  # deleted meanwhile: its records go with its log
-
-    # What is in memory
-
-    def _use(self, name: str) -> ExperimentUse:
-        """`async with self._use(name) as live`: the experiment, in memory while it is used."""
-        return ExperimentUse(self, name)
-
-    async def take(self, name: str) -> LoadedExperiment:
-        """See `ExperimentUse`."""
-        self._users[name] = self._users.get(name, 0) + 1
-        try:
-            live = self._live.get(name)
-            if live is None or await live.gone():
-                live = await self._load(name)
-        except BaseException:
-            await self.leave(name)
-            raise
-        live.used = time.monotonic()
-        if name in self._live:  # it may have been deleted meanwhile
-            self._live.move_to_end(name)
-        return live
-
-    async def leave(self, name: str) -> None:
-        """See `ExperimentUse`."""
-        users = self._users[name] = self._users[name] - 1
-        if users == 0:
-            del self._users[name]
-        if time.monotonic() - self._tidied >= TIDIED:
-            self._tidied = time.monotonic()
-            await self._tidy()
-
-    async def _load(self, name: str) -> LoadedExperiment:
-        value = orjson.loads((await self._document(name)).value)
-        live = self._live.get(name)
-        if live is None or live.log != value["log"]:
-            plan = plans.read(name, value["definition"], value["specs"])
-            around = self._store, Worker(self._executor), self.host.settings, self._counts
-            live = self._live[name] = LoadedExperiment(name, value["log"], plan, value["specs"], *around)
-        await live.ready()
-        return live
-
-    async def _tidy(self) -> None:
-        """Let those go that nobody uses: idle for long, or the least recently used while all take too much room."""
-        now, room = time.monotonic(), self.host.settings.memory // ROOM
-        taken = sum(live.state.nbytes for live in self._live.values())
-        leaving = []  # all are chosen before the first is waited for: others may tidy meanwhile
-        for name, live in list(self._live.items()):
-            if name in self._users:
-                continue
-            if taken <= room and now - live.used < IDLE:
-                break
-            taken -= live.state.nbytes
-            leaving.append(self._live.pop(name))
-        for live in leaving:
-            await live.close(least=1)

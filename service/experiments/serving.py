@@ -88,7 +88,7 @@ class Serving:
             return reply, None, Record(b"")
         reply = {"prediction_id": id, **reply}
         if record["counted"] and "arm" in record:
-            live.served[record["arm"]] += 1
+            live.served.serve(record["arm"])
         digest = ""
         if own is not None:
             record["reply"] = reply

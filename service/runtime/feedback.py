@@ -23,9 +23,9 @@ from feedrank.service.contract.messages import (
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Draft, Store
 
+from .appending import unknown
 from .learner_state import LoadedLearner
 from .questions import price, read_instance
-from .steps import unknown
 
 
 class FeedbackReader:

@@ -26,9 +26,9 @@ from feedrank.service.contract.prediction_ids import predicted_at
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Draft, Due, Missing, Stale, Store, StoreSignal
 
+from .appending import unknown
 from .learner_state import LoadedLearner
 from .memory import Memory
-from .steps import unknown
 from .supervisor import Supervisor
 from .writer import Writer
 

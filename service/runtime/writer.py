@@ -32,29 +32,23 @@ from feedrank.service.contract.faults import (
 from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import Event, batch_of, placed
 from feedrank.service.contract.settings import Settings
-from feedrank.service.store import Closed, Diverged, Draft, Placement, Position, Store, StoreSignal
+from feedrank.service.store import Closed, Diverged, Draft, Placement, Store
 from feedrank.service.store.shared import Batcher, Waiter
 
+from .appending import append, hand_over
 from .applying import Run
 from .at_once import waits
 from .feedback import FeedbackReader
-from .folding import Counts, Pending
+from .folding import Counts
 from .learner_state import LoadedLearner
 from .memory import Memory
 from .predictor import Predictor, Records
 from .replies import OBJECTS, ReplyForm, ranking_json
-from .steps import Chunk, Step, last_version, refusal, replies_of, steps_of, weigh
+from .steps import Chunk, Step, last_version, replies_of, steps_of, weigh
 
 TURN = 64  # events of a batch that are read at a time
 HEAVIEST = 2**20  # of one append, in bytes and, by the weight of an event, in events
 T = TypeVar("T")
-
-
-def last_of(learner: LoadedLearner) -> Position | None:
-    """Where the log is, as far as the learner knows: behind what waits to be applied."""
-    for version in reversed(learner.pending):
-        return Position(version, learner.pending[version].chain)
-    return learner.position
 
 
 def single_reply(form: ReplyForm[T], steps: Sequence[Step]) -> T:
@@ -226,33 +220,20 @@ class Writer:
             for step in steps:
                 step.error = error
         else:
-            version = learner.version
             for step in steps:
                 step.placements = list(islice(placements, len(step.drafts)))
-                for event, place in zip(step.events, step.placements, strict=True):
-                    if place.fresh and place.version > version:
-                        event.at = place.at
-                        learner.pending[place.version] = Pending(event, 0, place.chain, place.previous)
+                hand_over(learner, step.events, step.placements)
 
     async def append(
         self, learner: LoadedLearner, drafts: Sequence[Draft], *, ordered: bool = True
     ) -> list[Placement]:
-        """Append to the log; what the store says, as what it means for the caller.
-
-        Another history than the learner's is Diverged, but for who has the learner's `order`: it is then folded again.
-        """
+        """See `appending.append`; a learner that is gone is let go."""
         try:
-            try:
-                return await self._store.append(learner.log, drafts, last_of(learner))
-            except Diverged as error:
-                if not ordered:
-                    raise
-                await learner.forward(await learner.diverged(error))
-                return await self._store.append(learner.log, drafts, last_of(learner))
-        except StoreSignal as signal:
-            if isinstance(signal, Closed):
+            return await append(self._store, learner, drafts, self._settings.prediction_ttl, ordered=ordered)
+        except NotFound as error:
+            if isinstance(error.__cause__, Closed):
                 self._memory.gone(learner)
-            raise refusal(signal, learner, drafts, self._settings.prediction_ttl) or signal from None
+            raise
 
     async def _walk(self, learner: LoadedLearner, steps: Sequence[Step], records: Records) -> None:
         """Give each step its replies, or its error, in order."""

@@ -14,7 +14,7 @@ from experiment_runs import CLASSES, JSON, LISTS, two
 from waiting import eventually
 
 from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
-from feedrank.service.experiments import manager
+from feedrank.service.experiments import cache
 from feedrank.service.experiments.manager import Experiments
 from feedrank.service.runtime import Host
 
@@ -269,11 +269,11 @@ def test_experiments_leave_memory_when_nobody_asks_for_them(
             await experiments.create(name, {"arms": ["a", "b"]})
             await experiments.feedback(name, {"features": ["f"], "label": "x", "unit": "u"})
         assert sorted(experiments.loaded) == ["e", "f", "g"]
-        monkeypatch.setattr(manager, "TIDIED", 0.0)
-        monkeypatch.setattr(manager, "IDLE", 0.0)
+        monkeypatch.setattr(cache, "TIDIED", 0.0)
+        monkeypatch.setattr(cache, "IDLE", 0.0)
         await experiments.info("g")
         assert experiments.loaded == []
-        monkeypatch.setattr(manager, "IDLE", 900.0)
+        monkeypatch.setattr(cache, "IDLE", 900.0)
         info = await experiments.info("e")
         assert info["version"] == 1
         assert sum(arm["units"] for arm in info["arms"].values()) == 1
@@ -290,8 +290,8 @@ def test_requests_that_tidy_at_the_same_time_do_not_fail(
         for name in names:
             await experiments.create(name, {"arms": ["a", "b"], "measure": "zero-one"})
             await experiments.feedback(name, {"features": ["f"], "label": "x", "unit": "u"})
-        monkeypatch.setattr(manager, "TIDIED", 0.0)
-        monkeypatch.setattr(manager, "IDLE", 0.0)
+        monkeypatch.setattr(cache, "TIDIED", 0.0)
+        monkeypatch.setattr(cache, "IDLE", 0.0)
         # Saving takes a while: others come to tidy meanwhile.
         infos = await asyncio.gather(*(experiments.info(name) for name in names * 4))
         assert {info["version"] for info in infos} == {1}

@@ -172,7 +172,7 @@ def test_a_prediction_that_is_not_known_leaves_the_experiment_in_memory(store_ur
         await experiments.create("e", {"arms": ["a", "b"]})
         asked = {"features": {"f": 1.0}, "unit": "u"}
         first = await experiments.predict("e", asked)
-        (live,) = experiments._live.values()
+        (live,) = experiments._cache._live.values()
 
         async def wrong(i: int) -> None:
             with pytest.raises(NotFound):
@@ -182,7 +182,7 @@ def test_a_prediction_that_is_not_known_leaves_the_experiment_in_memory(store_ur
             assert (await experiments.predict("e", asked))["label"] == first["label"]
 
         await asyncio.gather(*(wrong(i) if i % 2 else good() for i in range(40)))
-        assert list(experiments._live.values()) == [live]
+        assert list(experiments._cache._live.values()) == [live]
         await experiments.delete("e")
         with pytest.raises(NotFound):
             await experiments.predict("e", asked)
