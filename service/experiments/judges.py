@@ -1,7 +1,7 @@
 """The losses of the core as measures of experiments: each divided by its largest possible value, so at most 1.
 
     hamming           by the labels known          error-set-size   by relevant times irrelevant labels
-    absolute          by the grades less one       weighted, reject by the highest cost
+    absolute          by the grades less one       weighted, reject, matrix by the highest cost
 
 None where there is nothing to judge: an abstention without REJECT.
 """
@@ -30,6 +30,7 @@ class LossMeasure:
     labels: Sequence[str] = ()
     costs: Mapping[str, float] = field(default_factory=dict)
     blocks: Sequence[Sequence[str]] = ()
+    matrix: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def block(self, label: str) -> str:
         """A name for the label's block; a label that no block names is one of its own."""
@@ -58,6 +59,9 @@ def _of_label(loss: LossMeasure, sigma: str | None, y: str) -> float | None:
     if loss.name == "block-zero-one":
         return float(loss.block(sigma) != loss.block(y))
     wrong = float(sigma != y)
+    if loss.name == "matrix":
+        highest = max([1.0, *(each for row in loss.matrix.values() for each in row.values())])
+        return loss.matrix.get(y, {}).get(sigma, wrong) / highest
     return wrong * cost / most if loss.name == "weighted" else wrong / most
 
 
@@ -71,6 +75,8 @@ def _of_set(loss: LossMeasure, sigma: set[str], y: set[str], known: int) -> floa
             return b * c / max(1, len(y) * (labels - len(y)))
         case "f-score":
             return (b + c) / (2 * a + b + c) if a + b + c else 0.0
+        case "jaccard":
+            return (b + c) / (a + b + c) if a + b + c else 0.0
         case "precision":
             k = loss.cutoff or 1
             return (min(k, len(y)) - min(k, a)) / k

@@ -41,6 +41,8 @@ _WORDS = {
     "error-set-size": "share of pairs on the wrong side",
     "weighted": "cost of mistakes",
     "reject": "cost of mistakes and abstentions",
+    "matrix": "cost of decisions",
+    "jaccard": "Jaccard loss",
     "f-score": "F-score loss",
     "block-zero-one": "share of mistakes between blocks",
     "pairwise-disagreement": "share of pairs in the wrong order",
@@ -160,7 +162,12 @@ def _loss(name: str, cutoff: int | None, specs: Sequence[View], place: str) -> L
     if name == "precision" and cutoff is None:
         raise Unprocessable.at(place, "precision needs a cutoff, such as `precision@10`")
     task = specs[0]["task"]
-    costs = {"weighted": "weights", "reject": "reject_costs", "block-zero-one": "blocks"}.get(name, "")
+    costs = {
+        "weighted": "weights",
+        "reject": "reject_costs",
+        "block-zero-one": "blocks",
+        "matrix": "matrix",
+    }.get(name, "")
     stated = [spec[costs] for spec in specs if costs in spec]
     if any(other != stated[0] for other in stated):
         raise Unprocessable.at(place, f"the arms differ in `{costs}`: their losses cannot be compared")
@@ -168,6 +175,8 @@ def _loss(name: str, cutoff: int | None, specs: Sequence[View], place: str) -> L
         if not stated:
             raise Unprocessable.at(place, "no arm has `blocks` in its spec")
         return LossMeasure(task, name, blocks=stated[0])
+    if name == "matrix":
+        return LossMeasure(task, name, matrix=stated[0] if stated else {})
     labels = specs[0]["labels"] if forms.of(task).closed else ()
     return LossMeasure(task, name, cutoff, labels, stated[0] if stated else {})
 

@@ -62,6 +62,11 @@ def test_what_was_not_shown_stands_last() -> None:
             {"label": "b"}, {"label": "a"}, 0.25,
         ),
         (
+            {"task": "binary", "labels": ["a", "b"], "algorithm": "predtron", "loss": "matrix",
+             "matrix": {"a": {"b": 3}, "b": {"a": 4}}},
+            {"label": "b"}, {"label": "a"}, 0.75,
+        ),
+        (
             {"task": "multilabel", "algorithm": "predtron", "loss": "hamming"},
             {"labels": ["a", "b"]}, {"labels": ["b", "c", "e"]}, 3 / 4,
         ),
