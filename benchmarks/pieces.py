@@ -36,7 +36,7 @@ def transactions(folder: Path, name: str, bodies: list[bytes]) -> list[list[obje
     """Writing events or records, by how many share a transaction: their rows, and the commit with its sync."""
     rows: list[list[object]] = []
     for group in GROUPS:
-        db = sqlite_file.prepare(folder / f"{name}-{group}.db")
+        db, _ = sqlite_file.prepare(folder / f"{name}-{group}.db", 0)
         writing = committing = float("inf")
         for _ in range(TURNS):
             spent = [0.0, 0.0]

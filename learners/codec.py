@@ -38,6 +38,9 @@ from .weights.base import Arrays
 
 MAGIC = b"FEEDRANK"
 FORMAT = 2
+# Counts the releases in which equal logs came to give other weights; release 0.2 was 1. What was saved under another number
+# is folded anew from its log (service/runtime/checkpoints.py).
+ARITHMETIC = 2
 _START = struct.Struct("<8sIQ")
 _DIGEST = 32
 _PIECE = 2**22  # bytes that are read or written at a time

@@ -92,6 +92,7 @@ class ExperimentFold:
 
     def __init__(self, plan: Plan, state: State) -> None:
         self.plan, self.state, self.skipped = plan, state, 0
+        self.outdated = False
         self.doubtful: dict[int, float] = {}
 
     @property

@@ -89,7 +89,8 @@ async def newest_state(
     """The state of the newest snapshot that can be read (before a version), or that of nothing, with its snapshot.
 
     With a horizon, a snapshot that leaves out what was retracted after it does not count. Snapshots that cannot be read
-    join `passed`. Trimmed if the log does not reach back to before `before`.
+    join `passed`, and so do outdated ones where the whole log is there. Trimmed if the log does not reach back to before
+    `before`.
     """
     for version in sorted(head.snapshots, reverse=True):
         if head.floor > version + 1:
@@ -102,8 +103,15 @@ async def newest_state(
             log.error("snapshot of %s at %d is ignored: %s", title, version, error)
             passed.add(version)
             continue
-        if loaded is not None and (horizon is None or loaded[1].without <= horizon):
-            return loaded
+        if loaded is None or (horizon is not None and loaded[1].without > horizon):
+            continue
+        if loaded[0].outdated and head.floor == 1:
+            log.info(
+                "snapshot of %s at %d is of an earlier arithmetic: the log is folded anew", title, version
+            )
+            passed.add(version)
+            continue
+        return loaded
     if head.floor > 1:
         if before is not None:
             raise Trimmed

@@ -49,6 +49,9 @@ class FoldState(Protocol):
 
     version: int
     skipped: int
+    outdated: (
+        bool  # loaded from what an earlier release saved, which would have made another state of the same log
+    )
 
     @property
     def nbytes(self) -> int: ...

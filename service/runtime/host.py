@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from feedrank import learners
 from feedrank.learners import reading
+from feedrank.learners.codec import ARITHMETIC
 from feedrank.learners.errors import SnapshotError
 from feedrank.learners.explaining import strongest
 from feedrank.learners.learner import Learner
@@ -86,7 +87,9 @@ class Host:
         what an operator should be warned of.
         """
         settings = settings or Settings()
-        store = await open_store(url, replicas=settings.redis_replicas, replica_wait=settings.redis_wait)
+        store = await open_store(
+            url, replicas=settings.redis_replicas, replica_wait=settings.redis_wait, arithmetic=ARITHMETIC
+        )
         host = cls(store, settings)
         try:
             yield host

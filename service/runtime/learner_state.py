@@ -21,6 +21,7 @@ import orjson
 
 from feedrank import learners
 from feedrank.learners import reading, registry, truths
+from feedrank.learners.codec import ARITHMETIC
 from feedrank.learners.errors import InputError, SnapshotError
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.learners.learner import Learner
@@ -65,6 +66,7 @@ class LearnerState:
         self.learner = learner
         self.curve: Series[CurvePoint] = curve or Series(MOST_POINTS)
         self.at: float | None = None
+        self.outdated = False
         self.skipped = skipped
         self.labels = labels or {}
         self._estimated, self._costs = 0, dict[int, reading.Cost]()
@@ -201,7 +203,7 @@ class LearnerState:
             "at": [point.at for _, point in points],
             "experts": [point.experts for _, point in points],
         }
-        rest = {"curve": curve, "skipped": self.skipped, "labels": self.labels}
+        rest = {"curve": curve, "skipped": self.skipped, "labels": self.labels, "arithmetic": ARITHMETIC}
         head = orjson.dumps(rest | {"shown": shown})
         out.write(START.pack(MAGIC, FORMAT, len(head)) + head)
         last: bytes | memoryview = b""
@@ -236,10 +238,12 @@ class LearnerState:
             ]
             labels = {str(name): [int(count) for count in counts] for name, counts in rest["labels"].items()}
             skipped = int(rest["skipped"])
+            arithmetic = int(rest.get("arithmetic", 1))  # 0.2 wrote none
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SnapshotError(f"the snapshot cannot be read: {error}") from error
         state = cls(learners.load(data), Series(MOST_POINTS, int(stride), curve), skipped, labels)
         state.at = optional(shown["now"])
+        state.outdated = arithmetic != ARITHMETIC
         return state
 
 

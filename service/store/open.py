@@ -17,12 +17,13 @@ from .interface import Store
 
 
 async def open_store(
-    url: str, *, read_only: bool = False, replicas: int = 0, replica_wait: float = 1.0
+    url: str, *, read_only: bool = False, replicas: int = 0, replica_wait: float = 1.0, arithmetic: int = 0
 ) -> Store:
     """The store at `url`, ready to use; StoreRefused, in one line, if it cannot be.
 
     `read_only` opens what is there, never makes a store and writes nothing. `replicas` of Redis must have a write, within
-    `replica_wait` seconds, before it is acknowledged.
+    `replica_wait` seconds, before it is acknowledged. `arithmetic` counts the ways in which releases made states of its
+    logs: a store that a later one has used is refused, and whoever has an earlier one open can write no more.
     """
     scheme, _, rest = url.partition(":")
     if scheme not in SCHEMES or not rest:
@@ -30,7 +31,9 @@ async def open_store(
     if scheme == "sqlite":
         from .sqlite import SqliteStore  # noqa: PLC0415  (each store imports its own driver)
 
-        return SqliteStore(rest, read_only=read_only)
+        return SqliteStore(rest, read_only=read_only, arithmetic=arithmetic)
     from .redis_open import open_redis  # noqa: PLC0415
 
-    return await open_redis(url, read_only=read_only, replicas=replicas, replica_wait=replica_wait)
+    return await open_redis(
+        url, read_only=read_only, replicas=replicas, replica_wait=replica_wait, arithmetic=arithmetic
+    )

@@ -19,6 +19,7 @@ from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.store_url import HIDDEN, shown
 
 from . import keys
+from .arithmetic import FIRST, notices
 from .redis import SCRIPTS, RedisStore
 from .redis_listen import Listener
 from .redis_nodes import FAILURES, Address, Cluster, Nodes, OneNode
@@ -28,6 +29,11 @@ from .redis_upgrade import MOVE, upgrade
 OLDEST = (6, 2)
 WAITAOF = (7, 2)  # the first that can say what is on the disks of replicas
 TIMEOUT = 5.0
+CLAIM = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2])
+return 1
+"""
 
 
 def options(url: str) -> JSON:
@@ -44,7 +50,7 @@ def options(url: str) -> JSON:
 
 
 async def open_redis(
-    url: str, *, read_only: bool = False, replicas: int = 0, replica_wait: float = 1.0
+    url: str, *, read_only: bool = False, replicas: int = 0, replica_wait: float = 1.0, arithmetic: int = 0
 ) -> RedisStore:
     """The store at a `redis` URL of any form; StoreRefused in one line if it cannot be used."""
     name = shown(url)
@@ -58,9 +64,9 @@ async def open_redis(
         raise StoreRefused(f"cannot use {name}: {line(error)}: check the URL") from None
     pipes = Pipes(nodes, (*SCRIPTS, MOVE), Confirmation(replicas, replica_wait))
     try:
-        notices, version = await examine(pipes, name)
+        warnings, version = await examine(pipes, name)
         pipes.confirmation = Confirmation(replicas, replica_wait, synced=version >= WAITAOF)
-        identity = await prepare(pipes, name, read_only)
+        identity, said = await prepare(pipes, name, read_only, arithmetic)
         pipes.read_only = read_only
     except BaseException as error:
         await nodes.close()
@@ -76,7 +82,7 @@ async def open_redis(
         host, _, port = names[0].rpartition(":")
         return single(at(url, (host, int(port))))
 
-    return RedisStore(pipes, Listener(listen), notices, identity)
+    return RedisStore(pipes, Listener(listen), warnings + said, identity)
 
 
 def connect(url: str) -> Nodes:
@@ -222,8 +228,8 @@ async def examine(pipes: Pipes, name: str) -> tuple[tuple[str, ...], tuple[int, 
     return tuple(dict.fromkeys(notices)), min(versions)
 
 
-async def prepare(pipes: Pipes, name: str, read_only: bool) -> str:
-    """Refuse a newer layout, bring an older one up to date, and mark an empty database as ours; the store's identity."""
+async def prepare(pipes: Pipes, name: str, read_only: bool, arithmetic: int) -> tuple[str, tuple[str, ...]]:
+    """Refuse a newer layout, bring an older one up to date, mark an empty database as ours; its identity, and notices."""
     layout, upgraded = await pipes.run(keys.FORMAT, "GET", keys.FORMAT), None
     if layout is not None and int(layout) > keys.LAYOUT:
         raise StoreRefused(f"{name} was written by a newer feedrank (layout {int(layout)}): upgrade feedrank")
@@ -240,12 +246,28 @@ async def prepare(pipes: Pipes, name: str, read_only: bool) -> str:
         await pipes.run(keys.FORMAT, "SET", keys.FORMAT, keys.LAYOUT, "NX")
     elif upgraded is None or int(upgraded) < keys.LAYOUT:
         await upgrade(pipes)
-    fresh = f"{secrets.token_hex(16)} {keys.LAYOUT}"
     if not read_only:
+        before = arithmetic if layout is None else FIRST
+        fresh = f"{secrets.token_hex(16)} {keys.LAYOUT} {before}"
         await pipes.run(
             keys.STORE, "SET", keys.STORE, fresh, "NX"
         )  # replicas have it before what is written next
-    return (await pipes.run(keys.STORE, "GET", keys.STORE) or b"").decode()
+    return await claim(pipes, name, arithmetic if not read_only else 0)
+
+
+async def claim(pipes: Pipes, name: str, arithmetic: int) -> tuple[str, tuple[str, ...]]:
+    """The store's identity, from now on with this arithmetic: earlier ones that have it open write no more. And notices."""
+    identity = (await pipes.run(keys.STORE, "GET", keys.STORE) or b"").decode()
+    token, _, rest = identity.partition(" ")
+    before = int(rest.partition(" ")[2] or FIRST)
+    said = notices(name, before, arithmetic)
+    if not arithmetic or before == arithmetic:
+        return identity, said
+    # All who come with this arithmetic make the same of it, whoever is first.
+    renewed = f"{token} {keys.LAYOUT} {arithmetic}"
+    if await pipes.run(keys.STORE, "EVAL", CLAIM, 1, keys.STORE, identity, renewed):
+        return renewed, said
+    return (await claim(pipes, name, arithmetic))[0], said
 
 
 async def configured(client: Any) -> dict[str, str]:

@@ -49,7 +49,7 @@ class SqliteStore:
     notices: tuple[str, ...] = ()
     shared = False
 
-    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: str | Path, *, read_only: bool = False, arithmetic: int = 0) -> None:
         self.path = Path(path)
         self._lock = sqlite_file.share(self.path) if read_only else sqlite_file.lock(self.path)
         self._writer: GroupCommit | None = None
@@ -58,7 +58,8 @@ class SqliteStore:
                 self._point = sqlite_file.connect_read_only(self.path)
                 self._range = sqlite_file.connect_read_only(self.path)
             else:
-                self._writer = self._open_writer(sqlite_file.prepare(self.path))
+                connection, self.notices = sqlite_file.prepare(self.path, arithmetic)
+                self._writer = self._open_writer(connection)
         except BaseException:
             if self._lock is not None:
                 os.close(self._lock)

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from feedrank.files import create_private, lock_file
 from feedrank.service.contract.faults import StoreRefused, StoreUnavailable
 
+from .arithmetic import FIRST, notices
 from .sqlite_erasing import compact
 from .sqlite_schema import APPLICATION, SCHEMA, migrate
 
@@ -111,8 +112,8 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     return connection
 
 
-def prepare(path: Path) -> sqlite3.Connection:
-    """The writer's connection, with the schema brought up to date; refused with the reason if that cannot be."""
+def prepare(path: Path, arithmetic: int) -> tuple[sqlite3.Connection, tuple[str, ...]]:
+    """The writer's connection, with the schema brought up to date, and notices; StoreRefused, with the reason, if not."""
     inspect(path)
     connection: sqlite3.Connection | None = None
     try:
@@ -126,6 +127,7 @@ def prepare(path: Path) -> sqlite3.Connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'check'")
         connection.execute("UPDATE store SET epoch = epoch + 1")
+        said = claim(connection, path, arithmetic)
         # What a save that was killed has left behind.
         connection.execute("DELETE FROM parts WHERE key >> 20 NOT IN (SELECT upload FROM snapshots)")
         connection.execute("COMMIT")
@@ -136,7 +138,18 @@ def prepare(path: Path) -> sqlite3.Connection:
         if isinstance(error, sqlite3.DatabaseError):
             raise StoreRefused(reason(path, error)) from None
         raise
-    return connection
+    return connection, said
+
+
+def claim(connection: sqlite3.Connection, path: Path, arithmetic: int) -> tuple[str, ...]:
+    """Let no earlier arithmetic open this file any more, nor this one where a later one has; notices."""
+    (used,) = connection.execute("SELECT count(*) FROM logs").fetchone()
+    row = connection.execute("SELECT value FROM counters WHERE name = 'arithmetic'").fetchone()
+    before = row[0] if row else FIRST if used else arithmetic
+    said = notices(str(path), before, arithmetic)
+    if arithmetic:
+        connection.execute("INSERT OR REPLACE INTO counters VALUES ('arithmetic', ?)", (arithmetic,))
+    return said
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:

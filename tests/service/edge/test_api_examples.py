@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[3] / "docs"
+WAITED = re.compile(r'^feedrank_waits_total\{reason="([^"]+)"\}', re.M)
 GUIDES = ("api.md", "errors.md", "operating.md", "architecture.md")
 
 
@@ -24,6 +25,12 @@ def test_examples_of_the_api_guide_work(start, tmp_path):
     assert '"duplicate":true' in done.stdout
     assert '"contributions"' in done.stdout
     assert (tmp_path / "messages.feedrank").stat().st_size > 0
+    # Only these could not be answered in the callback of their socket: the first call by an alias, and predictions under an
+    # id of the caller's own, which the store may know already.
+    metrics = subprocess.run(
+        ["curl", "-s", f"{process.url}/metrics"], capture_output=True, text=True, check=True
+    )
+    assert set(WAITED.findall(metrics.stdout)) <= {"name", "remembering"}
 
 
 @pytest.mark.parametrize("guide", GUIDES)
