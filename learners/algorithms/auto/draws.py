@@ -3,6 +3,8 @@
 The hash is a multiply-xorshift finaliser of 64 bits; normals are made of two uniforms by Box and Muller.
 """
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -22,12 +24,21 @@ def _mixed(word: Words64) -> Words64:
 
 def uniforms(seed: int, count: int) -> Floats:
     """`count` numbers in (0, 1), a function of the seed."""
-    base = _mixed(np.array([seed], dtype=np.uint64) * _STEP + _STEP)
-    words = _mixed(base + np.arange(1, count + 1, dtype=np.uint64) * _STEP)
-    return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return np.asarray(_uniforms(np.array([seed], dtype=np.uint64), count)[0])
 
 
-def normals(seed: int, count: int) -> Floats:
-    """`count` standard normal numbers: sqrt(-2 ln a) cos(2 pi b)."""
-    drawn = uniforms(seed, 2 * count)
-    return np.asarray(np.sqrt(-2.0 * log(drawn[:count])) * cos_turns(drawn[count:]))
+def normals(seeds: Iterable[int], count: int) -> Floats:
+    """A row of `count` standard normal numbers for each seed: sqrt(-2 ln a) cos(2 pi b)."""
+    drawn = _uniforms(np.fromiter(seeds, np.uint64), 2 * count)
+    return np.asarray(np.sqrt(-2.0 * _each(log, drawn[:, :count])) * _each(cos_turns, drawn[:, count:]))
+
+
+def _uniforms(seeds: Words64, count: int) -> Floats:
+    base = _mixed(seeds * _STEP + _STEP)
+    words = _mixed(base[:, None] + np.arange(1, count + 1, dtype=np.uint64) * _STEP)
+    return np.asarray(((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52)
+
+
+def _each(function: Callable[[Floats], Floats], table: Floats) -> Floats:
+    """A function of the kernel, which takes vectors, on the cells of a table."""
+    return function(table.ravel()).reshape(table.shape)

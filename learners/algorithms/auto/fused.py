@@ -125,6 +125,7 @@ class FusedBlend:
             self._trees.features = features - self.scaling.bias
         if curves is not None and curves.present:
             curves.size, curves.events = curved
+            curves.features = features - self.scaling.bias
 
 
 def mode_of(decider: Decider) -> int | None:

@@ -10,14 +10,18 @@
 Waves are random features of a Gaussian kernel (Rahimi and Recht 2007): sums of them are smooth functions of all features
 together; hats are curves of single ones. With more than 300 features it leaves for good. Its draws are a function of
 the feature's number, by a generator of its own, so that they are the same everywhere and need not be saved.
+
+Room is made for some features at once. Where none has joined yet, phi is 0, P the identity and R 0, which adds nothing to
+any sum: no bit depends on the room, and a snapshot has none of it.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...growth import columns_for
-from ...instances import Floats
+from ...instances import Floats, Ints
 from ...kernel import cos_turns, row_total, times
 from ...kernel.elementary import TURN
 from ...weights.base import Arrays, Counters
@@ -27,6 +31,7 @@ from .experts import Expert, Inputs, Target
 
 WAVES = 128
 MOST = 300
+BLOCK = 64
 HATS = np.arange(9.0) * 0.5 - 2.0
 FREQUENCY = 1.5 / TURN
 HEIGHT = 2.0 * np.sqrt(2.0 / WAVES)
@@ -50,8 +55,9 @@ class LeastSquares(Expert):
         self._start()
 
     def _start(self) -> None:
+        self.features = 0
         self.omega: Floats = np.zeros((0, WAVES))
-        self.places: list[int] = []
+        self.places: Ints = np.zeros(0, dtype=np.intp)  # also of features that there is only room for
         self.curved = 0  # features that have hats: the first so many
         self.P: Floats = np.eye(1 + WAVES)
         self.R: Floats = np.zeros((1 + WAVES, columns_for(self.labels)))
@@ -63,40 +69,37 @@ class LeastSquares(Expert):
         if not self.present:
             self.labels = columns
             return
-        fresh = range(len(self.places), features)
-        width = len(self.P)
-        for j in fresh:
-            self.places.append(width)
-            width += 1
-            if width + len(HATS) <= MOST:
-                width += len(HATS)
-                self.curved = j + 1
-        if fresh:
-            self.omega = np.vstack([self.omega, *(normals(1 + j, WAVES)[None] for j in fresh)])
-            P = np.eye(width)
-            P[: len(self.P), : len(self.P)] = self.P
+        room, width = room_for(features), len(self.P)
+        if room > len(self.places):
+            self.omega = np.concatenate((self.omega, normals(range(1 + len(self.places), 1 + room), WAVES)))
+            self.places, self.curved, larger = places_of(room)
+            P = np.eye(larger)
+            P[:width, :width] = self.P
             self.P = P
-        room = columns_for(columns)
-        if (width, room) != self.R.shape:
-            R = np.zeros((width, room))
+        if (len(self.P), columns_for(columns)) != self.R.shape:
+            R = np.zeros((len(self.P), columns_for(columns)))
             R[: len(self.R), : self.labels] = self.R[:, : self.labels]
             self.R = R
-        self.labels = columns
+        self.features, self.labels = features, columns
+
+    @property
+    def width(self) -> int:
+        """Of phi without what there is only room for."""
+        last = self.features - 1
+        return 1 + WAVES if last < 0 else int(self.places[last]) + 1 + len(HATS) * (last < self.curved)
 
     def mark(self) -> Any:
         """Arrays are replaced, but by the kernel's whole round: what they are now is the way back."""
-        return dict(vars(self)), len(self.places)
+        return dict(vars(self))
 
     def rewind(self, mark: Any) -> None:
-        before, count = mark
         vars(self).clear()
-        vars(self).update(before)
-        del self.places[count:]
+        vars(self).update(mark)
 
     def _leave(self) -> None:
         self.present = False
         self.omega, self.P, self.R = np.zeros((0, WAVES)), np.zeros((0, 0)), np.zeros((0, 0))
-        self.places, self.curved = [], 0
+        self.places, self.curved, self.features = np.zeros(0, dtype=np.intp), 0, 0
 
     def _phi(self, inputs: Inputs) -> Floats:
         if "phi" in inputs.kept:
@@ -107,7 +110,7 @@ class LeastSquares(Expert):
         phi[0] = 1.0
         turns = times(z, self.omega.take(rows, axis=0)) * (FREQUENCY / np.sqrt(self.size))
         phi[1 : 1 + WAVES] = HEIGHT * cos_turns(turns + self.theta)
-        places = np.array(self.places, dtype=np.intp).take(rows)
+        places = self.places.take(rows)
         phi[places] = z
         curved = rows < self.curved
         hats = 1.0 - 2.0 * np.abs(z[curved][:, None] - HATS)
@@ -116,8 +119,16 @@ class LeastSquares(Expert):
         return phi
 
     def fused(self) -> tuple[Any, ...]:
-        places = np.array(self.places, dtype=np.int64)
-        return self.present, self.scale, float(self.curved), self.P, self.R, self.omega, self.theta, places
+        return (
+            self.present,
+            self.scale,
+            float(self.curved),
+            self.P,
+            self.R,
+            self.omega,
+            self.theta,
+            self.places,
+        )
 
     def scores(self, inputs: Inputs) -> Floats:
         if not self.present:
@@ -161,12 +172,12 @@ class LeastSquares(Expert):
 
     def reset(self) -> None:
         if self.present:
-            features, self.labels, labels = len(self.places), 0, self.labels
+            features, self.labels, labels = self.features, 0, self.labels
             self._start()
             self.grow(features + self.bias, labels)
 
     def arrays(self) -> Arrays:
-        return {"P": self.P, "R": self.R[:, : self.labels]}
+        return {"P": self.P[: self.width, : self.width], "R": self.R[: self.width, : self.labels]}
 
     def counters(self) -> Counters:
         return {"size": self.size, "events": self.events, "present": self.present}
@@ -176,18 +187,39 @@ class LeastSquares(Expert):
         if not counters["present"]:
             self._leave()
             return
-        if arrays["P"].shape != self.P.shape or arrays["R"].shape != (len(self.R), self.labels):
+        if any(arrays[name].shape != own.shape for name, own in self.arrays().items()):
             raise ValueError("least squares has another shape than its features and labels")
-        self.P = arrays["P"]
-        self.R[:, : self.labels] = arrays["R"]
+        self.P[: self.width, : self.width] = arrays["P"]
+        self.R[: self.width, : self.labels] = arrays["R"]
 
     def nbytes_for(self, features: int, columns: int) -> int:
         features -= self.bias
         if not self.present or features > MOST:
             return 0
-        width = 1 + WAVES + features
-        width += len(HATS) * min(features, max(0, (MOST - 1 - WAVES) // (1 + len(HATS))))
-        return 8 * (width * (width + columns_for(columns)) + WAVES * features)
+        room = room_for(features)
+        width = places_of(room)[2]
+        return 8 * (width * (width + columns_for(columns)) + WAVES * room)
+
+
+def room_for(features: int) -> int:
+    """How many features room is made for: a power of two, and from 64 on a multiple of it."""
+    if features <= BLOCK:
+        return 0 if features < 1 else max(8, 1 << (features - 1).bit_length())
+    return min(-(-features // BLOCK) * BLOCK, MOST)
+
+
+@cache
+def places_of(features: int) -> tuple[Ints, int, int]:
+    """The place of each of so many features in phi, how many of them have hats, and the width of phi."""
+    places, curved, width = np.zeros(features, dtype=np.intp), 0, 1 + WAVES
+    for j in range(features):
+        places[j] = width
+        width += 1
+        if width + len(HATS) <= MOST:
+            width += len(HATS)
+            curved = j + 1
+    places.setflags(write=False)
+    return places, curved, width
 
 
 def _product(phi: Floats, matrix: Floats) -> Floats:

@@ -127,16 +127,16 @@ static int blend_member(Blend *blend, PyObject *expert, Member *own) {
             !(curves->theta = blend_numbers(blend, parts[3], 'd', WAVES, NULL)) ||
             !(curves->places = blend_numbers(blend, parts[4], 'q', -1, &places)))
             return -1;
-        curves->width = P->shape[0];
+        curves->room = P->shape[0];
         curves->features = omega->shape[0];
         curves->curved = (Py_ssize_t)own->setting;
-        if (P->ndim != 2 || R->ndim != 2 || omega->ndim != 2 || P->shape[1] != curves->width || R->shape[0] != curves->width ||
+        if (P->ndim != 2 || R->ndim != 2 || omega->ndim != 2 || P->shape[1] != curves->room || R->shape[0] != curves->room ||
             omega->shape[1] != WAVES || places->len / 8 != curves->features || curves->curved > curves->features ||
-            R->shape[1] < blend->labels || curves->width < 1 + WAVES)
+            R->shape[1] < blend->labels || curves->room < 1 + WAVES)
             goto wrong;
         curves->stride = R->shape[1];
         for (Py_ssize_t j = 0; j < curves->features; j++)
-            if (curves->places[j] < 0 || curves->places[j] + (j < curves->curved ? CURVE_HATS : 0) >= curves->width) goto wrong;
+            if (curves->places[j] < 0 || curves->places[j] + (j < curves->curved ? CURVE_HATS : 0) >= curves->room) goto wrong;
         return 0;
     }
     if (!Py_IS_TYPE(parts[0], WeightsType) || (own->kind == ADAGRAD && !Py_IS_TYPE(parts[1], WeightsType))) goto wrong;
@@ -232,7 +232,7 @@ static int weights_fit(const Blend *blend, const Weights *weights) {
 static int member_fits(const Blend *blend, const Member *own) {
     if (!own->present || own->kind == RECENT_ERRORS || own->kind == BY_PIECES) return 1;
     if (own->kind == FOREST) return blend->table->names.count <= (size_t)(own->forest.view.buffers[1].shape[0] + blend->bias);
-    if (own->kind == LEAST_SQUARES) return (size_t)(own->curves.features + blend->bias) == blend->table->names.count;
+    if (own->kind == LEAST_SQUARES) return (size_t)(own->curves.features + blend->bias) >= blend->table->names.count;
     return weights_fit(blend, own->weights) && (own->kind != ADAGRAD || weights_fit(blend, own->squares));
 }
 
@@ -240,7 +240,7 @@ static int member_fits(const Blend *blend, const Member *own) {
 static int blend_reserve(Blend *blend, Py_ssize_t features) {
     Py_ssize_t labels = blend->labels, width = 0;
     for (int i = 0; i < blend->members; i++)
-        if (blend->member[i].kind == LEAST_SQUARES && blend->member[i].present) width = blend->member[i].curves.width;
+        if (blend->member[i].kind == LEAST_SQUARES && blend->member[i].present) width = blend->member[i].curves.room;
     size_t needed = (size_t)(5 * (features + 1) + (blend->members + 16) * (labels + 1) + 2 * width);
     if (needed > blend->room) {
         double *memory = malloc(needed * sizeof *memory);
@@ -311,6 +311,7 @@ static void member_scores(Blend *blend, Member *own, double *z) {
         bound_forest_show(&own->forest, (Py_ssize_t)blend->table->names.count - blend->bias, blend->bias, x->rows, x->values, x->known);
         bound_forest_scores(&own->forest, labels, z);
     } else if (own->kind == LEAST_SQUARES) {
+        curves_show(&own->curves, (Py_ssize_t)blend->table->names.count - blend->bias);
         curves_phi(&own->curves, x->rows, blend->x.z, x->known, blend->bias, blend->size, blend->phi);
         curves_product(blend->phi, own->curves.R, own->curves.width, own->curves.stride, labels, z);
         if (blend->pool.bits)

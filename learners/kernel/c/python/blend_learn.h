@@ -164,7 +164,8 @@ static void lead_round(double *wealth, double d) {
 static int member_has_room(const Member *own, Py_ssize_t count, Py_ssize_t more, Py_ssize_t bias) {
     if (own->present && own->kind == FOREST) return bound_forest_has_room(&own->forest, count + more - bias);
     if (!own->present || !more || own->kind == RECENT_ERRORS || own->kind == BY_PIECES) return 1;
-    if (own->kind == LEAST_SQUARES || (own->kind == NAIVE_BAYES && own->room < count + more)) return 0;
+    if (own->kind == LEAST_SQUARES) return own->curves.features >= count + more - bias;
+    if (own->kind == NAIVE_BAYES && own->room < count + more) return 0;
     return own->weights->room >= count + more && (own->kind != ADAGRAD || own->squares->room >= count + more);
 }
 
@@ -326,6 +327,10 @@ static void member_learn(Blend *blend, Member *own, const double *z) {
                       own->setting, labels);
         }
     } else {
+        if (x->unknown) { /* phi of every feature, where those that were unknown have joined */
+            curves_show(&own->curves, (Py_ssize_t)blend->table->names.count - blend->bias);
+            curves_phi(&own->curves, x->rows, blend->x.z, count, blend->bias, blend->size, blend->phi);
+        }
         curves_product(blend->phi, own->curves.R, own->curves.width, own->curves.stride, labels, miss);
         for (Py_ssize_t k = 0; k < labels; k++) miss[k] = blend->Y[k] - miss[k];
         curves_step(&own->curves, blend->phi, miss, labels, blend->weight, blend->q);

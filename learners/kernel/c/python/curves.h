@@ -5,12 +5,18 @@
 #define CURVE_HATS 9
 
 typedef struct {
-    double *P, *R;        /* (width, width), symmetric; (width, stride) */
+    double *P, *R;        /* (room, room), symmetric; (room, stride) */
     const double *omega;  /* (features, WAVES) */
     const double *theta;  /* of WAVES */
     const int64_t *places; /* of z_j in phi */
-    Py_ssize_t width, stride, features, curved;
+    Py_ssize_t room, width, stride, features, curved; /* width: of phi, without what there is only room for; see `curves_show` */
 } Curves;
+
+/* So many of its features have joined. */
+static void curves_show(Curves *curves, Py_ssize_t joined) {
+    Py_ssize_t last = joined - 1;
+    curves->width = last < 0 ? 1 + WAVES : curves->places[last] + 1 + (last < curves->curved ? CURVE_HATS : 0);
+}
 
 /* phi of z on rows (numbers of features, `bias` taken off); `size` is S. */
 WIDE static void curves_phi(const Curves *curves, const int64_t *rows, const double *z, Py_ssize_t count, Py_ssize_t bias,
@@ -57,7 +63,7 @@ WIDE static void curves_product(const double *phi, const double *M, Py_ssize_t r
 WIDE static void curves_step(Curves *curves, const double *phi, const double *miss, Py_ssize_t labels, double weight, double *q) {
     Py_ssize_t width = curves->width;
     double product = 0.0;
-    curves_product(phi, curves->P, width, width, width, q);
+    curves_product(phi, curves->P, width, curves->room, width, q);
     for (Py_ssize_t i = 0; i < width; i++) product += phi[i] * q[i];
     double c = 1.0 / weight + (product > 0.0 ? product : 0.0), a = -1.0 / c;
     for (Py_ssize_t i = 0; i < width; i++) {
@@ -65,7 +71,7 @@ WIDE static void curves_step(Curves *curves, const double *phi, const double *mi
         for (Py_ssize_t k = 0; k < labels; k++) row[k] += share * miss[k];
     }
     for (Py_ssize_t i = 0; i < width; i++) {
-        double own = q[i], *restrict row = curves->P + i * width;
+        double own = q[i], *restrict row = curves->P + i * curves->room;
         if (own != 0.0)
             for (Py_ssize_t j = 0; j < width; j++) row[j] += a * (own * q[j]);
     }
