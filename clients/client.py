@@ -76,6 +76,7 @@ class Calls:
     events = Method(requests.events)
     history = Method(requests.history)
     labels = Method(requests.labels)
+    reliability = Method(requests.reliability)
     weights = Method(requests.weights)
     snapshot = Method(requests.snapshot)
     restore = Method(requests.restore)

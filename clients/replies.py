@@ -31,6 +31,7 @@ __all__ = [
     "Prediction",
     "Predictions",
     "Progress",
+    "Reliability",
     "Retracted",
     "Weights",
 ]
@@ -265,6 +266,25 @@ class ClicksSoFar:
     clicks: list[str]
     # seconds since 1970
     closes_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reliability:
+    """What decisions were worth, by the decision before each event."""
+
+    version: int
+    events: int
+    # the version behind which it counts: 0 unless the learner came as a snapshot
+    since: int
+    abstained: int
+    # whether the learner states probabilities: else there are no bins
+    stated: bool
+    bins: list[JSON]
+    coverage: list[JSON]
+    labels: dict[str, JSON]
+    baselines: JSON
+    # the learner's mean loss over the same events
+    loss: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,7 @@ from .replies import (
     Outcomes,
     Prediction,
     Predictions,
+    Reliability,
     Retracted,
     Weights,
 )
@@ -168,6 +169,11 @@ def history(name: str, points: int | None = None) -> Call[History]:
 def labels(name: str, limit: int | None = None) -> Call[LabelCounts]:
     """The labels by how often they were true, with the mistakes among them."""
     return Call("GET", _path(name, "labels"), reply_of(LabelCounts), params=params_of(limit=limit))
+
+
+def reliability(name: str) -> Call[Reliability]:
+    """What decisions were worth, by stated probability and label, each as it was before its event."""
+    return Call("GET", _path(name, "reliability"), reply_of(Reliability))
 
 
 def weights(name: str, label: str | None = None, limit: int | None = None) -> Call[Weights]:

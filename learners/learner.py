@@ -248,6 +248,14 @@ class Learner:
         """The decision that the user saw; None if it abstained and the loss has no REJECT."""
         return self.form.decision.sigma(served, self.labels.index, self.spec.get("loss") == "reject")
 
+    def loss_of(self, served: Served, truth: Mapping[str, object]) -> float:
+        """What a decision would have lost on a truth that was learned from; its labels have joined."""
+        y = self.form.decision.quick(truth, self.labels.index)
+        if y is None:
+            y = self.form.decision.encode(self.form.truth_of(self.spec, truth, None), self.labels.index)
+        seen = self._seen(served)
+        return 0.0 if seen is None else float(self.model.loss(seen, y))
+
     def _read(self, instance: object) -> FeatureVector | ItemList:
         last = self._last
         parsed = None if last is None else last.reading_of(instance)

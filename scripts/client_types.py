@@ -44,6 +44,7 @@ TYPES: dict[str, tuple[type[BaseModel], ...]] = {
     "Events": (reply_models.Events,),
     "Retracted": (reply_models.Retracted,),
     "ClicksSoFar": (reply_models.ClicksSoFar,),
+    "Reliability": (reply_models.Reliability,),
     "Alias": (reply_models.Alias,),
     "Aliases": (reply_models.Aliases,),
     "Experiment": (experiment_models.Experiment,),

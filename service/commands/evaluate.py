@@ -17,8 +17,8 @@ from feedrank.service.contract.json_types import JSON
 from feedrank.service.experiments import evaluation
 from feedrank.service.runtime.catalogue import Catalogue
 from feedrank.service.runtime.folding import PAGE
-from feedrank.service.runtime.host import audit
 from feedrank.service.runtime.trials import Job, Lessons, key_of, run_jobs
+from feedrank.service.runtime.views import audit
 from feedrank.service.store import Store
 
 from .rebuild import Dask, StoreUrl, Workers, bar, executor, run

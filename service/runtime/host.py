@@ -10,37 +10,34 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from heapq import nlargest
 from typing import BinaryIO
 
 from feedrank import learners
 from feedrank.learners import reading
 from feedrank.learners.codec import ARITHMETIC
 from feedrank.learners.errors import SnapshotError
-from feedrank.learners.explaining import strongest
 from feedrank.learners.learner import Learner
 from feedrank.learners.spec import asks_for
 from feedrank.service.contract.faults import (
     Conflict,
-    Gone,
     NotReady,
     StorageFull,
     StoreUnavailable,
     Unprocessable,
 )
 from feedrank.service.contract.json_types import JSON, View
-from feedrank.service.contract.messages import ErrorScope, Event
+from feedrank.service.contract.messages import ErrorScope
 from feedrank.service.contract.name_lengths import check_spec
 from feedrank.service.contract.naming import check_limit, every_name, spec_members
 from feedrank.service.contract.settings import Settings
-from feedrank.service.store import LAST, Closed, Entry, Snapshot, Store, Trimmed, open_store
+from feedrank.service.store import LAST, Closed, Snapshot, Store, open_store
 from feedrank.service.store.shared import spool
 
 from .catalogue import Catalogue
 from .checkpoints import no_room
 from .cursors import Cursors
 from .folding import Counts
-from .learner_state import MOST_POINTS, LearnerState
+from .learner_state import LearnerState
 from .memory import Memory
 from .predictor import Predictor
 from .questions import affordable
@@ -48,6 +45,7 @@ from .retractor import Retractor
 from .streams import Stream
 from .supervisor import Supervisor
 from .sweeper import Sweeper
+from .views import Views
 from .writer import Writer
 
 MANY = 1_000  # labels or numbers of a spec from which it is read in a thread
@@ -57,7 +55,7 @@ class Host:
     """Learners by name. Open with `async with Host.open(url, settings) as host`.
 
     `predict(name, request)`, `feedback(name, request, key)`, `clicks(name, request)` and `retract(name, request)` are the
-    calls of a round, `stream(name)` takes many of the first two.
+    calls of a round, `stream(name)` takes many of the first two. What is only looked at is in views.py.
     """
 
     def __init__(self, store: Store, settings: Settings) -> None:
@@ -77,6 +75,9 @@ class Host:
         self.retract = Retractor(store, self._memory, self._writer)
         self.sweeper = Sweeper(store, self._memory, self._writer, settings, self._supervisor)
         self.clicks = self.sweeper.clicks
+        views = Views(store, self._catalogue, self._memory)
+        self.events, self.history, self.labels = views.events, views.history, views.labels
+        self.reliability, self.weights = views.reliability, views.weights
 
     @classmethod
     @asynccontextmanager
@@ -181,61 +182,7 @@ class Host:
         shown = [{"name": one.name, "learner": one.learner} for one in page]
         return {"aliases": shown, "next": await self.cursors.seal("aliases", last)}
 
-    # Reading
-
-    async def events(self, name: str, after: int = 0, limit: int = 100) -> JSON:
-        """`{"events": [...], "next": version to read after, or null}`, from the first one kept after `after`."""
-        check_limit(limit)
-        if after < 0:
-            raise Unprocessable.at("/after", "must be at least 0")
-        log = (await self._catalogue.resolve(name)).log
-        head = await self.store.head(log)
-        after = max(after, head.floor - 1)
-        try:
-            # Beyond its end a log is not asked: no store has numbers as large as a request can.
-            entries = await self.store.read(log, after, limit) if after < head.version else []
-        except Trimmed:
-            raise Gone("these events have just been trimmed: read again") from None
-        more = entries and entries[-1].version < head.version
-        shown = [audit(entry) for entry in entries]
-        return {"events": shown, "next": entries[-1].version if more else None, "floor": head.floor}
-
-    async def history(self, name: str, points: int = MOST_POINTS) -> JSON:
-        """`{"version", "progress", "experts": [names], "points": [{"rounds", "at", "cumulative_loss", ...}, ...]}`."""
-        async with self._memory.use(name) as learner:
-            state = learner.state
-            progress = state.learner.progress.to_json()
-            return {
-                "version": state.version,
-                "progress": progress,
-                "experts": state.experts(),
-                "points": state.history(points),
-            }
-
-    async def labels(self, name: str, limit: int = 100) -> JSON:
-        """`{"version", "total", "labels": [{"label", "events", "mistakes"}, ...]}`, the most frequent ones first."""
-        async with self._memory.use(name) as learner:
-            names, counts = list(learner.state.learner.labels), learner.state.labels
-            chosen = nlargest(limit, names, key=lambda label: counts.get(label, (0, 0))[0])
-            shown = [
-                {"label": label, "events": events, "mistakes": mistakes}
-                for label in chosen
-                for events, mistakes in (counts.get(label, (0, 0)),)
-            ]
-            return {"version": learner.version, "total": len(names), "labels": shown}
-
-    async def weights(self, name: str, label: str | None, limit: int = 20) -> JSON:
-        """`{"version", "label", "features": [{"feature", "weight"}, ...]}`, the strongest first, for or against."""
-        async with self._memory.use(name) as learner:
-            core = learner.state.learner
-
-            def look() -> JSON:
-                with ErrorScope():
-                    pairs = strongest(core, label, limit)
-                features = [{"feature": feature, "weight": weight} for feature, weight in pairs]
-                return {"version": core.version, "label": label, "features": features}
-
-            return await learner.worker.run("weights", learner.state.nbytes, look)
+    # Moving
 
     async def export(self, name: str) -> bytes:
         """The whole learner as one portable file: what `feedrank.learners.load` reads."""
@@ -322,25 +269,3 @@ def write_pieces(learner: Learner, out: BinaryIO) -> None:
     """Write by write: of many at once a spool sees only at their end that they are too many for memory."""
     for piece in learners.pieces(learner):
         out.write(piece)
-
-
-def audit(entry: Entry) -> JSON:
-    """An entry as `GET .../events` shows it."""
-    event = Event.read(entry)
-    shown: JSON = {
-        "version": entry.version,
-        "at": entry.at,
-        "kind": "retraction" if event.retracts else "feedback",
-    }
-    for name in ("feedback_id", "prediction_id", "instance", "truth", "served", "weight"):
-        value = getattr(event, name)
-        if value is not None and (name, value) != ("weight", 1.0):
-            shown[name] = value
-    if event.served is not None and "draw" in event.served:
-        shown |= {"served": dict(event.served), "draw": event.served["draw"]}
-        del shown["served"]["draw"]
-    if event.retracts:
-        shown["retracts"] = event.retracts
-    else:
-        shown["retracted"] = entry.retracted > 0
-    return shown

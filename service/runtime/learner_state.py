@@ -2,10 +2,10 @@
 
 Pure: the same events give the same fold, bit for bit. As a snapshot:
 
-    b"FEEDFOLD" | format u32 | length u32 | {"curve", "skipped", "labels", "shown"} as JSON | the learner's own bytes
+    b"FEEDFOLD" | format u32 | length u32 | JSON of "curve", "skipped", "labels", "shown", "reliability" | the learner
 
-Its digest is the SHA-256 of the JSON without `shown` (times and experts along the curve, which format 1 had not) and of
-the learner's digest, and is checked on loading.
+Its digest is the SHA-256 of the JSON without `shown` (times and experts along the curve, which format 1 had not), without
+`reliability` (which 0.2 had not) and of the learner's digest, and is checked on loading.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from feedrank import learners
 from feedrank.learners import reading, registry, truths
 from feedrank.learners.codec import ARITHMETIC
 from feedrank.learners.errors import InputError, SnapshotError
+from feedrank.learners.inference.reliability import Reliability
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.learners.learner import Learner
 from feedrank.service.contract.faults import StorageFull, Unprocessable
@@ -34,6 +35,7 @@ from feedrank.service.store import Entry, Store
 from .catalogue import CatalogEntry
 from .folding import NOTHING, Counts, Recipe, Runner
 from .follower import Follower
+from .judging import decided, judge
 from .learning_curve import CurvePoint, points
 from .new_names import new_names
 from .series import Series
@@ -54,6 +56,7 @@ class LearnerState:
     """A learner at a version of its log. `skipped` counts events that could not be applied.
 
     `labels` holds for each label [events in which it was true, mistakes among them]; `nbytes` is the memory taken, roughly.
+    `reliability` counts from `learner.version` on if it is not given.
     """
 
     def __init__(
@@ -62,8 +65,10 @@ class LearnerState:
         curve: Series[CurvePoint] | None = None,
         skipped: int = 0,
         labels: dict[str, list[int]] | None = None,
+        reliability: Reliability | None = None,
     ) -> None:
         self.learner = learner
+        self.reliability = reliability or Reliability(learner.version)
         self.curve: Series[CurvePoint] = curve or Series(MOST_POINTS)
         self.at: float | None = None
         self.outdated = False
@@ -125,12 +130,11 @@ class LearnerState:
         Events are checked before they are logged. Should one be refused all the same, it counts as an event without effect,
         on every replica alike: a log that can be written must be one that can be folded.
         """
-        learner, parsed, truth = self.learner, event.parsed, event.truth
+        learner, truth = self.learner, event.truth
         features, names = len(learner.features), len(learner.labels.names)
         try:
-            done = learner.learn(
-                event.instance if parsed is None else parsed, truth, served=event.served, weight=event.weight
-            )
+            before, instance = decided(learner, event)
+            done = learner.learn(instance, truth, served=event.served, weight=event.weight)
         except InputError:
             log.exception("event %d is refused and skipped", version)
             self.skipped += 1
@@ -148,6 +152,7 @@ class LearnerState:
                     counts = self.labels[name] = [0, 0]
                 counts[0] += 1
                 counts[1] += done.mistake
+            judge(self.reliability, learner, before, truth, done.loss)
         if len(learner.features) > features or len(learner.labels.names) > names:
             self.nbytes -= self.growth(features - len(learner.features), names - len(learner.labels.names))
             if self.nbytes > GROWN * self._weighed:
@@ -175,7 +180,7 @@ class LearnerState:
 
     def _weigh(self) -> None:
         """Count the bytes, and learn how they go with the names."""
-        self.nbytes = self._weighed = self.learner.nbytes()
+        self.nbytes = self._weighed = self.learner.nbytes() + self.reliability.nbytes
         self._scale = 1.0
         guess = -self.growth(-len(self.learner.features), -len(self.learner.labels.names))
         if guess > ROUGH:
@@ -205,6 +210,7 @@ class LearnerState:
         }
         rest = {"curve": curve, "skipped": self.skipped, "labels": self.labels, "arithmetic": ARITHMETIC}
         head = orjson.dumps(rest | {"shown": shown})
+        head = orjson.dumps(rest | {"shown": shown, "reliability": self.reliability.dump()})
         out.write(START.pack(MAGIC, FORMAT, len(head)) + head)
         last: bytes | memoryview = b""
         for last in learners.pieces(self.learner):
@@ -230,6 +236,8 @@ class LearnerState:
             shown = rest.pop(
                 "shown", {"now": None, "at": [None] * len(points), "experts": [()] * len(points)}
             )
+            counted = rest.pop("reliability", None)
+            reliability = None if counted is None else Reliability.load(counted)
             if expected is not None and digest(orjson.dumps(rest), last) != expected:
                 raise SnapshotError("the snapshot is damaged: its checksum does not match")
             curve = [
@@ -241,7 +249,8 @@ class LearnerState:
             arithmetic = int(rest.get("arithmetic", 1))  # 0.2 wrote none
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SnapshotError(f"the snapshot cannot be read: {error}") from error
-        state = cls(learners.load(data), Series(MOST_POINTS, int(stride), curve), skipped, labels)
+        series = Series(MOST_POINTS, int(stride), curve)
+        state = cls(learners.load(data), series, skipped, labels, reliability)
         state.at = optional(shown["now"])
         state.outdated = arithmetic != ARITHMETIC
         return state

@@ -70,6 +70,12 @@ async def labels(request: Request, name: Name, limit: Limit = 100) -> Response:
     return reply(await request.app.state.host.labels(name, limit))
 
 
+@router.get("/v1/learners/{name}/reliability", **call("any", 404, reply="Reliability"))
+async def reliability(request: Request, name: Name) -> Response:
+    """What decisions were worth, by their stated probability and label, each as it was before its event."""
+    return reply(await request.app.state.host.reliability(name))
+
+
 @router.get("/v1/learners/{name}/weights", **call("any", 404, reply="Weights"))
 async def weights(
     request: Request,

@@ -63,6 +63,7 @@ const query = (values) => {
 export const learners = (cursor) => send("GET", `v1/learners${query({ limit: 100, cursor })}`);
 export const learner = (name) => send("GET", address("learners", name));
 export const history = (name, points) => send("GET", address("learners", name, `/history${query({ points })}`));
+export const reliability = (name) => send("GET", address("learners", name, "/reliability"));
 export const labels = (name, limit) => send("GET", address("learners", name, `/labels${query({ limit })}`));
 export const weights = (name, label, limit) => send("GET", address("learners", name, `/weights${query({ label, limit })}`));
 export const events = (name, after, limit) => send("GET", address("learners", name, `/events${query({ after, limit })}`));

@@ -5,6 +5,7 @@ import { along, axisOf, axisSwitch } from "./axis.js";
 import { chart, trailing } from "./chart.js";
 import { card, count, decimal, h, keyed, signed } from "./dom.js";
 import { choiceCard, poolCard } from "./pool.js";
+import { learnerHead } from "./tabs.js";
 import { linear, tryCard } from "./try.js";
 
 const POINTS = 240;
@@ -49,7 +50,7 @@ export function learnerPage(name, { nudge }) {
   const spec = h("dl", { class: "spec" });
   const trial = tryCard(name, nudge);
   const element = h("div", null,
-    h("div", { class: "head" }, h("div", null, h("h1", null, name), kind)),
+    learnerHead(name, "", kind),
     h("dl", { class: "tiles" }, Object.values(tiles).map((one) => one.element)),
     h("div", { class: "columns" },
       h("div", null, card("Learning curve", axes.element, curve.element, proof), pool.element, choices.element, trial.element, card("Recent events", log, none)),

@@ -6,12 +6,14 @@ import { comparePage } from "./compare.js";
 import { experimentPage, experimentsPage } from "./experiments.js";
 import { learnerPage } from "./learner.js";
 import { learnersPage } from "./learners.js";
+import { surePage } from "./sure.js";
 
 const EVERY = 1000; // milliseconds between looks
 const main = document.getElementById("main");
 const status = document.getElementById("status");
 const pages = [
   [/^#\/learners\/([^/]+)$/, learnerPage],
+  [/^#\/learners\/([^/]+)\/sure$/, surePage],
   [/^#\/compare\/([^/]+)$/, comparePage],
   [/^#\/experiments\/([^/]+)$/, experimentPage],
   [/^#\/experiments$/, experimentsPage],

@@ -100,7 +100,7 @@ def test_replies_of_a_learner(ask, name):
         clicks = {"prediction_id": served["prediction_id"], "clicks": ["a"]}
         ask("POST", f"{one}/clicks", f"{template}/clicks", json=clicks)
     ask("POST", f"{one}/retract", f"{template}/retract", json={"prediction_id": answer["prediction_id"]})
-    for part in ("", "/events", "/history", "/labels"):
+    for part in ("", "/events", "/history", "/labels", "/reliability"):
         ask("GET", one + part, template + part)
     ask("PUT", f"/v1/aliases/{name}-alias", "/v1/aliases/{name}", json={"learner": name})
     for path in ("/v1/aliases", "/v1/learners", "/livez", "/readyz"):

@@ -239,3 +239,15 @@ def test_the_api_is_described_without_anything_from_elsewhere(server, browser):
     assert len(browser.find(".operation")) == sum(len(methods) for methods in paths.values())
     browser.one(".operation summary").click()
     browser.wait(lambda: "features" in "".join(browser.text(".operation[open] table")))
+
+
+def test_how_sure_it_can_be(server, teach, browser):
+    teach(server, "m", 120, {"task": "multiclass"})
+    show(browser, server, "/#/learners/m")
+    browser.wait(lambda: version(browser) == "120")
+    browser.one('.tabs a[href$="/sure"]').click()
+    browser.wait(lambda: browser.find(".stated tbody tr"))
+    reply = server.get("/v1/learners/m/reliability").json()
+    assert len(browser.find(".stated tbody tr")) == len(reply["bins"])
+    assert browser.text(".stated tbody tr:last-child td")[-1] == str(reply["bins"][-1]["n"])
+    assert browser.one(".tabs [aria-current]").text == "How sure can I be"
