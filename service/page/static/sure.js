@@ -26,13 +26,13 @@ export function surePage(name) {
   const stated = card("When it says so, is it so?", h("p", { class: "note" }, "Decisions by the probability that was stated for them, and how many were right."),
     h("table", { class: "stated" }, head("Stated", "Right", "Mean stated", "Decisions"), bins));
   const coverage = h("tbody");
-  const covered = card("How much can it decide?", h("p", { class: "note" }, "The largest share of decisions, the surest ones, that was right so often. Proved: with confidence 95 %, at every moment."),
-    h("table", null, head("Precision", "Share of decisions", "From probability", "Precision proved"), coverage));
+  const covered = card("How much can it decide?", h("p", { class: "note" }, "The largest share of decisions, the surest ones, that was right so often, and the probability from which they are. Proved: with confidence 95 %, at every moment."),
+    h("table", null, head("Precision", "Share", "From", "Proved"), coverage));
   const labels = h("tbody");
   const confused = card("Labels", h("table", null, head("Label", "Precision", "Recall", "Events", "Taken for"), labels));
   const losses = h("tbody");
   const beside = card("Beside knowing nothing", h("table", null, head("", "Mean loss"), losses));
-  const element = h("div", null, learnerHead(name, "/sure", kind), none, h("div", { class: "columns" }, h("div", null, stated, covered), h("div", null, beside, confused)));
+  const element = h("div", null, learnerHead(name, "/sure", kind), none, h("div", { class: "columns" }, h("div", null, stated, confused), h("div", null, covered, beside)));
   let version = -1;
 
   async function update() {
