@@ -48,13 +48,16 @@ def body_bytes(data: bytes) -> int:
 def check_body(data: bytes) -> None:
     """Refuse a body whose values would take more memory than a body of its length may."""
     most = BASE + TIMES * len(data)
-    if len(data) <= SMALL:
-        return
+    if len(data) > SMALL and most_bytes(data) > most and body_bytes(data) > most:
+        refuse_body()
+
+
+def most_bytes(data: bytes) -> int:
+    """At least `body_bytes`, in a fraction of its time: every value but the first stands behind a mark."""
     braces, brackets, colons, commas, quotes = map(data.count, (b"{", b"[", b":", b",", b'"'))
     values = braces + brackets + colons + commas + 1
     above = braces * OBJECT + brackets * ARRAY + colons * MEMBER + commas * NEXT
-    if above + quotes // 2 * TEXT + values * NUMBER + 4 * len(data) > most and body_bytes(data) > most:
-        refuse_body()
+    return above + quotes // 2 * TEXT + values * NUMBER + 4 * len(data)
 
 
 def refuse_body() -> None:

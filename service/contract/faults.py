@@ -3,7 +3,7 @@
 
 ServiceError
   Unauthorized 401   Forbidden 403   NotFound 404   Conflict 409   Gone 410   TooLarge 413   Unprocessable 422
-  StoreUnavailable 503 (StateDropped, NotReady)   TimedOut 503   StorageFull 507
+  StoreUnavailable 503 (StateDropped, MemoryFull, NotReady)   TimedOut 503   StorageFull 507
   StoreRefused       at start only: the store cannot be used and was not touched
 """
 
@@ -18,6 +18,7 @@ __all__ = [
     "Conflict",
     "Forbidden",
     "Gone",
+    "MemoryFull",
     "NotFound",
     "NotReady",
     "ServiceError",
@@ -120,6 +121,15 @@ class StateDropped(StoreUnavailable):
     """A fault of this process, not of the request: the learner is folded again from its log, and nothing is lost."""
 
     status, type, title = 503, "state-dropped", "The learner is being rebuilt"
+
+
+class MemoryFull(StoreUnavailable):
+    """There is no memory for it now: nothing was begun, and the same request may be sent again."""
+
+    status, type, title = 503, "memory-full", "There is no memory for this now"
+
+    def __init__(self, detail: str, *, retry_after: int = 5) -> None:
+        super().__init__(detail, retry_after=retry_after)
 
 
 class NotReady(StoreUnavailable):

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from .faults import StateDropped
+from .faults import MemoryFull
 
 FLOOR, LEAST, RESERVE = 64 * 2**20, 8 * 2**20, 16 * 2**20
 EVERY = 0.001
@@ -45,9 +45,7 @@ class Headroom:
     def admit(self) -> None:
         """Refuse to begin anything while memory is scarce."""
         if self.scarce():
-            raise StateDropped(
-                "the server has not enough memory for this: send it again later", retry_after=5
-            )
+            raise MemoryFull("the server has not enough memory for this: send it again later")
 
     def dumps(self, value: Any, default: Any = None, option: int | None = None) -> bytes:
         """`orjson.dumps`, or MemoryError where it might find none."""

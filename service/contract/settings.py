@@ -89,7 +89,11 @@ class Settings:
     version_wait: float = setting(5.0, "seconds to wait for `min_version` before 409", least=0.0)
 
     memory: int = setting(
-        2 * GIB, "bytes of loaded learners; above it, the least recently used are unloaded", least=1 * KIB
+        0,
+        "bytes of memory for all: three quarters for learners, the least recently used of which are unloaded, the rest for "
+        "what is on its way, above which the reply is 503; 0: four fifths of the container's limit, else of the machine's "
+        "memory",
+        least=0,
     )
     snapshot_every: int = setting(1_000, "events between two snapshots of a learner", least=1)
     snapshots_kept: int = setting(

@@ -118,7 +118,7 @@ class ExperimentCache:
 
     async def _tidy(self) -> None:
         """Let those go that nobody uses: idle for long, or the least recently used while all take too much room."""
-        now, room = time.monotonic(), self._host.settings.memory // ROOM
+        now, room = time.monotonic(), self._host.budget.limit // ROOM
         taken = sum(live.state.nbytes for live in self._live.values())
         leaving = []  # all are chosen before the first is waited for: others may tidy meanwhile
         for name, live in list(self._live.items()):

@@ -12,7 +12,7 @@ import contextlib
 import inspect
 import json
 import math
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from typing import Any, BinaryIO
 
 import orjson
@@ -25,7 +25,9 @@ from starlette.types import Message, Receive, Scope, Send
 from feedrank.learners import kernel
 from feedrank.learners.errors import pointer
 from feedrank.learners.instances import FeatureVector
-from feedrank.service.contract.faults import Forbidden, TooLarge, Unprocessable
+from feedrank.learners.kernel.body_cost import most_bytes
+from feedrank.service.contract.budget import PARSED, Budget, Lease
+from feedrank.service.contract.faults import Forbidden, MemoryFull, TooLarge, Unprocessable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import NAME, SHAPE, every_name
 from feedrank.service.runtime.checkpoints import no_room
@@ -37,24 +39,55 @@ from .problems import MalformedJson
 LARGE = 2**17  # bytes of JSON from which it is parsed in a thread
 
 
-async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+@contextlib.contextmanager
+def body_lease(request: Request) -> Iterator[Lease]:
+    """What the body of a request takes; where it is refused, the connection closes, since the rest is still on it."""
+    budget: Budget = request.app.state.host.budget
+    try:
+        with budget.lease() as lease:
+            yield lease
+    except MemoryFull as error:
+        error.headers["Connection"] = "close"
+        raise
+
+
+async def read_json(request: Request, lease: Lease, read: Callable[[bytes], JSON]) -> JSON:
+    """The body, as `read` reads it; what its values take is counted before they are made."""
+    settings, budget = request.app.state.settings, request.app.state.host.budget
+    data = await read_body(request.scope, request.receive, settings.max_body, budget, lease)
+    # A thread that parses lets go of nothing but the loop's own time: what is short is parsed here.
+    if len(data) < LARGE:
+        lease.resize(PARSED * len(data))
+        return read(data)
+    lease.resize(len(data) + await asyncio.to_thread(most_bytes, data))
+    return await asyncio.to_thread(read, data)
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int, budget: Budget, lease: Lease) -> bytes:
     """The body, or TooLarge as soon as its length is announced or seen to pass `limit`; the rest is not read."""
-    check_length(scope, limit)
+    check_length(scope, limit, budget)
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body", False):
         body: bytes = message.get("body", b"")
         if len(body) > limit:
             raise too_large(limit)
         return body
-    return b"".join([chunk async for chunk in chunks(message, receive, limit)])
+    pieces = []
+    async for piece in chunks(message, receive, limit):
+        lease.resize(lease.size + len(piece))
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
-async def save_body(scope: Scope, receive: Receive, limit: int, out: BinaryIO) -> None:
-    """The same, into a file that is then read from its start."""
-    check_length(scope, limit)
+async def save_body(
+    scope: Scope, receive: Receive, limit: int, budget: Budget, lease: Lease, out: BinaryIO
+) -> None:
+    """The same, into a file that is then read from its start; what is made of a snapshot takes twice its bytes."""
+    check_length(scope, limit, budget)
     waiting, size = [], 0
     with no_room():
         async for chunk in chunks(await receive(), receive, limit):
+            lease.resize(lease.size + 2 * len(chunk))
             waiting.append(chunk)
             size += len(chunk)
             if size > LARGE:
@@ -64,9 +97,12 @@ async def save_body(scope: Scope, receive: Receive, limit: int, out: BinaryIO) -
         out.seek(0)
 
 
-def check_length(scope: Scope, limit: int) -> None:
-    if int(scope["feedrank.headers"].get(b"content-length", 0)) > limit:
+def check_length(scope: Scope, limit: int, budget: Budget) -> None:
+    """Refuse a body by the length that its head announces, before any of it is read."""
+    length = int(scope["feedrank.headers"].get(b"content-length", 0))
+    if length > limit:
         raise too_large(limit)
+    budget.check(length)
 
 
 async def chunks(message: Message, receive: Receive, limit: int) -> AsyncIterator[bytes]:
@@ -170,15 +206,10 @@ def _with_json(endpoint: Callable[..., Any], scope: str, read: Callable[[bytes],
     async def handler(request: Request) -> Response:
         admit(request, scope)
         names = checked(request.path_params)
-        data = await read_body(request.scope, request.receive, request.app.state.settings.max_body)
-        # A thread that parses lets go of nothing but the loop's own time: what is short is parsed here.
-        if len(data) < LARGE:
-            called = endpoint(request, body=read(data), **names)
-        else:
-            called = endpoint(request, body=await asyncio.to_thread(read, data), **names)
-        del data  # nor is it kept while the call waits
-        response: Response = await called
-        return response
+        with body_lease(request) as lease:
+            # Nothing here keeps the body while the call waits.
+            response: Response = await endpoint(request, body=await read_json(request, lease, read), **names)
+            return response
 
     return handler
 
@@ -186,8 +217,10 @@ def _with_json(endpoint: Callable[..., Any], scope: str, read: Callable[[bytes],
 def _with_file(endpoint: Callable[..., Any]) -> Handler:
     async def handler(request: Request) -> Response:
         names = checked(request.path_params)
-        with spool() as data:
-            await save_body(request.scope, request.receive, request.app.state.settings.max_snapshot, data)
+        state = request.app.state
+        with body_lease(request) as lease, spool() as data:
+            most, budget = state.settings.max_snapshot, state.host.budget
+            await save_body(request.scope, request.receive, most, budget, lease, data)
             response: Response = await endpoint(request, data=data, **names)
             return response
 

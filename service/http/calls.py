@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from feedrank.service.contract.budget import PARSED
 from feedrank.service.contract.faults import ServiceError
 from feedrank.service.runtime import Host
 from feedrank.service.runtime.at_once import begin
@@ -60,6 +61,7 @@ class SocketCalls:
     def __init__(self, edge: Edge, host: Host, spans: Spans | None, cors: CORSMiddleware | None) -> None:
         self.edge, self.host, self.spans, self.cors = edge, host, spans, cors
         self._limit = min(LARGE, host.settings.max_body)
+        self.budget = host.budget
         self._defaults: tuple[RawHeaders | None, bytes] = None, b""
 
     def expects(self, sent: RawHeaders, name: str, operation: str) -> bool:
@@ -103,6 +105,7 @@ class SocketCall:
     keep_alive = True
     span: Any = None
     _identity = ""
+    _weight = 0  # bytes of memory that are counted while it waits
     _task: asyncio.Task[None] | None = None
 
     def __init__(self, calls: SocketCalls, connection: Connection, name: str, operation: str) -> None:
@@ -118,6 +121,8 @@ class SocketCall:
             self.span = calls.spans.begin(sent, "POST", self.path)
         try:
             calls.edge.admit(headers, self._name, self._operation)
+            if calls.budget.flight > calls.budget.share:
+                raise calls.budget.full()
             if self.span is None:
                 self._task = begin(self._run(headers, data), calls.host.waits)
             else:
@@ -129,6 +134,8 @@ class SocketCall:
             request_id.reset(token)
         if not self.response_complete:
             self._waits, self._connection.cycle = True, self
+            self._weight = PARSED * len(data)
+            calls.budget.flight += self._weight
             calls.edge.deadlines.watch(self)
 
     async def _run(self, headers: dict[bytes, bytes], data: bytes) -> None:
@@ -189,6 +196,7 @@ class SocketCall:
         connection, calls = self._connection, self._calls
         if self._waits:
             calls.edge.deadlines.stop(self)
+            calls.budget.flight -= self._weight
         if not self.disconnected:
             if calls.cors is not None:
                 headers += lines(shared_headers(calls.cors, connection.headers, status))

@@ -27,11 +27,14 @@ COUNTERS = {
     "divergences": ("feedrank_divergences", "States that disagreed with the log or a snapshot"),
     "accidents": ("feedrank_accidents", "States dropped by an accident, and folded again from the log"),
     "restarts": ("feedrank_restarts", "Tasks of the service that ended by a failure and were started again"),
+    "memory_refusals": ("feedrank_memory_refusals", "Bodies refused because the memory budget was spent"),
     "skipped_events": ("feedrank_skipped_events", "Log entries that could not be applied"),
 }
 GAUGES = {
     "loaded_learners": ("feedrank_loaded_learners", "Learners in memory"),
     "loaded_bytes": ("feedrank_loaded_bytes", "Bytes of learners in memory"),
+    "flight_bytes": ("feedrank_flight_bytes", "Bytes of memory of calls on their way"),
+    "memory_limit": ("feedrank_memory_limit_bytes", "The memory budget, FEEDRANK_MEMORY"),
     "log_faults": ("feedrank_log_faults", "Logs that went back or are damaged: an operator must look"),
     "log_lag": ("feedrank_log_lag", "Events known to be in the logs and not applied yet"),
 }

@@ -20,20 +20,24 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from feedrank.learners.instances import FeatureVector
-from feedrank.service.contract.faults import ServiceError, Unauthorized, Unprocessable
+from feedrank.learners.kernel.body_cost import most_bytes
+from feedrank.service.contract.budget import PARSED, Budget, Lease
+from feedrank.service.contract.faults import MemoryFull, ServiceError, Unauthorized, Unprocessable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.messages import Line
 from feedrank.service.runtime.streams import Stream, alone
 
-from .bodies import authorize, read_round, too_large
+from .bodies import LARGE, authorize, read_round, too_large
 from .keyring import Key
 from .problems import describe
 
 NDJSON = "application/x-ndjson"
 FIRST, MOST = 8, 256  # lines of a chunk: of the first one, and of any
+HEAVIEST = 2**18  # bytes of a chunk, but for its last line: what is made of them is counted
 AHEAD = 2**20  # bytes read and not yet worked off
 MANY = 4096  # lines that are cut off at once
 AT_ONCE = 3  # chunks on their way
+TRIES, PAUSE = 50, 0.02  # how often, and after how many seconds, memory is asked for
 LONG = 0.1  # seconds that a chunk may take before the next one is made smaller
 CALLS = ("predict", "feedback")
 
@@ -45,6 +49,16 @@ class Lines:
         self._limit = limit
         self._rest = bytearray()
         self._skipping = False
+
+    @property
+    def pending(self) -> int:
+        """Bytes of a line that has not ended."""
+        return len(self._rest)
+
+    def skip(self) -> None:
+        """Keep nothing of the line that has not ended."""
+        self._rest.clear()
+        self._skipping = True
 
     def feed(self, data: bytes, *, last: bool = False) -> Iterator[bytes | ServiceError]:
         """The lines that `data` completes; with `last`, also the line that no newline ends."""
@@ -83,6 +97,13 @@ def weight(lines: Sequence[bytes | ServiceError]) -> int:
     return sum([len(line) for line in lines if type(line) is bytes])
 
 
+def cost(lines: Sequence[bytes | ServiceError]) -> int:
+    """Bytes of memory that reading them may take."""
+    sizes = [len(line) for line in lines if type(line) is bytes]
+    long = [most_bytes(line) for line in lines if type(line) is bytes and len(line) >= LARGE]
+    return PARSED * sum([size for size in sizes if size < LARGE]) + sum(long)
+
+
 def read_line(line: bytes, key: Key | None, last: FeatureVector | None = None) -> Line:
     """The call in a line: `{"predict": {...}}` or `{"feedback": {...}}`; feedback mostly repeats the `last` features."""
     value = read_round(line, last)
@@ -103,6 +124,7 @@ class PendingChunk:
     at: float
     refusals: list[ServiceError | None]
     calls: int
+    lease: Lease
     failed: ServiceError | None = None
 
 
@@ -111,7 +133,7 @@ class StreamReply(Response):
 
     media_type = NDJSON
 
-    def __init__(self, state: State, stream: Stream, key: Key | None) -> None:
+    def __init__(self, state: State, stream: Stream, key: Key | None, budget: Budget) -> None:
         super().__init__(status_code=200)
         self._state, self._stream, self._key = state, stream, key
         self._chunks: deque[PendingChunk] = deque()
@@ -121,6 +143,8 @@ class StreamReply(Response):
         self._ahead = 0
         self._over = False
         self._news, self._room = asyncio.Event(), asyncio.Event()
+        self._budget, self._read_lease = budget, Lease(budget)
+        self._lines = Lines(state.settings.max_body)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", NDJSON.encode()), (b"x-accel-buffering", b"no")]
@@ -141,13 +165,15 @@ class StreamReply(Response):
                     await self._news.wait()
         finally:
             self._stream.close()
+            for lease in (self._read_lease, *(chunk.lease for chunk in self._chunks)):
+                lease.resize(0)
             reading.cancel()
             stopping.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _read(self, receive: Receive) -> None:
         """Read ahead of the work, so that a chunk holds what has arrived meanwhile, but no more than AHEAD bytes."""
-        lines = Lines(self._state.settings.max_body)
+        lines = self._lines
         try:
             while not self._over:
                 message = await receive()
@@ -159,6 +185,7 @@ class StreamReply(Response):
                     self._news.set()
                     if len(arrived) == MANY:
                         await asyncio.sleep(0)
+                self._count()
                 while self._ahead > AHEAD:
                     self._room.clear()
                     await self._room.wait()
@@ -166,10 +193,27 @@ class StreamReply(Response):
             self._over = True
             self._news.set()
 
+    def _count(self) -> None:
+        """Count what was read and not worked off; a line that there is no memory for is refused, as a long one is."""
+        try:
+            self._read_lease.resize(self._ahead + self._lines.pending)
+        except MemoryFull as error:
+            if self._lines.pending:
+                self._lines.skip()
+                self._read_lease.resize(min(self._read_lease.size, self._ahead))
+                self._waiting.append(error)
+                self._news.set()
+
     def _take(self) -> list[bytes | ServiceError]:
         """The next chunk."""
-        chunk = [self._waiting.popleft() for _ in range(min(self._size, len(self._waiting)))]
-        self._ahead -= weight(chunk)
+        chunk: list[bytes | ServiceError] = []
+        heavy = 0
+        while self._waiting and len(chunk) < self._size and heavy < HEAVIEST:
+            chunk.append(line := self._waiting.popleft())
+            if type(line) is bytes:
+                heavy += len(line)
+        self._ahead -= heavy
+        self._count()
         self._room.set()
         return chunk
 
@@ -181,7 +225,9 @@ class StreamReply(Response):
 
     async def _ask(self, arrived: Sequence[bytes | ServiceError], send: Send) -> None:
         """Hand a chunk to the host. Lines that cannot be read are answered here; the host answers the others."""
-        chunk = PendingChunk(perf_counter(), [], 0)
+        lease = Lease(self._budget)
+        short = await self._has_no_room(lease, cost(arrived), send)
+        chunk = PendingChunk(perf_counter(), [], 0, lease)
         revoked = self._key is not None and not self._state.keyring.holds(self._key)
         calls: list[Line] = []
         last: FeatureVector | None = None
@@ -191,6 +237,8 @@ class StreamReply(Response):
                     raise line
                 if revoked:
                     raise Unauthorized
+                if short is not None:
+                    raise short
                 call = read_line(line, self._key, last)
                 last = call[1].get("features")
                 calls.append(call)
@@ -212,6 +260,18 @@ class StreamReply(Response):
             chunk.failed = describe(error)
         self._chunks.append(chunk)
 
+    async def _has_no_room(self, lease: Lease, size: int, send: Send) -> MemoryFull | None:
+        """Take memory for a chunk; while there is none, what is on its way is answered, and others get time to finish."""
+        for _ in range(TRIES):
+            if self._budget.admits(size):
+                lease.resize(size)
+                return None
+            if self._chunks:
+                await self._reply(send)
+            else:
+                await asyncio.sleep(PAUSE)
+        return self._budget.full()
+
     async def _reply(self, send: Send) -> None:
         body = await self._answer()
         await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -230,6 +290,7 @@ class StreamReply(Response):
                     answers = await self._stream.get()
             except Exception as error:
                 answers = [describe(error)] * chunk.calls
+        chunk.lease.resize(0)
         each = iter(answers)
         lines = [next(each) if refusal is None else refusal for refusal in chunk.refusals]
         now = perf_counter()

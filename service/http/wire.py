@@ -123,8 +123,10 @@ class Protocol(HttpToolsProtocol):
             self.length += len(data)
         waiting, self.begun = self.part, False
         self._feed(data)
-        # Head and body may come one after the other; what comes in more pieces has the time that the app gives it.
-        if self.call is not None and not (self.begun and self._is_worth_waiting_for(self.call)):
+        # Head and body may come one after the other; what comes in more pieces is timed, and counted, by the app.
+        if self.call is not None and not (
+            self.begun and not self.body and self._is_worth_waiting_for(self.call)
+        ):
             self._hand_over()
         # Once for all that came: most requests come whole, and are never waited for.
         if self.part == "body" or (self.part and self.begun):

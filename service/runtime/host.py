@@ -18,6 +18,7 @@ from feedrank.learners.codec import ARITHMETIC
 from feedrank.learners.errors import SnapshotError
 from feedrank.learners.learner import Learner
 from feedrank.learners.spec import asks_for
+from feedrank.service.contract.budget import Budget, available_memory
 from feedrank.service.contract.faults import (
     Conflict,
     NotReady,
@@ -68,7 +69,8 @@ class Host:
         self.waits = self._counts.waits
         self._catalogue = Catalogue(store, settings.max_learners)
         self._supervisor = Supervisor()
-        self._memory = Memory(store, self._catalogue, settings, self._counts, self._supervisor)
+        self.budget = Budget(settings.memory or available_memory())
+        self._memory = Memory(store, self._catalogue, settings, self._counts, self._supervisor, self.budget)
         self._predictor = Predictor(store, self._memory, settings, self._counts)
         self._writer = Writer(store, self._memory, self._predictor, settings, self._counts)
         self.predict, self.feedback = self._predictor, self._writer
@@ -255,6 +257,9 @@ class Host:
         return {
             "loaded_learners": len(self._memory),
             "loaded_bytes": self._memory.bytes,
+            "memory_limit": self.budget.limit,
+            "flight_bytes": self.budget.flight,
+            "memory_refusals": self.budget.refused,
             "log_lag": self._memory.lag,
             **{name: count for name, count in asdict(self._counts).items() if isinstance(count, int | float)},
             "store_errors": self.store.failures,

@@ -11,6 +11,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from feedrank.service.contract.budget import Budget
 from feedrank.service.contract.faults import NotFound, ServiceError
 from feedrank.service.contract.headroom import HEADROOM
 from feedrank.service.contract.settings import Settings
@@ -43,9 +44,16 @@ class Memory:
     """
 
     def __init__(
-        self, store: Store, catalogue: Catalogue, settings: Settings, counts: Counts, supervisor: Supervisor
+        self,
+        store: Store,
+        catalogue: Catalogue,
+        settings: Settings,
+        counts: Counts,
+        supervisor: Supervisor,
+        budget: Budget,
     ) -> None:
         self._store, self._catalogue, self._settings, self._counts = store, catalogue, settings, counts
+        self.budget = budget
         self._learners: OrderedDict[str, LoadedLearner] = OrderedDict()
         self._background: set[asyncio.Task[object]] = set()
         self.executor = ThreadPoolExecutor(THREADS, "feedrank-work")
@@ -107,24 +115,30 @@ class Memory:
             self.forget(learner.log)
 
     def _register(self, entry: CatalogEntry) -> LoadedLearner:
+        self._make_room(None)
+        if self.bytes > self.budget.limit:  # all that is left is in use
+            raise self.budget.full()
         learner = LoadedLearner(entry, self._store, Worker(self.executor), self._settings, self._counts)
         self._learners[entry.log] = learner
         self._store.watch(entry.log)
         return learner
 
     def _weigh(self, learner: LoadedLearner) -> None:
-        """Bring the sum up to date and let the least recently used go while it is above the cap."""
+        """Bring the sum up to date and let others go while it is above the cap."""
         taken = learner.state.nbytes + OVERHEAD
         self.bytes += taken - learner.counted
         learner.counted = taken
-        if self.bytes <= self._settings.memory:
-            return
-        for key in list(self._learners):
+        if self.bytes > self.budget.learners:
+            self._make_room(learner)
+
+    def _make_room(self, wanted: LoadedLearner | None) -> None:
+        """Let the least recently used go, but for who is wanted or at work, while all take more than they may."""
+        for key in list(self._learners) if self.bytes > self.budget.learners else ():
             old = self._learners[key]
-            if old is not learner and not old.users and not old.unsettled:
+            if old is not wanted and not old.users and not old.unsettled:
                 self.forget(key)
                 self.spawn(old.close())
-            if self.bytes <= self._settings.memory:
+            if self.bytes <= self.budget.learners:
                 return
 
     def forget(self, key: str) -> None:

@@ -11,6 +11,7 @@ import orjson
 
 from feedrank.learners.errors import InputError
 from feedrank.learners.results import Prediction
+from feedrank.service.contract.budget import ENTRY, Lease
 from feedrank.service.contract.faults import (
     Conflict,
     Gone,
@@ -124,6 +125,13 @@ class Predictor:
             self._memory.leave(learner)
 
     async def _batch(self, learner: LoadedLearner, request: Body, records: Records, form: ReplyForm[T]) -> T:
+        with self._memory.budget.lease() as lease:
+            return await self._batch_within(lease, learner, request, records, form)
+
+    async def _batch_within(
+        self, lease: Lease, learner: LoadedLearner, request: Body, records: Records, form: ReplyForm[T]
+    ) -> T:
+        """The replies to a batch; what their entries take is counted as they are made."""
         replies, entries = [], 0
         for i, one in enumerate(batch_of(request, "instances", self._settings.max_batch, SHARED)):
             question = await read_question(learner, one, self._settings, f"/instances/{i}")
@@ -135,6 +143,7 @@ class Predictor:
                 raise placed(error, f"/instances/{i}") from None
             entries += entries_of(replies[-1])
             if i % TURN == TURN - 1:
+                lease.resize(ENTRY * entries)
                 await waits("batch")
                 await asyncio.sleep(0)  # others get their turn
             if entries > questions.MOST_ENTRIES:

@@ -28,7 +28,7 @@ from feedrank.service.contract.faults import (
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.messages import DEFERRED
 from feedrank.service.contract.naming import SHAPE
-from feedrank.service.http.bodies import authorize, read_body, read_object, reply
+from feedrank.service.http.bodies import authorize, body_lease, read_json, read_object, reply
 from feedrank.service.http.problems import describe
 
 router = APIRouter(include_in_schema=False)
@@ -57,7 +57,8 @@ async def answer(request: Request, scope: str, work: Work) -> Response:
             if key is None:
                 raise Unauthorized(f"send `{KEY}` with a valid key")
             authorize(key, scope, name)
-        return await work(request, name)
+        with body_lease(request) as request.scope["feedrank.lease"]:
+            return await work(request, name)
     except Exception as error:
         return refuse(error)
 
@@ -72,8 +73,7 @@ def refuse(error: Exception) -> Response:
 
 async def body_of(request: Request) -> JSON:
     """The JSON object that was sent."""
-    data = await read_body(request.scope, request.receive, request.app.state.settings.max_body)
-    return read_object(data)
+    return await read_json(request, request.scope["feedrank.lease"], read_object)
 
 
 def post(tail: str) -> Callable[[Endpoint], Endpoint]:

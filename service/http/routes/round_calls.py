@@ -75,8 +75,9 @@ async def feedback(
 )
 async def stream(request: Request, name: Name) -> Response:
     """Many predicts and feedbacks on one connection: a line in, a line out, in order, both ways at once."""
-    lines = await request.app.state.host.stream(name)
-    return StreamReply(request.app.state, lines, request.scope.get("feedrank.key"))
+    state = request.app.state
+    lines = await state.host.stream(name)
+    return StreamReply(state, lines, request.scope.get("feedrank.key"), state.host.budget)
 
 
 @router.post(

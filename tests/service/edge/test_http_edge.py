@@ -35,6 +35,7 @@ def test_body_above_the_limit_is_413_and_closes(make_mail, refused):
 
 
 def test_the_rest_of_a_large_body_is_not_read():
+    from feedrank.service.contract.budget import Budget, Lease
     from feedrank.service.contract.faults import TooLarge
     from feedrank.service.http.bodies import read_body
 
@@ -45,8 +46,9 @@ def test_the_rest_of_a_large_body_is_not_read():
             taken.append(1)
             return {"type": "http.request", "body": b"x" * 10, "more_body": True}
 
+        budget = Budget(2**30)
         with pytest.raises(TooLarge):
-            await read_body({"feedrank.headers": headers}, receive, 25)
+            await read_body({"feedrank.headers": headers}, receive, 25, budget, Lease(budget))
         return len(taken)
 
     assert asyncio.run(read({b"content-length": b"26"})) == 0

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import State
 
+from feedrank.service.contract.budget import Budget
 from feedrank.service.contract.faults import TooLarge
 from feedrank.service.contract.settings import Settings
 from feedrank.service.http.stream import Lines, StreamReply
@@ -111,7 +112,7 @@ def duplex(served):
 
 
 def test_chunks_shrink_with_slow_lines_and_grow_with_fast_ones():
-    reply = StreamReply(None, "mail", None)
+    reply = StreamReply(State({"settings": Settings()}), "mail", None, Budget(2**30))
     for _ in range(20):
         reply._adapt(0.001)
     assert reply._size == 256
@@ -245,7 +246,7 @@ class NoLines:
 
 def test_refused_lines_leave_no_circles_behind():
     async def run():
-        reply = StreamReply(State({"settings": Settings()}), NoLines(), None)
+        reply = StreamReply(State({"settings": Settings()}), NoLines(), None, Budget(2**30))
         gc.collect()
         await reply._ask([b"x", b'{"a": 1e999}', b"{}", b"[]"] * 100, None)
         assert (await reply._answer()).count(b'"status":422') == 400
