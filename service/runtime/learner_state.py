@@ -50,6 +50,8 @@ MOST_POINTS = 512
 NAME = 160  # bytes of a name and its place in the index
 ROUGH = 16_384  # bytes of names and weights below which what is around them would spoil the guess
 GROWN = 1.25  # from so much more than were counted on, bytes are counted again instead of guessed
+RECOUNTED = 64  # and after so many events, since an expert may have left
+MATRICES = 2**24  # bytes: more than what an expert keeps beside the weights of names
 
 
 class LearnerState:
@@ -155,7 +157,7 @@ class LearnerState:
             judge(self.reliability, learner, before, truth, done.loss)
         if len(learner.features) > features or len(learner.labels.names) > names:
             self.nbytes -= self.growth(features - len(learner.features), names - len(learner.labels.names))
-            if self.nbytes > GROWN * self._weighed:
+            if self.nbytes > GROWN * self._weighed or version % RECOUNTED == 0:
                 self._weigh()
         return {
             "loss": done.loss,
@@ -184,15 +186,23 @@ class LearnerState:
         self._scale = 1.0
         guess = -self.growth(-len(self.learner.features), -len(self.learner.labels.names))
         if guess > ROUGH:
-            self._scale = max(1.0, self.nbytes / guess)
+            empty = self.learner.model.nbytes_for(0, 1 if self.learner.form.items else 0)
+            self._scale = max(1.0, (self.nbytes - empty) / guess)
 
     def growth(self, features: int, labels: int) -> int:
         """Bytes that so many new features and labels add, roughly: their weights and their names."""
-        learner = self.learner
+        learner, size = self.learner, self.learner.model.nbytes_for
         rows, columns = len(learner.features), 1 if learner.form.items else len(learner.labels.names)
         added = 0 if learner.form.items else labels
-        cells = (rows + features) * (columns + added) - rows * columns
-        return int(self._scale * (8 * cells + NAME * (features + labels)))
+        weights = size(rows + features, columns + added) - size(rows, columns)
+        return int(self._scale * (weights + NAME * (features + labels)))
+
+    def far_from(self, limit: int, features: int, labels: int) -> bool:
+        """Whether so many new ones cannot come near a limit of bytes: a look that costs nothing."""
+        learner = self.learner
+        columns = 1 if learner.form.items else len(learner.labels.names) + labels
+        cells = features * columns + labels * len(learner.features)
+        return self.nbytes + int(self._scale * (8 * cells + NAME * (features + labels))) + MATRICES <= limit
 
     def history(self, most: int = MOST_POINTS) -> list[JSON]:
         """The curve in at most `most` points, each with the mean so far and that of the window since the point before."""
@@ -308,9 +318,8 @@ class LoadedLearner(Follower[LearnerState, Event]):
                 features += len(parsed) if type(parsed) is FeatureVector else len(parsed.names)
             if event.truth and not learner.form.items:
                 labels.update(truths.named(event.truth))
-        if (
-            len(learner.labels.names) + len(labels) <= settings.max_labels
-            and taken + self.state.growth(features, len(labels)) <= settings.max_learner_bytes
+        if len(learner.labels.names) + len(labels) <= settings.max_labels and self.state.far_from(
+            settings.max_learner_bytes, features, len(labels)
         ):
             return
         before, after = new_names(learner, waiting), new_names(learner, every)
