@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from feedrank.learners import vocabulary
+from feedrank.learners import spec_page
 
 if __name__ == "__main__":
-    Path(__file__).resolve().parent.parent.joinpath("docs", "spec.md").write_text(vocabulary.page())
+    Path(__file__).resolve().parent.parent.joinpath("docs", "spec.md").write_text(spec_page.page())

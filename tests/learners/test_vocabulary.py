@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from feedrank.learners import SpecError, build, forms, reference, registry, spec, vocabulary
+from feedrank.learners import SpecError, build, forms, reference, registry, spec, spec_page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "spec.md"
 ALGORITHMS = reference()["algorithms"]
 
 
 def test_the_page_is_made_from_the_code_as_it_is():
-    assert PAGE.read_text() == vocabulary.page(), "run scripts/spec_reference.py"
+    assert PAGE.read_text() == spec_page.page(), "run scripts/spec_reference.py"
 
 
 def test_the_reference_is_plain_json_and_misses_no_name():
@@ -63,7 +63,9 @@ def test_every_example_is_taken_where_the_reference_says_so(entry):
             }
             if parameter["name"] in ("weights", "reject_costs") and labels_of(task):
                 asked[parameter["name"]] = {"a": 0.5}
-            for more in ({}, {"R": 1}, {"cutoff": 2}, {"blocks": [["a"]]}):
+            if parameter["name"] == "matrix" and labels_of(task):
+                asked["matrix"] = {"a": {"b": 2}}
+            for more in ({}, {"R": 1}, {"cutoff": 2}, {"blocks": [["a"]]}, {"matrix": {"a": {"b": 2}}}):
                 try:
                     full = build({**more, **asked}).spec
                 except SpecError as error:
