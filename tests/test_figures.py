@@ -83,7 +83,7 @@ def test_updates_that_gain_more_of_the_dual_err_less(benchmark, setting):
         mistakes.sum() for mistakes in enron.ours(stream, enron.SETTINGS[setting]).values()
     )
     assert third < second < first
-    assert third < 0.8 * first
+    assert third < 0.9 * first
 
 
 def test_the_quadratic_surrogate_beats_thresholds_where_labels_come_in_patterns(benchmark):

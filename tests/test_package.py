@@ -184,7 +184,7 @@ def test_an_editable_install_follows_the_checkout(linked, tmp_path):
 def test_the_native_kernel_is_built_where_a_compiler_is_and_only_there(tmp_path):
     source = checkout(tmp_path / "source", linked=False)
     kernel = source / "learners" / "kernel"
-    (kernel / "c" / "python").mkdir(parents=True)
+    (kernel / "c" / "python").mkdir(parents=True, exist_ok=True)
     (kernel / "__init__.py").touch()
     (kernel / "c" / "python" / "native.c").write_text(
         "#include <Python.h>\n"

@@ -188,7 +188,7 @@ def test_streams_keep_order_and_go_on_after_a_bad_line(client):
 
     def lines():
         for number in range(300):
-            yield {"feedback": {"features": {f"f{number}": 1, "x" * 2000: 1}, "label": f"l{number % 3}"}}
+            yield {"feedback": {"features": {f"f{number}": 1, "x" * 1000: 1}, "label": f"l{number % 3}"}}
             yield {"predict": {"features": {f"f{number}": 1}, "remember": False}}
             if number % 100 == 0:
                 yield {"feedback": {"features": {"a": 1}}}

@@ -48,7 +48,7 @@ def test_a_curve_is_learned():
     learner = build({"task": "binary", "labels": LABELS})
     assert np.mean(losses(learner, circle(0, 600))[300:]) < 0.12
     weights = {expert["name"]: expert["weight"] for expert in learner.describe()["experts"]}
-    assert weights["least-squares"] > 0.5
+    assert weights["least-squares"] + weights["trees"] > 0.5  # no other expert bends
 
 
 def runs(seed, rounds, stay):
@@ -225,7 +225,8 @@ def test_a_list_is_ranked_by_what_was_preferred_and_explained():
     assert np.mean(lost[40:]) < 0.05
     assert proof["bound"] > 0.0
     assert load(dump(learner)).certificate == proof
-    assert [expert["name"] for expert in learner.describe()["experts"]] == ["ridge", "coin", "listnet"]
+    names = [expert["name"] for expert in learner.describe()["experts"]]
+    assert names == ["ridge", "list", "pair", "coin", "mean", "stack"]
 
 
 def test_the_context_is_crossed_in_where_asked():
