@@ -72,6 +72,7 @@ class Calls:
     feedback_many = Method(requests.feedback_many)
     clicks = Method(requests.clicks)
     retract = Method(requests.retract)
+    rename_label = Method(requests.rename_label)
     evaluate = Method(requests.evaluate)
     events = Method(requests.events)
     history = Method(requests.history)

@@ -18,7 +18,7 @@ from .exceptions import NotFound
 from .history.formats import READERS, Source, format_of, reader_of
 from .history.predictions import PredictedLine, answers, write_answers
 from .history.tables import Columns, FormatError, Line
-from .history.transfer import VIEWS, ImportReport, events, load, write
+from .history.transfer import VIEWS, ImportReport, by_new_labels, events, load, write
 from .letor import LetorError
 from .payloads import JSON
 
@@ -196,5 +196,7 @@ def save_history(
     form = format_of(file)
     if form not in ("jsonl", "parquet"):
         raise FormatError("a log is written as .jsonl or .parquet")
-    client.learner(learner)
-    print(f"{write(events(client, learner), VIEWS[what], file, form)} rows in {file}")
+    log, renames = events(client, learner), client.learner(learner).renames
+    if what != "events":  # which shows the labels as they were sent, and the renames
+        log = by_new_labels(log, renames)
+    print(f"{write(log, VIEWS[what], file, form)} rows in {file}")

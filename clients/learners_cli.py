@@ -134,6 +134,19 @@ def retract(
     show(client.retract(name, feedback_id=feedback_id, prediction_id=prediction_id), form)
 
 
+@app.command("rename-label")
+@with_client("learners")
+def rename_label(
+    client: Client,
+    name: LearnerArgument,
+    old: Annotated[str, typer.Argument(help="label to rename")],
+    new: Annotated[str, typer.Argument(help="its new name; another label: the two are merged")],
+    form: Format = OutputFormat.TABLE,
+) -> None:
+    """Rename a label, or merge it into another: the learner becomes what it would be had it always been called so."""
+    show(client.rename_label(name, old, new), form)
+
+
 @app.command()
 @with_client("learners")
 def snapshot(

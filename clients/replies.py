@@ -32,6 +32,7 @@ __all__ = [
     "Predictions",
     "Progress",
     "Reliability",
+    "Renamed",
     "Retracted",
     "Weights",
 ]
@@ -152,6 +153,8 @@ class Learner:
     drift: JSON | None = None
     # versions of events whose retraction is not done yet
     retracting: list[int]
+    # labels that were renamed, and what they are called now; `spec` shows what was asked for
+    renames: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,6 +246,21 @@ class Events:
     next: int | None = None
     # the first version that is still kept
     floor: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renamed:
+    """The labels as they are called now."""
+
+    # of the rename
+    version: int
+    # of each old label, what it is called now
+    renames: dict[str, str]
+    # in order of joining
+    labels: list[str]
+    duplicate: bool
+    # pending while the learner is being folded again
+    state: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ from .replies import (
     Prediction,
     Predictions,
     Reliability,
+    Renamed,
     Retracted,
     Weights,
 )
@@ -140,6 +141,11 @@ def retract(
     """Retract one event: the learner becomes what it would be without it."""
     body = dumps(without_none(feedback_id=feedback_id, prediction_id=prediction_id))
     return Call("POST", _path(name, "retract"), reply_of(Retracted), body)
+
+
+def rename_label(name: str, old: str, new: str) -> Call[Renamed]:
+    """Call a label by another name, or merge it into another label: all feedback for `old` means `new`."""
+    return Call("POST", _path(name, "labels"), reply_of(Renamed), dumps({"rename": {old: new}}))
 
 
 def evaluate(

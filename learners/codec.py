@@ -28,6 +28,7 @@ from .soundness import (
     check_header,
     check_kinds,
     check_labels,
+    check_renames,
     check_same,
     dtype_of,
     probe,
@@ -72,6 +73,8 @@ def pieces(learner: Learner) -> Iterator[bytes | memoryview]:
             [name, array.dtype.newbyteorder("<").str, list(array.shape)] for name, array in arrays.items()
         ],
     }
+    if learner.renames:
+        header["renames"] = learner.renames
     text = json.dumps(header, separators=(",", ":"), allow_nan=True).encode("ascii")
     text += b" " * (-(len(text) + _START.size) % 8)
     digest = hashlib.sha256()
@@ -159,6 +162,8 @@ def _restored(header: dict[str, Any], places: dict[str, Place], file: BinaryIO) 
     check_arrays(arrays)
     header["spec"] = completed(header["spec"])
     learner = build(header["spec"])
+    learner.renames = header.get("renames", {})
+    check_renames(learner.renames, header["labels"])
     check_counters(header["counters"], learner.model.counters())
     check_labels(learner, header["spec"], header["labels"])
     learner.version = header["version"]

@@ -51,7 +51,7 @@ def strongest(learner: "Learner", label: str | None, count: int) -> list[tuple[s
     ranking, where all items share one column) or, where features are scaled within a list, what the highest value of the
     list adds. OptionError where there is no such label, or no weight of a feature.
     """
-    if (label is None) != (learner.kind == "items"):
+    if (label is None) != learner.form.items:
         kind = "needs one of the learner's labels" if label is None else "items have one ranker in common"
         raise OptionError(kind, pointer("label"))
     if label is not None and label not in learner.labels:

@@ -7,8 +7,9 @@ no algorithm by name: it asks the form of the task, and the model.
 from collections.abc import Mapping
 from typing import Any
 
-from . import forms, kernel, reading, registry
+from . import forms, kernel, reading, registry, renaming
 from . import spec as specs
+from .describing import describe
 from .explaining import explain as explain_scores
 from .instances import FeatureVector, ItemList, Matrix
 from .json_types import Json
@@ -29,11 +30,12 @@ from .whole_rounds import WholeRound
 ALL = 2**31 - 1  # a `top` that cuts nothing, and that every kernel can count to
 
 
-def build(spec: object) -> "Learner":
-    """A learner of a spec: a mapping of the contract's JSON. SpecError, with a pointer, if it cannot be."""
-    full = specs.read(spec)
+def build(spec: object, renames: Mapping[str, str] | None = None) -> "Learner":
+    """A learner of the contract's JSON, read by `renames` (renaming.py); SpecError, with a pointer, if it cannot be."""
+    full = renaming.in_spec(specs.read(spec), renames or {})
     entry = registry.algorithm(full["algorithm"])
     learner: Learner = (entry.learner or Learner)(full, entry.build(full))
+    learner.renames = dict(renames or {})
     return learner
 
 
@@ -45,6 +47,7 @@ class Learner:
         self.model = model
         self.form = forms.of(spec["task"])
         self.version = 0
+        self.renames: dict[str, str] = {}
         self.progress = Progress()
         self.transform = Transform(spec)
         self.features = self.transform.table()
@@ -145,7 +148,11 @@ class Learner:
         self, parsed: FeatureVector | ItemList, truth: object, served: Served | None = None
     ) -> None:
         """The same of an instance that `reading.instance` gave."""
-        self.form.truth_of(self.spec, truth, parsed)
+        self.form.truth_of(self.spec, self.meant(truth), parsed)
+
+    def meant(self, answer: Any) -> Any:
+        """A truth, or a decision that was served: where it names one of `renames`, it means the new label."""
+        return renaming.in_answer(answer, self.renames) if self.renames else answer
 
     def learn(
         self, instance: object, truth: object, *, served: Served | None = None, weight: float = 1.0
@@ -156,6 +163,8 @@ class Learner:
         times in the update; it is one round all the same.
         """
         times = reading.weight(weight)
+        if self.renames:
+            truth, served = self.meant(truth), self.meant(served)
         if self._fused is not None:
             instance = self._as_features(instance)
             short = self._short_round(self._fused, instance, truth, served, times)
@@ -326,13 +335,6 @@ class Learner:
         return self.form.name
 
     @property
-    def kind(self) -> str:
-        """What an instance is: "features" or "items"."""
-        return self.form.instance
-
-    # ---- telling
-
-    @property
     def certificate(self) -> dict[str, Json]:
         """What the theory proves at this moment; empty where it is silent."""
         return self.model.certificate()
@@ -343,17 +345,5 @@ class Learner:
         return self.model.nbytes() + self.features.nbytes() + self.labels.nbytes() + counts
 
     def describe(self) -> dict[str, Json]:
-        """The parts of the contract's Progress that a learner knows of itself."""
-        experts, drift = self.model.expert_rows(), self.model.drift()
-        more = ({} if experts is None else {"experts": experts}) | ({} if drift is None else {"drift": drift})
-        return {
-            "spec": self.spec,
-            **{name: self.spec[name] for name in ("preset", "tokenizer") if self.spec.get(name)},
-            "version": self.version,
-            "labels": list(self.labels),
-            "features": len(self.features) - self.spec["bias"],
-            "bytes": self.nbytes(),
-            "progress": self.progress.to_json(),
-            "certificate": self.certificate,
-            **more,
-        }
+        """See describing.py."""
+        return describe(self)

@@ -10,7 +10,7 @@ Each function raises ValueError with the reason.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +22,7 @@ from .weights.base import Arrays, Counters
 LARGEST = 2**53  # what a count may be: JSON readers and float64 keep no more
 PROBED = 8  # features that the trial prediction names
 FIELDS = {"spec", "version", "labels", "events", "progress", "counters", "arrays"}
+OPTIONAL = {"renames"}
 
 
 class Kind(Protocol):
@@ -50,7 +51,7 @@ def dtype_of(kind: object) -> np.dtype[Any]:
 
 def check_header(header: object) -> None:
     """Fields, types and ranges."""
-    if not isinstance(header, dict) or header.keys() != FIELDS:
+    if not isinstance(header, dict) or header.keys() - OPTIONAL != FIELDS:
         raise ValueError("the header has other fields")
     for field in ("version", "events"):
         _count(header[field], field)
@@ -111,6 +112,16 @@ def check_labels(learner: Learner, spec: object, labels: object) -> None:
         raise ValueError("the labels are not those of the spec, or one is duplicated")
     if learner.form.items and labels:
         raise ValueError("a learner of lists has no labels")
+
+
+def check_renames(renames: object, labels: Sequence[object]) -> None:
+    """Old names, which no label has any more, and new ones, which are not renamed themselves."""
+    if not isinstance(renames, dict) or not all(
+        isinstance(new, str) and new and old and new not in renames for old, new in renames.items()
+    ):
+        raise ValueError("the renames are not old names and new ones")
+    if any(name in renames for name in labels):
+        raise ValueError("a label has a name that was given up")
 
 
 def check_counters(counters: object, fresh: object, name: str = "counters") -> None:

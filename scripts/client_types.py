@@ -42,6 +42,7 @@ TYPES: dict[str, tuple[type[BaseModel], ...]] = {
     "FeatureWeight": (reply_models.FeatureWeight,),
     "Weights": (reply_models.Weights,),
     "Events": (reply_models.Events,),
+    "Renamed": (reply_models.Renamed,),
     "Retracted": (reply_models.Retracted,),
     "ClicksSoFar": (reply_models.ClicksSoFar,),
     "Reliability": (reply_models.Reliability,),

@@ -22,7 +22,7 @@ from typing import BinaryIO, cast
 from ..letor import queries
 from ..payloads import JSON
 from .encoding import encoding_of, lines
-from .log_rows import INSTANCES, LOG, TRAINING, TRUTHS, from_cell, is_event, lesson
+from .log_rows import INSTANCES, LOG, OLDER_LOG, TRAINING, TRUTHS, from_cell, is_event, lesson
 from .tables import Columns, FormatError, Line
 
 GZIP = b"\x1f\x8b"
@@ -123,7 +123,9 @@ def _object(number: int, value: JSON, columns: Columns) -> Iterator[Line]:
     """A feedback body goes as it is, an event of a log as what it taught; any other object is a row by column."""
     if is_event(value):
         body = lesson(value)
-        if body is not None:
+        if value["kind"] == "rename":
+            yield Line(number, rename=value["rename"])
+        elif body is not None:
             yield Line(number, body, id=str(value.get("feedback_id") or f"version {value['version']}"))
     elif any(name in value for name in INSTANCES) and any(name in value for name in TRUTHS):
         id = value.pop(columns.id, None) if columns.id not in (None, "feedback_id") else None
@@ -144,7 +146,7 @@ def read_parquet(source: Source) -> Iterator[Line]:
     except (OSError, ValueError) as error:
         raise FormatError(f"is not a Parquet file: {error}") from error
     names = file.schema_arrow.names
-    exported = set(names) in (set(LOG), set(TRAINING))
+    exported = set(names) in (set(LOG), set(OLDER_LOG), set(TRAINING))
     if not exported:
         source.columns.check(names)
     number = 0

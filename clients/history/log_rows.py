@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ..payloads import JSON, Payload
@@ -20,8 +21,11 @@ LOG = (
     "served",
     "weight",
     "retracted",
+    "rename",
 )
-KINDS = ("feedback", "retraction", "withdrawal")  # the last one is how earlier releases named the second
+OLDER_LOG = LOG[:-1]  # before labels could be renamed
+# The third is how earlier releases named the second; of what was erased, there is nothing.
+KINDS = ("feedback", "retraction", "withdrawal", "rename")
 TRAINING = (*INSTANCES, *TRUTHS, "served", "weight")
 NUMBERS = {"version": "int64", "at": "float64", "weight": "float64"}  # all other columns hold text
 PLAIN = {"kind", "feedback_id", "prediction_id", "label", "text", *NUMBERS}  # the rest is JSON
@@ -41,6 +45,30 @@ def lesson(event: Payload) -> JSON | None:
         return None
     rest = {name: event[name] for name in ("served", "weight") if event.get(name) is not None}
     return {**(event.get("instance") or {}), **event["truth"], **rest}
+
+
+def by_new_names(event: Payload, renames: Mapping[str, str]) -> JSON:
+    """An event with the names that labels have now."""
+    changed = {field: _renamed(event[field], renames) for field in ("truth", "served") if event.get(field)}
+    return {**event, **changed}
+
+
+def _renamed(answer: Payload, renames: Mapping[str, str]) -> JSON:
+    changed: JSON = {}
+    for field, value in answer.items():
+        if isinstance(value, str):
+            changed[field] = renames.get(value, value)
+        elif isinstance(value, list):
+            changed[field] = list(dict.fromkeys(renames.get(name, name) for name in value))
+        elif isinstance(value, dict):
+            grades: dict[str, float] = {}
+            for name, grade in value.items():
+                new = renames.get(name, name)
+                grades[new] = max(grade, grades.get(new, grade))
+            changed[field] = grades
+        else:
+            changed[field] = value
+    return changed
 
 
 def to_cell(name: str, value: Any) -> Any:

@@ -34,6 +34,9 @@ class Line:
     problem: str = ""
     id: str | None = None
     unlabelled: bool = False
+    rename: Mapping[str, str] | None = (
+        None  # labels that were called otherwise from then on, and so in all lines
+    )
     row: Payload | None = None  # of a table, as it was read
 
 

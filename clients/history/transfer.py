@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from ..client import Client
 from ..exceptions import Refused
 from ..payloads import JSON
 from ..replies import Outcome
-from .log_rows import LOG, NUMBERS, TRAINING, lesson, to_cell
+from .log_rows import LOG, NUMBERS, TRAINING, by_new_names, lesson, to_cell
 from .tables import FormatError, Line
 
 POINTS = 20  # half of what the curve may have: with its words it fits a line of 80
@@ -90,13 +90,15 @@ class ImportReport:
 def load(
     client: Client, learner: str, lines: Iterable[Line], source: str, chunk: int = 256
 ) -> Iterator[ImportReport]:
-    """Send the lines as feedback; the report so far after each chunk."""
+    """Send the lines as feedback, and rename what they say was renamed; the report so far after each chunk."""
     report = ImportReport()
-    reading = iter(lines)
+    reading, renames = iter(lines), list[tuple[int, Mapping[str, str]]]()
     while batch := list(islice(reading, chunk)):
         good = []
         for line in batch:
-            if line.unlabelled:
+            if line.rename is not None:
+                renames.append((line.number, line.rename))
+            elif line.unlabelled:
                 report.unlabelled += 1
             elif line.body is None:
                 report.refuse(line.number, line.problem)
@@ -115,6 +117,14 @@ def load(
                 if not reply.duplicate:
                     report.baselines.add((line.body or {}).get("label"))
         yield report
+    for number, rename in renames:  # wherever they stand: they hold for all lines
+        for old, new in rename.items():
+            try:
+                client.rename_label(learner, old, new)
+            except Refused as error:
+                if error.status not in (409, 422):
+                    raise
+                report.refuse(number, str(error))
     yield report
 
 
@@ -123,13 +133,18 @@ def event_id(source: str, line: Line) -> str:
     return f"{source}:{line.number if line.id is None else line.id}"
 
 
-def events(client: Client, learner: str) -> Iterator[JSON]:
+def events(client: Client, learner: str) -> Iterable[JSON]:
     """The whole log that is kept, oldest first."""
     after: int | None = 0
     while after is not None:
         page = client.events(learner, after=after, limit=1000)
         yield from page.events
         after = page.next
+
+
+def by_new_labels(log: Iterable[JSON], renames: Mapping[str, str] | None) -> Iterable[JSON]:
+    """The log as its labels are called now."""
+    return (by_new_names(event, renames) for event in log) if renames else log
 
 
 def training_set(log: Iterable[JSON]) -> Iterator[JSON]:

@@ -17,7 +17,7 @@ from feedrank.service.contract.json_types import JSON
 from feedrank.service.experiments import evaluation
 from feedrank.service.runtime.catalogue import Catalogue
 from feedrank.service.runtime.folding import PAGE
-from feedrank.service.runtime.trials import Job, Lessons, key_of, run_jobs
+from feedrank.service.runtime.trials import Job, Lessons, key_of, renames_of, run_jobs
 from feedrank.service.runtime.views import audit
 from feedrank.service.store import Store
 
@@ -86,21 +86,28 @@ async def collect(store: Store, name: str, until: int | None = None) -> Lessons:
     head = await store.head(entry.log)
     last = head.version if until is None else min(until, head.version)
     lines: list[bytes] = []
+    renames = await renames_of(store, entry)
     at = max(0, head.floor - 1)
     while at < last:
         entries = await store.read(entry.log, at, min(PAGE, last - at))
         if not entries:
             break
-        lines += [orjson.dumps(event) for event in map(audit, entries) if evaluation.teaches(event)]
+        shown = (event for event in map(audit, entries) if evaluation.teaches(event))
+        lines += [orjson.dumps(evaluation.by_new_names(event, renames)) for event in shown]
         at = entries[-1].version
-    return Lessons(entry.name, learners.build(entry.spec).spec, b"\n".join(lines), len(lines))
+    spec = learners.build(entry.spec, renames).spec
+    return Lessons(entry.name, spec, b"\n".join(lines), len(lines), renames)
 
 
 def jobs(lessons: Lessons, requests: list[JSON]) -> list[Job]:
     """One job for each request."""
     name, own, lines, digest = lessons.name, lessons.spec, lessons.lines, lessons.digest
     return [
-        Job(key_of("evaluate", name, own, digest, request), evaluation.evaluate, (name, own, request, lines))
+        Job(
+            key_of("evaluate", name, own, digest, request),
+            evaluation.evaluate,
+            (name, own, lessons.renames, request, lines),
+        )
         for request in requests
     ]
 

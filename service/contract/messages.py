@@ -5,6 +5,7 @@ A field that a body may not hold is refused with a pointer to it. An entry of a 
     feedback     body {"truth", "instance"?, "served"?, "weight"?, "feedback_id"?, "prediction_id"?}; the record taken
                  {"instance", "served", "version"} if it answers a prediction, whose `served` the body may overrule
     retraction   body {"retracts": version, "feedback_id" or "prediction_id"}
+    rename       body {"rename": {old: new}}: labels are read by their new names, in all entries
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ PREDICT = SHARED.union(INSTANCE, ("prediction_id", "exclude"))
 CLICKS = frozenset({"prediction_id", "clicks"})
 FEEDBACK = frozenset({*INSTANCE, *truths.FIELDS, "served", "weight", "prediction_id", "feedback_id"})
 RETRACT = frozenset({"feedback_id", "prediction_id"})
+RENAME = frozenset({"rename"})
 COUNTED = (FeatureVector, list, dict, Mapping)
 LONGEST_ID = 512
 MOST_ERRORS = 100  # places that one refusal names
@@ -217,11 +219,17 @@ class Event:
     at: float = 0.0
     expected: float = 0.0
     """Seconds that applying it takes by the estimate of the core, 0 where it was not asked."""
+    rename: dict[str, str] | None = None
 
     def show(self, served: JSON | None) -> None:
         """What was shown instead of the prediction, if anything: a page that was cut, mixed or put in order again."""
         if served is not None:
             self.served, self.corrected = served, True
+
+    @property
+    def revises(self) -> bool:
+        """Whether it changes how other entries are read."""
+        return self.rename is not None
 
     @property
     def has_id(self) -> bool:
@@ -242,6 +250,8 @@ class Event:
 
     def body(self) -> bytes:
         """As the log keeps it; the instance of a remembered prediction is in the record that the entry takes."""
+        if self.rename is not None:
+            return encode({"rename": self.rename})
         body: JSON = {"retracts": self.retracts} if self.retracts else {"truth": self.truth}
         if self.instance is not None and self.prediction_id is None:
             body["instance"] = self.instance
@@ -279,6 +289,7 @@ class Event:
             body.get("feedback_id"),
             body.get("prediction_id"),
             body.get("weight", 1.0),
+            rename=body.get("rename"),
         )
 
 

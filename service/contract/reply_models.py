@@ -132,6 +132,10 @@ class Learner(BaseModel):
     experts: list[Expert] | None = Field(None, description="of `auto`")
     drift: JSON | None = Field(None, description="what the drift alarm says, where there is one")
     retracting: list[Count] = Field(description="versions of events whose retraction is not done yet")
+    renames: dict[str, str] | None = Field(
+        None,
+        description="labels that were renamed, and what they are called now; `spec` shows what was asked for",
+    )
 
 
 class ListedLearner(BaseModel):
@@ -175,7 +179,7 @@ class LoggedEvent(BaseModel):
 
     version: Count
     at: float = Field(description="seconds since 1970")
-    kind: Literal["feedback", "retraction"]
+    kind: Literal["feedback", "retraction", "rename"]
     feedback_id: str | None = None
     prediction_id: str | None = None
     instance: JSON | None = None
@@ -188,6 +192,7 @@ class LoggedEvent(BaseModel):
     weight: float | None = None
     retracted: bool | None = Field(None, description="of feedback: whether it was retracted")
     retracts: Count | None = Field(None, description="of a retraction: the version of the event")
+    rename: dict[str, str] | None = Field(None, description="of a rename: the old labels and the new ones")
 
 
 class Events(BaseModel):
@@ -203,6 +208,16 @@ class Retracted(BaseModel):
 
     version: Count = Field(description="of the retraction")
     retracted: Count = Field(description="of the event")
+    duplicate: bool
+    state: Literal["done", "pending"] = Field(description="pending while the learner is being folded again")
+
+
+class Renamed(BaseModel):
+    """The labels as they are called now."""
+
+    version: Count = Field(description="of the rename")
+    renames: dict[str, str] = Field(description="of each old label, what it is called now")
+    labels: list[str] = Field(description="in order of joining")
     duplicate: bool
     state: Literal["done", "pending"] = Field(description="pending while the learner is being folded again")
 

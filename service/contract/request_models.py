@@ -178,6 +178,13 @@ class RetractBody(BaseModel):
     prediction_id: EventId | None = None
 
 
+class LabelsBody(BaseModel):
+    """Labels that get other names; two that get one name are merged."""
+
+    model_config = examples({"rename": {"inbox": "primary"}})
+    rename: dict[Text, Text] = Field(description="`{old: new}`", min_length=1)
+
+
 class AliasBody(BaseModel):
     """The learner that the name shall stand for."""
 

@@ -12,12 +12,13 @@ refused      clicks on lists that one learner ranked alone: what it never showed
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
 import orjson
 
 from feedrank import learners
+from feedrank.learners import renaming
 from feedrank.learners.errors import InputError
 from feedrank.learners.inference.confidence import Capital, lower_bounds
 from feedrank.learners.learner import Learner
@@ -105,7 +106,9 @@ class Evaluation:
         """The trial's report, or Conflict where the log cannot tell."""
         only(request, FIELDS)
         info = await self._host.info(name)
-        candidate, alpha = await self.candidate(request, info["spec"]), confidence_of(request)
+        renames: dict[str, str] = info.get("renames", {})
+        own = learners.build(info["spec"], renames).spec
+        candidate, alpha = await self.candidate(request, own, renames), confidence_of(request)
         until = whole(request, "until") or info["version"]
         if until > LONGEST:
             raise Unprocessable.at(
@@ -113,11 +116,12 @@ class Evaluation:
             )
         trial: LogTrial | None = None
         async for event in self._events(info["name"], until):
-            trial = await asyncio.to_thread(_step, trial, info["spec"], candidate, request, event)
+            renamed = by_new_names(event, renames)
+            trial = await asyncio.to_thread(_step, trial, own, candidate, request, renamed)
         return _answer(info["name"], trial, alpha)
 
-    async def candidate(self, request: Body, own: JSON) -> Learner | str:
-        """A fresh learner of the spec that was named, or the policy."""
+    async def candidate(self, request: Body, own: JSON, renames: JSON | None = None) -> Learner | str:
+        """A fresh learner of the spec that was named, by the names that the log's labels have now, or the policy."""
         stated = [name for name in ("spec", "learner", "policy") if request.get(name) is not None]
         if len(stated) != 1:
             raise Unprocessable.at("", "one of `spec`, `learner` and `policy` is required")
@@ -131,7 +135,8 @@ class Evaluation:
                 raise Unprocessable.at("/learner", "must be a learner's name")
             value = (await self._host.info(value))["spec"]
         with ErrorScope(f"/{stated[0]}"):
-            return _comparable(await self._host.build(value), own)
+            built = await self._host.build(value)
+            return _comparable(learners.build(built.spec, renames) if renames else built, own)
 
     async def first_places(self, request: Body, own: JSON) -> ChoiceTrial:
         """A trial of what the candidate would put first, for the rounds that `first_place` gives."""
@@ -149,14 +154,14 @@ class Evaluation:
             after = page["next"]
 
 
-def evaluate(name: str, own: JSON, request: Body, lines: bytes) -> JSON:
+def evaluate(name: str, own: JSON, renames: Mapping[str, str], request: Body, lines: bytes) -> JSON:
     """The same reply for `{"spec", "measure"?, "confidence"?}` from events as JSON lines: pure, for any worker.
 
     What the log cannot tell is the detail of the refusal: `{"learner", "problem"}`.
     """
     try:
         with ErrorScope("/spec"):
-            candidate = _comparable(learners.build(request["spec"]), own)
+            candidate = _comparable(learners.build(request["spec"], renames), own)
         alpha = confidence_of(request)
         trial: LogTrial | None = None
         for line in lines.splitlines():
@@ -164,6 +169,11 @@ def evaluate(name: str, own: JSON, request: Body, lines: bytes) -> JSON:
         return _answer(name, trial, alpha)
     except (ServiceError, InputError) as error:
         return {"learner": name, "problem": error.detail}
+
+
+def by_new_names(event: JSON, renames: Mapping[str, str]) -> JSON:
+    """An event of a log as `GET .../events` shows it, with the names that labels have now."""
+    return {**event, "truth": renaming.in_answer(event["truth"], renames)} if renames else event
 
 
 def teaches(event: JSON) -> bool:

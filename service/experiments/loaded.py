@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
 import orjson
 
@@ -45,6 +45,7 @@ class LoggedRound:
     at: float
     retracts: int = 0
     outcome: JSON | None = None
+    revises: ClassVar[bool] = False
 
     @property
     def has_id(self) -> bool:

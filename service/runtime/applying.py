@@ -76,7 +76,9 @@ class Applier(Generic[S, E]):
     def ready_entry(self, version: int, chain: str) -> Pending[E] | None:
         """What is at hand for a version behind one of this chain, if it needs nothing but to be applied."""
         entry = self.pending.get(version)
-        if entry is None or entry.retracted or entry.event.retracts or self._failures:
+        if entry is None or entry.retracted or self._failures:
+            return None
+        if entry.event.retracts or entry.event.revises:
             return None
         previous = entry.previous
         if (previous != chain and chain and previous) or (self.saves and not version % self.every):

@@ -121,6 +121,23 @@ async def newest_state(
     return recipe.fresh(), Snapshot(0, "", b"")
 
 
+async def revised(
+    store: Store,
+    key: str,
+    recipe: Recipe[S, E],
+    state: S,
+    snapshot: Snapshot,
+    head: Head,
+    horizon: int | None,
+) -> S:
+    """The state of a snapshot with the entries that revise others since then, up to the horizon."""
+    events = []
+    for version in head.revisions:
+        if version > snapshot.without and (horizon is None or version <= horizon):
+            events += [recipe.read(entry) for entry in await store.read(key, version - 1, 1)]
+    return recipe.revise(state, events) if events else state
+
+
 @contextmanager
 def no_room() -> Iterator[None]:
     """A temporary file that cannot be written is a store that is away."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, BinaryIO, Final, Generic, NamedTuple, Protocol, TypeVar
@@ -38,6 +38,8 @@ class FoldEvent(Protocol):
 
     @property
     def retracts(self) -> int: ...
+    @property
+    def revises(self) -> bool: ...
     @property
     def has_id(self) -> bool: ...
     @property
@@ -99,13 +101,22 @@ S = TypeVar("S", bound=FoldState)
 E = TypeVar("E", bound=FoldEvent)
 
 
+def unrevised(state: S, _: Sequence[E]) -> S:
+    """Of a log without entries that revise others."""
+    return state
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe(Generic[S, E]):
-    """How a log is folded: the state before the first entry, a state out of a snapshot, an event out of an entry."""
+    """How a log is folded: the state before the first entry, a state out of a snapshot, an event out of an entry.
+
+    `revise` gives the state, of either kind, for a log in which these entries that revise others hold from the start.
+    """
 
     fresh: Callable[[], S]
     load: Callable[[BinaryIO, str], S]
     read: Callable[[Entry], E]
+    revise: Callable[[S, Sequence[E]], S] = unrevised
 
 
 class Pending(NamedTuple, Generic[E]):

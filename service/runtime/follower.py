@@ -1,7 +1,7 @@
 """A log becomes a state, and the state is kept up with its log: learners, experiments, replays and checks alike.
 
     advance     apply the log up to a version, each entry once, in order
-    retraction  fold again without the retracted entry (see rebuilding.py)
+    retraction  fold again without the retracted entry (see rebuilding.py); so does an entry that revises others
     checkpoint  save the state and the outcomes up to it; a replica that disagrees at the same version folds again
     accident    what is no refusal of the state (memory, a lost connection) drops it: it is folded again, and 503 is replied
 
@@ -27,9 +27,9 @@ from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Damaged, Diverged, Store, Trimmed
 
 from .applying import Applier
-from .checkpoints import Saver, newest_state
+from .checkpoints import Saver, newest_state, revised
 from .folding import NOTHING, SMALL, Counts, E, LogPages, Pending, Recipe, Runner, S
-from .rebuilding import Rebuilder, first_outcome, retract
+from .rebuilding import Rebuilder, first_outcome, fold_again
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,9 @@ class Follower(Applier[S, E]):
         self.saver = Saver(store, settings, counts)
         self.following = False
         self.base = self.saved = 0  # the versions that were loaded and saved last
-        self.unsettled: dict[int, int] = {}  # retractions not honoured yet -> what they retract
+        self.unsettled: dict[
+            int, int
+        ] = {}  # retractions not honoured yet -> what they retract; revisions -> themselves
         self.order = asyncio.Lock()
         self.unreadable: set[int] = set()  # snapshots
         self._horizon: int | None = None
@@ -83,6 +85,9 @@ class Follower(Applier[S, E]):
         self.settled.clear()
         self.state, snapshot = await newest_state(
             self._store, self.log, self.title, self.recipe, head, before, self._horizon, self.unreadable
+        )
+        self.state = await revised(
+            self._store, self.log, self.recipe, self.state, snapshot, head, self._horizon
         )
         self.chain, self.saved, self.base = snapshot.chain, snapshot.version, snapshot.version
         # Since `head` was read, more may have been retracted, and a snapshot without it saved in the place of one with it.
@@ -143,8 +148,8 @@ class Follower(Applier[S, E]):
             return
         if self.chain and entry.previous and entry.previous != self.chain:
             raise Diverged(self.log, version - 1, version)
-        if entry.event.retracts:
-            await retract(self, version, entry.event.retracts)
+        if entry.event.retracts or entry.event.revises:
+            await fold_again(self, version, entry.event)
         elif entry.retracted:
             self.settled.add(entry.retracted)
             self.state.version = version

@@ -42,6 +42,7 @@ from .learner_state import LearnerState
 from .memory import Memory
 from .predictor import Predictor
 from .questions import affordable
+from .renamer import Renamer
 from .retractor import Retractor
 from .streams import Stream
 from .supervisor import Supervisor
@@ -55,8 +56,9 @@ MANY = 1_000  # labels or numbers of a spec from which it is read in a thread
 class Host:
     """Learners by name. Open with `async with Host.open(url, settings) as host`.
 
-    `predict(name, request)`, `feedback(name, request, key)`, `clicks(name, request)` and `retract(name, request)` are the
-    calls of a round, `stream(name)` takes many of the first two. What is only looked at is in views.py.
+    `predict(name, request)`, `feedback(name, request, key)`, `clicks(name, request)`, `retract(name, request)` and
+    `rename(name, request)` are the calls of a round, `stream(name)` takes many of the first two. What is only looked at is
+    in views.py.
     """
 
     def __init__(self, store: Store, settings: Settings) -> None:
@@ -75,6 +77,7 @@ class Host:
         self._writer = Writer(store, self._memory, self._predictor, settings, self._counts)
         self.predict, self.feedback = self._predictor, self._writer
         self.retract = Retractor(store, self._memory, self._writer)
+        self.rename = Renamer(store, self._memory, self._writer)
         self.sweeper = Sweeper(store, self._memory, self._writer, settings, self._supervisor)
         self.clicks = self.sweeper.clicks
         views = Views(store, self._catalogue, self._memory)
@@ -125,11 +128,19 @@ class Host:
         return await asyncio.to_thread(learners.build, spec) if members > MANY else learners.build(spec)
 
     async def info(self, name: str) -> JSON:
-        """Spec, version, labels, features, bytes, progress, certificate; the events that are still being retracted."""
+        """Spec, version, labels, features, bytes, progress, certificate; what is still being retracted, and was renamed."""
         async with self._memory.use(name) as learner:
-            description = await learner.worker.run("describe", 1, learner.state.learner.describe)
-            pending = sorted(learner.unsettled.values())
-            return {"name": learner.entry.name, **description, "retracting": pending}
+            core = learner.state.learner
+            description = await learner.worker.run("describe", 1, core.describe)
+            pending = sorted(retracted for at, retracted in learner.unsettled.items() if retracted != at)
+            renamed = {"renames": core.renames} if core.renames else {}
+            return {
+                "name": learner.entry.name,
+                **description,
+                "spec": learner.entry.spec,
+                "retracting": pending,
+                **renamed,
+            }
 
     async def stream(self, name: str) -> Stream:
         """Many predicts and feedbacks in order; NotFound if there is no such learner now."""

@@ -20,7 +20,7 @@ from typing import BinaryIO
 import orjson
 
 from feedrank import learners
-from feedrank.learners import reading, registry, truths
+from feedrank.learners import reading, registry, renaming, truths
 from feedrank.learners.codec import ARITHMETIC
 from feedrank.learners.errors import InputError, SnapshotError
 from feedrank.learners.inference.reliability import Reliability
@@ -132,7 +132,7 @@ class LearnerState:
         Events are checked before they are logged. Should one be refused all the same, it counts as an event without effect,
         on every replica alike: a log that can be written must be one that can be folded.
         """
-        learner, truth = self.learner, event.truth
+        learner, truth = self.learner, self.learner.meant(event.truth)
         features, names = len(learner.features), len(learner.labels.names)
         try:
             before, instance = decided(learner, event)
@@ -170,6 +170,16 @@ class LearnerState:
         """The curve's point of now."""
         experts = tuple(row["mean_loss"] for row in self.learner.model.expert_rows() or ())
         return CurvePoint(self.learner.progress.cumulative_loss, self.at, experts)
+
+    def revised(self, events: Sequence[Event]) -> LearnerState:
+        """The same with the renames of these entries; what has learned something has none of their old labels."""
+        renames = self.learner.renames
+        for event in events:
+            renames = renaming.composed(renames, event.rename or {})
+        if not self.learner.version:
+            return type(self)(learners.build(self.learner.spec, renames))
+        self.learner.renames = renames
+        return self
 
     def begin(self) -> None:
         """The curve of a learner that was taught elsewhere begins with what it has lost."""
@@ -277,7 +287,9 @@ def digest(head: bytes, last: bytes) -> str:
 
 def recipe(spec: JSON) -> Recipe[LearnerState, Event]:
     """How the log of a learner with this spec is folded."""
-    return Recipe(lambda: LearnerState(learners.build(spec)), LearnerState.load, read_event)
+    return Recipe(
+        lambda: LearnerState(learners.build(spec)), LearnerState.load, read_event, LearnerState.revised
+    )
 
 
 def read_event(entry: Entry) -> Event:
@@ -317,7 +329,7 @@ class LoadedLearner(Follower[LearnerState, Event]):
             if parsed is not None:
                 features += len(parsed) if type(parsed) is FeatureVector else len(parsed.names)
             if event.truth and not learner.form.items:
-                labels.update(truths.named(event.truth))
+                labels.update(truths.named(learner.meant(event.truth)))
         if len(learner.labels.names) + len(labels) <= settings.max_labels and self.state.far_from(
             settings.max_learner_bytes, features, len(labels)
         ):

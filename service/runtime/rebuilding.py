@@ -1,8 +1,9 @@
-"""Rebuilds a state from its log: without retracted events, or as it was before a retraction.
+"""Rebuilds a state from its log: without retracted events, as entries revise others, or as it was before a retraction.
 
-A retraction folds again from the last snapshot before the retracted entry. Where that is short, it is done at once; where
-it is long, in the background, while the state goes on as it was: all retractions that wait are left out in one fold, those
-that come too late for it in the next. A long fold saves snapshots on its way: whoever is killed begins at the last of them.
+A retraction folds again from the last snapshot before the retracted entry; a revision from the last that it left. Where
+that is short, it is done at once; where it is long, in the background, while the state goes on as it was: all retractions
+that wait are left out in one fold, those that come too late for it in the next. A long fold saves snapshots on its way:
+whoever is killed begins at the last of them.
 """
 
 from __future__ import annotations
@@ -73,9 +74,13 @@ class Rebuilder:
             follower.drop()
 
 
-async def retract(follower: Follower[S, E], version: int, retracted: int) -> None:
-    """At the retraction at `version`, become what the state would be without an earlier entry."""
-    if version in follower.settled or (retracted <= follower.base and version <= follower.without):
+async def fold_again(follower: Follower[S, E], version: int, event: E) -> None:
+    """Become what the state would be without the entry that is retracted at `version`, or as the one there revises it."""
+    retracted = (
+        event.retracts or version
+    )  # of a revision: any snapshot that is left before it has to do with nothing of it
+    done = version <= follower.without and (event.revises or retracted <= follower.base)
+    if done or version in follower.settled:
         follower.settled.discard(version)
         follower.state.version = version
         return

@@ -137,7 +137,7 @@ async def replay(
     result = Replay(entry.name, base + 1, last, own.state)
     if spec is not None:
         try:
-            trial = TrialState(learners.build(spec))
+            trial = TrialState(learners.build(spec, own.state.learner.renames))
         except InputError as error:
             raise Unprocessable.at(error.pointer, error.detail) from None
         trial.version = base

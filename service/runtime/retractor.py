@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
-
-import orjson
 
 from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import RETRACT, Event, id_of, only
-from feedrank.service.store import Closed, Draft, Placement, Store, Trimmed
+from feedrank.service.store import Draft, Placement, Store, Trimmed
 
+from .amending import Amender, state_of
 from .learner_state import LoadedLearner
 from .memory import Memory
 from .writer import Writer
@@ -25,6 +23,7 @@ class Retractor:
 
     def __init__(self, store: Store, memory: Memory, writer: Writer) -> None:
         self._store, self._memory, self._writer = store, memory, writer
+        self._amend = Amender(store, memory)
 
     async def __call__(self, name: str, request: Body) -> JSON:
         """`{"version", "retracted", "duplicate", "state"}`: the version of the retraction, and that of the event.
@@ -41,39 +40,17 @@ class Retractor:
             return await asyncio.shield(asyncio.create_task(self._retract(learner, event)))
 
     async def _retract(self, learner: LoadedLearner, event: Event) -> JSON:
-        learner.users += 1
-        learner.appending += 1
-        try:
-            async with learner.order:
-                await self._keep_outcomes(learner, learner.newest)
-                place = await append_retraction(
-                    self._store,
-                    learner.log,
-                    event.retracts,
-                    event.body(),
-                    partial(self._writer.append, learner),
-                )
-                if place.fresh:  # what came in between was applied with the event as well
-                    await self._keep_outcomes(learner, place.version - 1)
-                await learner.forward(place.version)
-        finally:
-            learner.appending -= 1
-            learner.users -= 1
-            self._memory.keep_up(learner)
+        append = partial(self._writer.append, learner)
+        place = await self._amend(
+            learner,
+            lambda: append_retraction(self._store, learner.log, event.retracts, event.body(), append),
+        )
         return {
             "version": place.version,
             "retracted": event.retracts,
             "duplicate": not place.fresh,
-            "state": "pending" if place.version in learner.unsettled else "done",
+            "state": state_of(learner, place),
         }
-
-    async def _keep_outcomes(self, learner: LoadedLearner, to: int) -> None:
-        """Save the first replies up to a version: folded again without the event, they would be others."""
-        await learner.forward(to)
-        outcomes = {at: orjson.dumps(outcome) for at, outcome in learner.outcomes.items()}
-        if outcomes:
-            with suppress(Closed):  # the append will say so
-                await self._store.keep_outcomes(learner.log, outcomes)
 
 
 def event_id(request: Body) -> tuple[str, str]:

@@ -13,7 +13,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 
 from feedrank import learners
-from feedrank.learners import registry
+from feedrank.learners import registry, renaming
 from feedrank.learners.errors import InputError
 from feedrank.learners.spec import parameters
 from feedrank.service.contract.faults import NotFound, Unprocessable
@@ -30,8 +30,10 @@ from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import Event
 from feedrank.service.store import Store
 
-from .catalogue import Catalogue
+from .catalogue import CatalogEntry, Catalogue
+from .checkpoints import newest_state, revised
 from .folding import PAGE
+from .learner_state import recipe
 
 BLOCKS = 30
 T_975 = 2.045  # Student's t of 29 degrees of freedom, two sides of 95 %
@@ -43,12 +45,16 @@ JUDGES = (
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """The events of a log that teach, one JSON line each: plain bytes, to be sent to any worker."""
+    """The events of a log that teach, one JSON line each: plain bytes, to be sent to any worker.
+
+    Labels have the names that they have now, in the spec as well; `renames` are those that were given up.
+    """
 
     name: str
     spec: JSON
     lines: bytes
     count: int
+    renames: dict[str, str] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -77,7 +83,7 @@ async def collect(store: Store, name: str, until: int | None = None) -> Lessons:
         raise NotFound(f"the log of {entry.name!r} starts at version {head.floor}: its beginning was trimmed")
     last = head.version if until is None else min(until, head.version)
     lines: list[bytes] = []
-    at = 0
+    renames, at = await renames_of(store, entry), 0
     while at < last:
         entries = await store.read(entry.log, at, min(PAGE, last - at))
         if not entries:
@@ -85,9 +91,21 @@ async def collect(store: Store, name: str, until: int | None = None) -> Lessons:
         for one in entries:
             event = Event.read(one)
             if event.truth is not None and not event.retracts and not 0 < one.retracted <= last:
-                lines.append(orjson.dumps([event.instance, event.truth, event.served, event.weight]))
+                truth, served = (renaming.in_answer(one, renames) for one in (event.truth, event.served))
+                lines.append(orjson.dumps([event.instance, truth, served, event.weight]))
         at = entries[-1].version
-    return Lessons(entry.name, entry.spec, b"\n".join(lines), len(lines))
+    spec = learners.build(entry.spec, renames).spec
+    return Lessons(entry.name, spec, b"\n".join(lines), len(lines), renames)
+
+
+async def renames_of(store: Store, entry: CatalogEntry) -> dict[str, str]:
+    """The labels of a learner that were renamed, and what they are called now."""
+    head = await store.head(entry.log)
+    if not head.revisions and head.floor == 1:
+        return {}
+    how = recipe(entry.spec)
+    state, snapshot = await newest_state(store, entry.log, entry.name, how, head, None, None, set())
+    return (await revised(store, entry.log, how, state, snapshot, head, None)).learner.renames
 
 
 def run_trial(spec: JSON, lines: bytes) -> Trial:

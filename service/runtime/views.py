@@ -86,13 +86,9 @@ class Views:
 
 
 def audit(entry: Entry) -> JSON:
-    """An entry as `GET .../events` shows it."""
+    """An entry as `GET .../events` shows it: a label that was renamed since has the name that was sent."""
     event = Event.read(entry)
-    shown: JSON = {
-        "version": entry.version,
-        "at": entry.at,
-        "kind": "retraction" if event.retracts else "feedback",
-    }
+    shown: JSON = {"version": entry.version, "at": entry.at, "kind": kind_of(event)}
     for name in ("feedback_id", "prediction_id", "instance", "truth", "served", "weight"):
         value = getattr(event, name)
         if value is not None and (name, value) != ("weight", 1.0):
@@ -100,8 +96,17 @@ def audit(entry: Entry) -> JSON:
     if event.served is not None and "draw" in event.served:
         shown |= {"served": dict(event.served), "draw": event.served["draw"]}
         del shown["served"]["draw"]
-    if event.retracts:
+    if event.rename is not None:
+        shown["rename"] = event.rename
+    elif event.retracts:
         shown["retracts"] = event.retracts
     else:
         shown["retracted"] = entry.retracted > 0
     return shown
+
+
+def kind_of(event: Event) -> str:
+    """`feedback`, `retraction` or `rename`."""
+    if event.rename is not None:
+        return "rename"
+    return "retraction" if event.retracts else "feedback"

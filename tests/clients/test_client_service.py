@@ -151,6 +151,10 @@ def test_snapshots_aliases_retractions(client):
     assert (retracted.retracted, retracted.version, retracted.duplicate) == (2, 3, False)
     assert client.retract("mail", feedback_id="two").duplicate
     assert client.learner("mail").labels == ["travel"]
+    renamed = client.rename_label("mail", "travel", "journeys")
+    assert (renamed.version, renamed.labels, renamed.state) == (4, ["journeys"], "done")
+    assert client.learner("mail").renames == {"travel": "journeys"}
+    assert client.events("mail").events[-1]["rename"] == {"travel": "journeys"}
 
 
 def test_clicks_ids_of_the_caller_weights_and_tables(client):

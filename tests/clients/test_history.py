@@ -208,6 +208,29 @@ def test_an_exported_log_gives_the_same_learner_again(tmp_path, ending, what, sp
             assert client.weights("m").features == client.weights("l").features
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+@pytest.mark.parametrize("what", ["events", "training"])
+def test_an_exported_log_has_its_renames(tmp_path, ending, what):
+    store = f"sqlite:{tmp_path}/store.db"
+    with service(None, store, None) as client:
+        client.create("l", {"task": "label-ranking"})
+        for i in range(9):
+            truth = [{"label": "a"}, {"labels": ["a", "b"]}, {"relevance": {"a": 2, "b": 1, "c": 0.5}}][i % 3]
+            client.feedback("l", {"features": {f"w{i % 4}": 1}, **truth})
+        client.rename_label("l", "a", "b")
+        client.feedback("l", {"features": ["late"], "label": "a"})
+        client.rename_label("l", "b", "z")
+    file = tmp_path / f"log.{ending}"
+    assert run(export_app, file, "--learner", "l", "--what", what, "--store", store)[0] == 0
+    code, output = run(import_app, file, "--learner", "m", "--task", "label-ranking", "--store", store)
+    assert code == 0
+    assert "10 learned, 0 known already, 0 refused" in output
+    with service(None, store, None) as client:
+        assert client.learner("m").labels == ["z", "c"]
+        assert client.learner("m").progress == client.learner("l").progress
+        assert client.weights("m", "z").features == client.weights("l", "z").features
+
+
 def odd(spec):
     return (
         {"reward": 1.0, "served": {"id": "p", "probability": 1.0}}

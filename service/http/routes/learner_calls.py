@@ -21,6 +21,9 @@ SNAPSHOT = "application/octet-stream"
 PART = 2**18  # bytes of a snapshot that are sent at a time
 Limit = Annotated[int, Query(ge=1, le=1000, description="entries of a page")]
 BINARY = {"content": {SNAPSHOT: {"schema": {"type": "string", "format": "binary"}}}}
+LATER: dict[int | str, Any] = {
+    202: described("Renamed", "it takes long: until it is done, the learner answers as before")
+}
 CREATED: dict[int | str, Any] = {201: described("Learner", "made")}
 
 
@@ -76,6 +79,13 @@ async def reliability(request: Request, name: Name) -> Response:
     return reply(await request.app.state.host.reliability(name))
 
 
+@router.post("/v1/learners/{name}/labels", **call("admin", 404, 409, 413, reply="Renamed", also=LATER))
+async def rename(request: Request, name: Name, body: Annotated[JSON, Documented("LabelsBody")]) -> Response:
+    """Rename labels, or merge them: the learner becomes what it would be had the old name always been the new one."""
+    done = await request.app.state.host.rename(name, body)
+    return reply(done, 200 if done["state"] == "done" else 202)
+
+
 @router.get("/v1/learners/{name}/weights", **call("any", 404, reply="Weights"))
 async def weights(
     request: Request,
@@ -94,7 +104,7 @@ async def events(
     after: Annotated[int, Query(ge=0, le=2**63 - 1, description="the version to read after")] = 0,
     limit: Limit = 100,
 ) -> Response:
-    """The log of feedback and retractions, for audit."""
+    """The log of feedback, retractions and renames, for audit."""
     return reply(await request.app.state.host.events(name, after, limit))
 
 

@@ -69,6 +69,7 @@ export const weights = (name, label, limit) => send("GET", address("learners", n
 export const events = (name, after, limit) => send("GET", address("learners", name, `/events${query({ after, limit })}`));
 export const predict = (name, body) => send("POST", address("learners", name, "/predict"), body);
 export const feedback = (name, body) => send("POST", address("learners", name, "/feedback"), body);
+export const rename = (name, renames) => send("POST", address("learners", name, "/labels"), { rename: renames });
 export const create = (name, spec) => send("PUT", address("learners", name), spec);
 export const description = () => send("GET", "openapi.json");
 

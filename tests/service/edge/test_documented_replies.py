@@ -100,6 +100,9 @@ def test_replies_of_a_learner(ask, name):
         clicks = {"prediction_id": served["prediction_id"], "clicks": ["a"]}
         ask("POST", f"{one}/clicks", f"{template}/clicks", json=clicks)
     ask("POST", f"{one}/retract", f"{template}/retract", json={"prediction_id": answer["prediction_id"]})
+    if name == "d-multiclass":
+        (old,) = truth.values()
+        ask("POST", f"{one}/labels", f"{template}/labels", json={"rename": {old: "another"}})
     for part in ("", "/events", "/history", "/labels", "/reliability"):
         ask("GET", one + part, template + part)
     ask("PUT", f"/v1/aliases/{name}-alias", "/v1/aliases/{name}", json={"learner": name})

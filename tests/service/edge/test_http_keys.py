@@ -58,6 +58,7 @@ CALLS = [
         {"feedback", "admin"},
     ),
     ("POST", "/v1/learners/mail/retract", {"feedback_id": "0"}, {"feedback", "admin"}),
+    ("POST", "/v1/learners/mail/labels", {"rename": {"x": "y"}}, {"admin"}),
     ("PUT", "/v1/learners/mail", SPEC, {"admin"}),
     ("PUT", "/v1/aliases/alias", {"learner": "mail"}, {"admin"}),
     ("GET", "/v1/learners", None, {"predict", "feedback", "admin"}),

@@ -19,6 +19,7 @@ CALLS = {
     ("get", "/v1/learners/{name}/snapshot"),
     ("put", "/v1/learners/{name}/snapshot"),
     ("post", "/v1/learners/{name}/retract"),
+    ("post", "/v1/learners/{name}/labels"),
     ("get", "/v1/learners/{name}/events"),
     ("put", "/v1/aliases/{name}"),
     ("get", "/v1/learners/{name}/history"),

@@ -55,6 +55,22 @@ def test_predict_correct_and_see_the_curve_move(server, teach, browser):
     browser.wait(lambda: "a new label" in browser.text(".labels tbody th button"))
 
 
+def test_a_label_is_renamed_after_a_second_press(server, teach, browser):
+    teach(server, "folders", 30)
+    old = server.get("/v1/learners/folders").json()["labels"][0]
+    show(browser, server, "/#/learners/folders")
+    browser.wait(lambda: browser.find(".labels tbody th button"))
+    next(one for one in browser.find(".labels tbody th button") if one.text == old).click()
+    browser.one("#label-new").send_keys("another", Keys.ENTER)
+    browser.wait(lambda: "Press Rename again" in browser.text(".rename + .note")[0])
+    assert version(browser) == "30"
+    browser.one(".rename button").click()
+    browser.wait(lambda: version(browser) == "31")
+    browser.wait(lambda: "another" in browser.text(".labels tbody th button"))
+    assert old not in browser.text(".labels tbody th button")
+    assert any("renamed" in row for row in browser.text(".events li"))
+
+
 @pytest.mark.parametrize(
     ("spec", "words", "truth"),
     [

@@ -1,0 +1,49 @@
+"""Entries that change what earlier ones did, retractions and renames: appended, and the learner folded again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import orjson
+
+from feedrank.service.store import Closed, Placement, Store
+
+from .learner_state import LoadedLearner
+from .memory import Memory
+
+
+class Amender:
+    """Called with a learner and what appends the entry; where it is, once the learner has got to it."""
+
+    def __init__(self, store: Store, memory: Memory) -> None:
+        self._store, self._memory = store, memory
+
+    async def __call__(self, learner: LoadedLearner, append: Callable[[], Awaitable[Placement]]) -> Placement:
+        learner.users += 1
+        learner.appending += 1
+        try:
+            async with learner.order:
+                await self._keep_outcomes(learner, learner.newest)
+                place = await append()
+                if place.fresh:  # what came in between was applied as it was before
+                    await self._keep_outcomes(learner, place.version - 1)
+                await learner.forward(place.version)
+        finally:
+            learner.appending -= 1
+            learner.users -= 1
+            self._memory.keep_up(learner)
+        return place
+
+    async def _keep_outcomes(self, learner: LoadedLearner, to: int) -> None:
+        """Save the first replies up to a version: folded again, they would be others."""
+        await learner.forward(to)
+        outcomes = {at: orjson.dumps(outcome) for at, outcome in learner.outcomes.items()}
+        if outcomes:
+            with suppress(Closed):  # the append will say so
+                await self._store.keep_outcomes(learner.log, outcomes)
+
+
+def state_of(learner: LoadedLearner, place: Placement) -> str:
+    """`done`, or `pending` while the learner is being folded again in the background."""
+    return "pending" if place.version in learner.unsettled else "done"
