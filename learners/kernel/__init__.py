@@ -13,7 +13,7 @@
     total, row_total, softmax, sigmoid, times, add_outer, sweep   sums, products and inverses
     scale, tally, recount   features scaled by what was counted of them
     forest_scores, forest_insert, forest_due, forest_step   trees on a window (`Forest`)
-    word_scores, calibrated, recalibrate, pool_round, adapt   pieces of the automatic learner
+    word_scores, calibrated, recalibrate, pool_round, adapt, entropic_step   pieces of the automatic learner
     list_inputs, list_scores, list_round   those of lists
 
 `reference.py` and the other Python files here are the specification; the native version is in c/. Nobody outside this
@@ -28,7 +28,7 @@ from .body_cost import check_body
 from .forest import Forest
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 25
+SEAM = 26
 
 
 def _choice() -> str:
@@ -56,6 +56,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .body_cost import body_bytes
     from .calibrate import calibrated, recalibrate
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
+    from .entropy import entropic_step
     from .feature_blocks import FeatureBlocks
     from .forest import forest_due, forest_insert, forest_scores, forest_step
     from .lists import list_inputs, list_round, list_scores
@@ -80,6 +81,7 @@ else:
         body_bytes,
         calibrated,
         cos_turns,
+        entropic_step,
         exp,
         exp_of,
         forest_due,
@@ -141,6 +143,7 @@ __all__ = [
     "calibrated",
     "check_body",
     "cos_turns",
+    "entropic_step",
     "exp",
     "exp_of",
     "forest_due",

@@ -47,6 +47,8 @@ SPECS = [
     },
     {"task": "label-ranking", "loss": "ap", "experts": ["adagrad", "recent-errors", "trees"]},
     {"task": "label-ranking", "algorithm": "trees"},
+    {"task": "label-ranking", "loss": "ap", "experts": ["entropy", "adagrad"]},
+    {"task": "multiclass", "experts": ["entropy"]},
     {"task": "label-ranking", "algorithm": "naive-bayes"},
 ]
 # No least squares.

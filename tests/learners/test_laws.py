@@ -45,6 +45,7 @@ SPECS = [
     {"task": "ordinal", "labels": ["1", "2", "3", "4"], "algorithm": "trees", "bias": False},
     {"task": "label-ranking", "algorithm": "trees", "loss": "ap"},
     {"task": "multilabel", "experts": ["trees", "adagrad"]},
+    {"task": "label-ranking", "experts": ["entropy", "adagrad"]},
     {"task": "binary", **LABELS, "preset": "binary-1"},
     {"task": "multilabel", "algorithm": "adagrad", "bias": False},
     {"task": "multiclass", **PREDTRON, "normalize": "auto", "bias": True},

@@ -3,7 +3,8 @@
     s = W' u,  e = u (link(s) - Y)',  G <- G + e^2,  W <- W - 0.3 e / sqrt(G)
 
 Its log-odds are probabilities already, and no single event moves it far: the one to trust while events are few and noisy.
-Above 32 columns, where it is slow and dual ascent is ahead of it, it leaves a pool that has dual ascent, for good.
+Above 32 columns, where it is slow and dual ascent is ahead of it, it leaves a pool that has dual ascent, for good; and
+above 2 columns and 1,000 features a pool that has entropy, which is ahead of it on words.
 """
 
 from typing import Any
@@ -19,7 +20,7 @@ from .expert_registry import ExpertEntry, Setting, register_expert
 from .experts import Expert, Inputs, Target
 
 RATE = 0.3
-MOST_COLUMNS = 32
+MOST_COLUMNS, FEW_COLUMNS, MOST_FEATURES = 32, 2, 1000
 
 
 class AdaGrad(Expert):
@@ -32,6 +33,7 @@ class AdaGrad(Expert):
     def __init__(self, setting: Setting) -> None:
         self.bits = setting.bits
         self.most = MOST_COLUMNS if "dual-ascent" in setting.beside else None
+        self.wide = MOST_FEATURES if "entropy" in setting.beside else None
         self.features = 0
         self.labels = 0
         self._weights = kernel.Weights()
@@ -40,11 +42,16 @@ class AdaGrad(Expert):
 
     def grow(self, features: int, columns: int) -> None:
         self.features, self.labels = features, columns
-        if self.present and self.most is not None and columns > self.most:
+        if self.present and not self._stays(features, columns):
             self._leave()
         if self.present:
             self._weights.grow(features, columns)
             self._squares.grow(features, columns)
+
+    def _stays(self, features: int, columns: int) -> bool:
+        if self.wide is not None and columns > FEW_COLUMNS and features > self.wide:
+            return False
+        return self.most is None or columns <= self.most
 
     def _leave(self) -> None:
         self.present = False
@@ -65,7 +72,8 @@ class AdaGrad(Expert):
             self._squares.shrink(self.features, self.labels)
 
     def fused(self) -> tuple[Any, ...]:
-        return self.present, self.scale, RATE, self._weights, self._squares
+        room = self.wide if self.wide is not None and self.labels > FEW_COLUMNS else 0
+        return self.present, self.scale, RATE, self._weights, self._squares, room
 
     def scores(self, inputs: Inputs) -> Floats:
         return self._weights.scores(inputs.vector) if self.present else np.zeros(self.labels)
@@ -110,7 +118,7 @@ class AdaGrad(Expert):
         self._squares.theta[:] = arrays["G"]
 
     def nbytes_for(self, features: int, columns: int) -> int:
-        here = self.present and (self.most is None or columns <= self.most)
+        here = self.present and self._stays(features, columns)
         return 16 * features * columns_for(columns) if here else 0
 
 

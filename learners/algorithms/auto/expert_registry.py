@@ -41,13 +41,15 @@ _EXPERTS: dict[str, ExpertEntry] = {}
 
 _FIVE = ("dual-ascent", "least-squares", "naive-bayes", "adagrad", "recent-errors")
 _SIX = (*_FIVE, "trees")
+_SEVEN = (*_SIX, "entropy")
 _LISTS = ("ridge", "coin", "listnet")
 _LISTS_2 = ("ridge", "list", "pair", "coin")
-_FIRST = dict.fromkeys(("binary", "multiclass", "ordinal", "multilabel", "label-ranking"), _FIVE)
+_BITS, _LABELS = ("ordinal", "multilabel"), ("binary", "multiclass", "label-ranking")
+_FIRST = dict.fromkeys(_LABELS + _BITS, _FIVE)
 # By version, oldest first. Those of releases never change.
 PRESETS: tuple[Mapping[str, Sequence[str]], ...] = (
     {**_FIRST, "subset-ranking": _LISTS},  # 0.2
-    {**dict.fromkeys(_FIRST, _SIX), "subset-ranking": _LISTS_2},  # 0.3
+    {**dict.fromkeys(_BITS, _SIX), **dict.fromkeys(_LABELS, _SEVEN), "subset-ranking": _LISTS_2},  # 0.3
 )
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...instances import EMPTY, Floats, Vector
-from ...kernel import LookedUp
+from ...instances import EMPTY, Floats, Ints, Vector
+from ...kernel import LookedUp, total
 from ...scaling import ScaledVector
 from ...weights.base import Savable
 
@@ -33,6 +33,17 @@ class Inputs:
             values = values.copy()
             values[0] = BIAS_SIZE
         return cls(x, LookedUp(x.rows, values, x.unseen))
+
+    def words(self) -> tuple[Ints, Floats, float]:
+        """The rows of the words (sparse, u above 0), u on them, and the sum of u over them and those not seen yet."""
+        if "words" not in self.kept:
+            x = self.scaled
+            words = (x.values > 0.0) > x.dense
+            values = x.values[words]
+            size = total(values) + (total(np.maximum(x.unseen, 0.0)) if len(x.unseen) else 0.0)
+            self.kept["words"] = x.rows[words], values, size
+        words_of: tuple[Ints, Floats, float] = self.kept["words"]
+        return words_of
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from .adagrad import AdaGrad
 from .by_pieces import BY_PIECES, ByPieces
 from .decisions import ByGrade, ByScores, Decider, Weighted, WithReject
 from .dual_ascent_expert import DualAscentExpert
+from .entropy import Entropy
 from .experts import BIAS_SIZE, Expert
 from .least_squares import LeastSquares
 from .naive_bayes import NaiveBayes
@@ -38,6 +39,7 @@ class FusedBlend:
         self._words = _of(blend.experts, NaiveBayes)
         self._curves = _of(blend.experts, LeastSquares)
         self._rare = _of(blend.experts, AdaGrad)
+        self._entropy = _of(blend.experts, Entropy)
         self._trees = _of(blend.experts, Trees)
 
     def clear(self) -> None:
@@ -121,6 +123,8 @@ class FusedBlend:
             words.features = features
         if rare is not None:
             rare.features = features
+        if self._entropy is not None:
+            self._entropy.features = features
         if self._trees is not None:
             self._trees.features = features - self.scaling.bias
         if curves is not None and curves.present:

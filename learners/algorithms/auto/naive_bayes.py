@@ -14,7 +14,7 @@ import numpy as np
 from ... import kernel
 from ...growth import columns_for, grown
 from ...instances import Floats, Ints, Vector
-from ...kernel import log, times, total, word_scores
+from ...kernel import log, times, word_scores
 from ...weights.base import Arrays, Counters
 from .expert_registry import ExpertEntry, Setting, register_expert
 from .experts import Expert, Inputs, Target
@@ -66,17 +66,6 @@ class NaiveBayes(Expert):
         self._kept, self.background, self.words, self.events = arrays
         self._kept.shrink(self.features, self.labels)
 
-    def _words(self, inputs: Inputs) -> tuple[Ints, Floats, float]:
-        """The rows of the words, u on them, and the sum of u over them and those not seen yet."""
-        if "words" not in inputs.kept:
-            x = inputs.scaled
-            words = (x.values > 0.0) > x.dense
-            values = x.values[words]
-            size = total(values) + (total(np.maximum(x.unseen, 0.0)) if len(x.unseen) else 0.0)
-            inputs.kept["words"] = x.rows[words], values, size
-        words_of: tuple[Ints, Floats, float] = inputs.kept["words"]
-        return words_of
-
     def scores(self, inputs: Inputs) -> Floats:
         if not self.bits:
             x = inputs.scaled
@@ -85,7 +74,7 @@ class NaiveBayes(Expert):
             rows, values, size, s = word_scores(self._kept, seen, self.words, self.events, room)
             inputs.kept["words"] = rows, values, size
             return s
-        rows, values, size = self._words(inputs)
+        rows, values, size = inputs.words()
         s = self._kept.scores(Vector(rows, values)) - times(values, self.background.take(rows))
         return np.asarray(s + self._constant(size))
 
@@ -106,7 +95,7 @@ class NaiveBayes(Expert):
         return np.asarray(logs[k : 2 * k] - logs[2 * k : 3 * k] - size * (logs[:k] - logs[3 * k]))
 
     def learn(self, inputs: Inputs, scored: Inputs, s: Floats, target: Target) -> None:
-        rows, _, _ = self._words(inputs)
+        rows, _, _ = inputs.words()
         more = target.weight / SMOOTHING
         labels = target.relevant.nonzero()[0].tolist() if target.only is None else [target.only]
         if len(rows):
@@ -129,7 +118,7 @@ class NaiveBayes(Expert):
         entry[3] = kernel.recount(logs, rows, column, more)
 
     def parts(self, inputs: Inputs) -> tuple[Floats, Floats, Floats]:
-        rows, values, size = self._words(inputs)
+        rows, values, size = inputs.words()
         x = inputs.scaled
         every = np.zeros((len(x.rows), self.labels))
         block = self.logs[rows][:, : self.labels]

@@ -57,9 +57,9 @@ def test_costs_are_typed_into_a_table_of_the_labels(server, browser, show):
 def test_experts_stand_beside_the_pool_and_an_empty_learner_claims_nothing(server, teach, browser, show):
     teach(server, "pool", 30, {"task": "multiclass"})
     show("/#/learners/pool")
-    browser.wait(lambda: len(browser.text(".experts tbody tr")) == 6)
+    browser.wait(lambda: len(browser.text(".experts tbody tr")) == 7)
     teach(server, "pool", 5, {"task": "multiclass"})
-    browser.wait(lambda: browser.find(".line.more-6"))  # the pool and six experts
+    browser.wait(lambda: browser.find(".line.more-7"))  # the pool and seven experts
     server.put("/v1/learners/empty", json={"task": "multilabel"})
     show("/#/learners/empty")
     browser.wait(lambda: "No event yet" in "".join(browser.text(".chart + .note")))

@@ -12,15 +12,17 @@
    order, and those that are right share one unit (softmax). */
 enum { ONE, SET, WHOLE_SET, GRADE, WEIGHTED, REJECTING, ORDER };
 #define PROVED 20.0 /* lead.py: what the gamblers have on average where the pool's lead is proved */
-enum { DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, LEAST_SQUARES, RECENT_ERRORS, BY_PIECES, FOREST };
+enum { DUAL_ASCENT, NAIVE_BAYES, ADAGRAD, LEAST_SQUARES, RECENT_ERRORS, BY_PIECES, FOREST, ENTROPY };
 
 typedef struct {
     int kind, present;
-    double scale, setting; /* log-odds over scores; smoothing of naive Bayes, rate of AdaGrad, memory of recent errors */
+    double scale, setting; /* log-odds over scores; smoothing of naive Bayes, rate of AdaGrad, memory of recent errors, margin of
+                              entropy */
     Weights *weights, *squares;
-    double *words, *events; /* of naive Bayes, one a label; `words` are the errors of recent errors */
+    double *words, *events; /* of naive Bayes, one a label; `words` are the errors of recent errors, the sums of entropy */
     double *background;     /* of naive Bayes on bits, `room` of them */
-    Py_ssize_t room;
+    double most;            /* the largest step of entropy */
+    Py_ssize_t room;        /* features that AdaGrad stays with, 0 for any number; that entropy counts with, at least */
     Curves curves;
     BoundForest forest;
 } Member;
@@ -52,6 +54,7 @@ typedef struct {
     Scaled x;
     Words words;
     double *Z, *t, *linked, *p, *shown, *g, *Y, *pooled, *spare, *phi, *q; /* pooled: t of all experts, of whom one may lead */
+    double *powers;                                                        /* room for one a word */
     Py_ssize_t *right, *places, rights; /* the labels or bits that are right, and room for places */
     char *mask;                         /* of those that are right */
     /* what was planned: the pool after it, in memory of its own, and the step of dual ascent */
@@ -108,14 +111,14 @@ static void *blend_numbers(Blend *blend, PyObject *array, char kind, Py_ssize_t 
 /* One expert: (kind, present, scale, ...), the rest by its kind. */
 static int blend_member(Blend *blend, PyObject *expert, Member *own) {
     PyObject *parts[5];
-    Py_buffer *P, *R, *omega, *places;
+    Py_buffer *sums, *P, *R, *omega, *places;
     memset(own, 0, sizeof *own);
     if (!PyArg_ParseTuple(expert, "ipdd|OOOOO", &own->kind, &own->present, &own->scale, &own->setting, &parts[0], &parts[1],
                           &parts[2], &parts[3], &parts[4]))
         return -1;
     Py_ssize_t given = PyTuple_Size(expert) - 4;
-    static const Py_ssize_t wanted[7] = {1, 4, 2, 5, 1, 0, 1};
-    if (own->kind < 0 || own->kind > FOREST || given != wanted[own->kind]) goto wrong;
+    static const Py_ssize_t wanted[8] = {1, 4, 3, 5, 1, 0, 1, 4};
+    if (own->kind < 0 || own->kind > ENTROPY || given != wanted[own->kind]) goto wrong;
     if (own->kind == BY_PIECES) return 0;
     if (own->kind == FOREST) return own->present && blend->labels > 0 ? bound_forest_take(&own->forest, parts[0], blend->labels) : 0;
     if (own->kind == RECENT_ERRORS) return (own->words = blend_numbers(blend, parts[0], 'd', blend->labels, NULL)) ? 0 : -1;
@@ -141,7 +144,17 @@ static int blend_member(Blend *blend, PyObject *expert, Member *own) {
     }
     if (!Py_IS_TYPE(parts[0], WeightsType) || (own->kind == ADAGRAD && !Py_IS_TYPE(parts[1], WeightsType))) goto wrong;
     own->weights = (Weights *)parts[0];
-    if (own->kind == ADAGRAD) own->squares = (Weights *)parts[1];
+    if (own->kind == ADAGRAD) {
+        own->squares = (Weights *)parts[1];
+        own->room = PyLong_AsSsize_t(parts[2]);
+        return PyErr_Occurred() ? -1 : 0;
+    }
+    if (own->kind == ENTROPY && own->present) {
+        own->most = PyFloat_AsDouble(parts[2]);
+        own->room = PyLong_AsSsize_t(parts[3]);
+        if (PyErr_Occurred() || !(own->words = blend_numbers(blend, parts[1], 'd', -1, &sums))) return -1;
+        if (sums->len / 8 < blend->labels) goto wrong;
+    }
     if (own->kind != NAIVE_BAYES) return 0;
     Py_buffer *words, *events, *background;
     if (!(own->background = blend_numbers(blend, parts[3], 'd', -1, &background))) return -1;
@@ -241,7 +254,7 @@ static int blend_reserve(Blend *blend, Py_ssize_t features) {
     Py_ssize_t labels = blend->labels, width = 0;
     for (int i = 0; i < blend->members; i++)
         if (blend->member[i].kind == LEAST_SQUARES && blend->member[i].present) width = blend->member[i].curves.room;
-    size_t needed = (size_t)(5 * (features + 1) + (blend->members + 16) * (labels + 1) + 2 * width);
+    size_t needed = (size_t)(6 * (features + 1) + (blend->members + 16) * (labels + 1) + 2 * width);
     if (needed > blend->room) {
         double *memory = malloc(needed * sizeof *memory);
         if (!memory) return PyErr_NoMemory(), -1;
@@ -253,6 +266,7 @@ static int blend_reserve(Blend *blend, Py_ssize_t features) {
     blend->x.values = at, at += features;
     blend->x.z = at, at += features;
     blend->words.values = at, at += features;
+    blend->powers = at, at += features;
     blend->words.rows = (int64_t *)at, at += features;
     blend->x.dense = (unsigned char *)at, at += features / 8 + 1;
     blend->Z = at, at += blend->members * labels;
@@ -298,6 +312,12 @@ static int pieces_scores(Blend *blend) {
     return 0;
 }
 
+/* What Z of entropy is without the sums of its cells. */
+static double entropy_size(const Blend *blend, const Member *own) {
+    size_t features = blend->table->names.count;
+    return (double)(features > (size_t)own->room ? features : (size_t)own->room);
+}
+
 /* The log-odds of one expert. */
 static void member_scores(Blend *blend, Member *own, double *z) {
     const Vector *x = blend->asked.x;
@@ -321,6 +341,10 @@ static void member_scores(Blend *blend, Member *own, double *z) {
         scores_of(own->weights, blend->words.known, blend->words.rows, blend->words.values, z);
         if (!blend->pool.bits) add_priors(z, own->words, own->events, blend->words.size, room, labels);
         else add_odds(blend, own, room, z);
+    } else if (own->kind == ENTROPY) {
+        const double size = entropy_size(blend, own);
+        scores_of(own->weights, blend->words.known, blend->words.rows, blend->words.values, z);
+        for (Py_ssize_t k = 0; k < labels; k++) z[k] = (z[k] + blend->words.size) / (own->words[k] + size);
     } else
         scores_of(own->weights, x->known, x->rows, blend->x.values, z);
     for (Py_ssize_t k = 0; k < labels; k++) z[k] = z[k] * own->scale;

@@ -166,6 +166,7 @@ static int member_has_room(const Member *own, Py_ssize_t count, Py_ssize_t more,
     if (!own->present || !more || own->kind == RECENT_ERRORS || own->kind == BY_PIECES) return 1;
     if (own->kind == LEAST_SQUARES) return own->curves.features >= count + more - bias;
     if (own->kind == NAIVE_BAYES && own->room < count + more) return 0;
+    if (own->kind == ADAGRAD && own->room && count + more > own->room) return 0; /* it leaves */
     return own->weights->room >= count + more && (own->kind != ADAGRAD || own->squares->room >= count + more);
 }
 
@@ -289,6 +290,22 @@ static void raise_counts(double *L, Py_ssize_t width, const Words *words, double
     }
 }
 
+/* The step of entropy on the pair that is most wrong: the lowest label that is right, the highest other one. */
+static void entropy_learn(Blend *blend, const Member *own, const double *z) {
+    const Words *words = &blend->words;
+    Py_ssize_t labels = blend->labels, r = -1, s = -1;
+    double *scores = blend->spare;
+    for (Py_ssize_t k = 0; k < labels; k++) {
+        scores[k] = z[k] / own->scale;
+        if (blend->mask[k] && (r < 0 || scores[k] < scores[r])) r = k;
+        if (!blend->mask[k] && (s < 0 || scores[k] > scores[s])) s = k;
+    }
+    if (!words->all || r < 0 || s < 0 || scores[r] - scores[s] >= own->setting) return;
+    const Entropic weights = {(double *)own->weights->block->data, own->words, own->weights->width, entropy_size(blend, own)};
+    const EntropicWords x = {words->rows, words->values, (size_t)words->all, blend->powers};
+    entropic_step(&weights, &x, (size_t)r, (size_t)s, own->most * blend->weight, own->setting);
+}
+
 /* One expert's step. */
 static void member_learn(Blend *blend, Member *own, const double *z) {
     const Vector *x = blend->asked.x;
@@ -315,6 +332,8 @@ static void member_learn(Blend *blend, Member *own, const double *z) {
     } else if (own->kind == FOREST) {
         bound_forest_show(&own->forest, (Py_ssize_t)blend->table->names.count - blend->bias, blend->bias, x->rows, x->values, count);
         bound_forest_learn(&own->forest, labels, blend->mask, blend->weight);
+    } else if (own->kind == ENTROPY) {
+        entropy_learn(blend, own, z);
     } else if (own->kind == ADAGRAD) {
         for (Py_ssize_t k = 0; k < labels; k++) miss[k] = z[k] / own->scale;
         if (!blend->pool.bits) softmax_of(miss, blend->shown, labels);

@@ -7,6 +7,7 @@
      asked.h       the last instance        rounds.h   a whole round            blend.h, blend_learn.h  one of the automatic learner
      welford.h     features scaled online   trust.h    the automatic learner's pool     bayes.h  its words and calibration
      adaptive.h    steps of AdaGrad         curves.h   least squares            blocks.h            blocks of features
+     entropy.h     steps of entropic weights
      words.h       features of text         label_words.h words of labels' names    blocks_members.h  what Python sees of the blocks
      rows.h        the memory of weights    weights_members.h  what Python sees of them
 
@@ -29,6 +30,7 @@
 
 #include "../core/body_cost.h"
 #include "../core/elementary.h"
+#include "../core/entropy.h"
 #include "../core/ndcg.h"
 #include "../core/hedge.h"
 #include "../core/lists.h"
@@ -60,6 +62,7 @@
 #include "trust.h"
 #include "bayes.h"
 #include "adaptive.h"
+#include "entropy.h"
 #include "curves.h"
 #include "forest.h"
 #include "blend.h"
@@ -67,7 +70,7 @@
 #include "lists_members.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 25
+#define SEAM 26
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -135,6 +138,7 @@ static PyMethodDef methods[] = {
     {"forest_insert", forest_insert_row, METH_VARARGS, "One more row of the window."},
     {"forest_due", forest_due_steps, METH_VARARGS, "How many steps of growth are due."},
     {"forest_step", forest_take_step, METH_VARARGS, "One step of growth."},
+    {"entropic_step", entropic_step_on, METH_VARARGS, "One step of entropic weights on a pair; the old cells."},
     {"adapt", adapt, METH_VARARGS, "One step of AdaGrad; the old entries."},
     {"gains", gains, METH_O, "2^y - 1 of grades, over 2^max y."},
     {"ndcg_loss", order_loss, METH_VARARGS, "1 - NDCG of an order."},
