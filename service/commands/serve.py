@@ -72,10 +72,15 @@ def add(
     prefix: Annotated[
         list[str] | None, typer.Option(help="allow only names that start with this; may be repeated")
     ] = None,
+    rate: Annotated[float, typer.Option(help="requests a second, lines of streams too; 0: any")] = 0,
+    concurrency: Annotated[int, typer.Option(help="requests at a time; 0: any")] = 0,
+    learners: Annotated[int, typer.Option(help="learners that it may have made; 0: any")] = 0,
+    stored: Annotated[int, typer.Option("--bytes", help="bytes that it may have stored; 0: any")] = 0,
 ) -> None:
-    """Create a key and print it. It is shown only once: the file stores a hash."""
+    """Create a key and print it. It is shown only once: the file stores a hash. Shares are counted by each process."""
+    shares = {"rate": rate, "concurrency": concurrency, "learners": learners, "bytes": stored}
     try:
-        print(add_key(file, scope, prefix or ()))
+        print(add_key(file, scope, prefix or (), **shares))
     except KeysError as error:
         raise fail(error) from None
     if os.isatty(sys.stderr.fileno()):
@@ -84,11 +89,12 @@ def add(
 
 @keys.command(name="list")
 def list_keys(file: File) -> None:
-    """List the keys of a file: id, scopes, prefixes, date."""
+    """List the keys of a file: id, scopes, prefixes, date, shares."""
     try:
         for key in read_keys(file):
             names = ",".join(key.prefixes) or "*"
-            print(f"{key.id}  {','.join(key.scopes)}  {names}  {key.created}")
+            shares = "".join(f"  {name}={share:g}" for name, share in key.shares.items())
+            print(f"{key.id}  {','.join(key.scopes)}  {names}  {key.created}{shares}")
     except KeysError as error:
         raise fail(error) from None
 

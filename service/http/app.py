@@ -64,6 +64,7 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
                 tracing.trace_store(host.store, tracer)
             app.state.host = host
             app.state.experiments = Experiments(host)
+            edge.shares.host = host
             app.calls = SocketCalls(edge, host, spans, cors)
             for notice in host.notices:
                 log.warning(notice)
@@ -71,6 +72,7 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
             yield
             await stopped(comparing)
             await app.state.experiments.close()
+            await edge.shares.close()
 
     app = App(
         title="feedrank",
@@ -91,6 +93,7 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
         app.add_exception_handler(kind, _refuse)
     app.state.keyring = keyring = Keyring(chosen.keys_file) if chosen.keys_file else None
     app.edge = edge = Edge(partial(FastAPI.__call__, app), chosen, app.state.metrics, keyring)
+    app.state.shares = edge.shares
     if spans is not None:
         app.edge = TracedEdge(edge, spans)
     cors = None

@@ -35,6 +35,7 @@ from feedrank.service.store.shared import spool
 
 from .keyring import Key
 from .problems import MalformedJson
+from .shares import Use
 
 LARGE = 2**17  # bytes of JSON from which it is parsed in a thread
 
@@ -51,16 +52,24 @@ def body_lease(request: Request) -> Iterator[Lease]:
         raise
 
 
-async def read_json(request: Request, lease: Lease, read: Callable[[bytes], JSON]) -> JSON:
-    """The body, as `read` reads it; what its values take is counted before they are made."""
+async def read_json(request: Request, lease: Lease, scope: str, read: Callable[[bytes], JSON]) -> JSON:
+    """The body, as `read` reads it: what its values take is counted before they are made, and what is stored of it."""
     settings, budget = request.app.state.settings, request.app.state.host.budget
+    use: Use | None = request.scope.get("feedrank.use")
+    name = request.path_params.get("name", "")
+    if use is not None and request.method == "PUT" and request.scope["path"] == f"/v1/learners/{name}":
+        await use.make(name)
     data = await read_body(request.scope, request.receive, settings.max_body, budget, lease)
     # A thread that parses lets go of nothing but the loop's own time: what is short is parsed here.
     if len(data) < LARGE:
         lease.resize(PARSED * len(data))
-        return read(data)
-    lease.resize(len(data) + await asyncio.to_thread(most_bytes, data))
-    return await asyncio.to_thread(read, data)
+        value = read(data)
+    else:
+        lease.resize(len(data) + await asyncio.to_thread(most_bytes, data))
+        value = await asyncio.to_thread(read, data)
+    if use is not None:
+        await use.store(name, scope, len(data), remember=value.get("remember") is not False)
+    return value
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int, budget: Budget, lease: Lease) -> bytes:
@@ -81,8 +90,8 @@ async def read_body(scope: Scope, receive: Receive, limit: int, budget: Budget, 
 
 async def save_body(
     scope: Scope, receive: Receive, limit: int, budget: Budget, lease: Lease, out: BinaryIO
-) -> None:
-    """The same, into a file that is then read from its start; what is made of a snapshot takes twice its bytes."""
+) -> int:
+    """The same, into a file that is then read from its start: its bytes. What is made of a snapshot takes twice as many."""
     check_length(scope, limit, budget)
     waiting, size = [], 0
     with no_room():
@@ -94,7 +103,9 @@ async def save_body(
                 await asyncio.to_thread(out.writelines, waiting)
                 waiting, size = [], 0
         out.writelines(waiting)
+        size = out.tell()
         out.seek(0)
+    return size
 
 
 def check_length(scope: Scope, limit: int, budget: Budget) -> None:
@@ -208,7 +219,8 @@ def _with_json(endpoint: Callable[..., Any], scope: str, read: Callable[[bytes],
         names = checked(request.path_params)
         with body_lease(request) as lease:
             # Nothing here keeps the body while the call waits.
-            response: Response = await endpoint(request, body=await read_json(request, lease, read), **names)
+            called = endpoint(request, body=await read_json(request, lease, scope, read), **names)
+            response: Response = await called
             return response
 
     return handler
@@ -220,7 +232,12 @@ def _with_file(endpoint: Callable[..., Any]) -> Handler:
         state = request.app.state
         with body_lease(request) as lease, spool() as data:
             most, budget = state.settings.max_snapshot, state.host.budget
-            await save_body(request.scope, request.receive, most, budget, lease, data)
+            use: Use | None = request.scope.get("feedrank.use")
+            if use is not None:
+                await use.make(names["name"])
+            size = await save_body(request.scope, request.receive, most, budget, lease, data)
+            if use is not None:
+                await use.store(names["name"], "admin", size)
             response: Response = await endpoint(request, data=data, **names)
             return response
 

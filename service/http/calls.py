@@ -26,6 +26,7 @@ from .bodies import LARGE, read_round
 from .edge import HEADERS, Edge, by_name
 from .logs import request_id
 from .problems import respond
+from .shares import Use
 
 if TYPE_CHECKING:
     from .traces import Spans
@@ -107,6 +108,7 @@ class SocketCall:
     _identity = ""
     _weight = 0  # bytes of memory that are counted while it waits
     _task: asyncio.Task[None] | None = None
+    _use: Use | None = None
 
     def __init__(self, calls: SocketCalls, connection: Connection, name: str, operation: str) -> None:
         self._calls, self._connection, self._name, self._operation = calls, connection, name, operation
@@ -120,7 +122,9 @@ class SocketCall:
         if calls.spans is not None:
             self.span = calls.spans.begin(sent, "POST", self.path)
         try:
-            calls.edge.admit(headers, self._name, self._operation)
+            key = calls.edge.admit(headers, self._name, self._operation)
+            if key is not None:
+                self._use = calls.edge.shares.begin(key)
             if calls.budget.flight > calls.budget.share:
                 raise calls.budget.full()
             if self.span is None:
@@ -141,6 +145,9 @@ class SocketCall:
     async def _run(self, headers: dict[bytes, bytes], data: bytes) -> None:
         try:
             request = read_round(data)
+            if self._use is not None:
+                keeps = request.get("remember") is not False
+                await self._use.store(self._name, self._operation, len(data), remember=keeps)
             host, form = self._calls.host, BODY
             if self._operation == "predict":
                 offered = host.predict.offer(self._name, request, self, form)
@@ -217,6 +224,8 @@ class SocketCall:
                 connection.transport.close()
             connection.on_response_complete()
         self._task = None
+        if self._use is not None:
+            self._use.end(status)
         token = request_id.set(self._identity)
         calls.edge.note(self._operation, "POST", self.path, status, perf_counter() - self._begun)
         request_id.reset(token)

@@ -24,6 +24,7 @@ from .keyring import Key, Keyring
 from .logs import request_id
 from .metrics import BUCKETS, Metrics
 from .problems import respond
+from .shares import Shares
 
 log = logging.getLogger("feedrank.requests")
 
@@ -74,6 +75,7 @@ class Edge:
         keyring: Keyring | None,
     ) -> None:
         self.app = app
+        self.shares = Shares()
         self.metrics = metrics
         self.keyring = keyring
         self._door = Door(settings)
@@ -118,6 +120,8 @@ class Edge:
         finally:
             if task is not None:
                 self.deadlines.stop(task)
+            if (use := scope.get("feedrank.use")) is not None:
+                use.end(status or 200)  # who left is not known to have been refused
             operation = str(getattr(scope.get("endpoint"), "__name__", "unmatched"))
             self.note(operation, scope["method"], scope["path"], status or GONE, perf_counter() - begun)
 
@@ -126,14 +130,18 @@ class Edge:
         scope["feedrank.headers"] = headers
         self._door.check(headers)
         if self.keyring is not None and scope["path"].startswith("/v1/"):
-            scope["feedrank.key"] = self._key(self.keyring, headers)
+            scope["feedrank.key"] = key = self._key(self.keyring, headers)
+            scope["feedrank.use"] = self.shares.begin(key)
         await self.app(scope, receive, send)
 
-    def admit(self, headers: Mapping[bytes, bytes], name: str, scope: str) -> None:
-        """Refuse a call to a learner that may not come in, as the app would."""
+    def admit(self, headers: Mapping[bytes, bytes], name: str, scope: str) -> Key | None:
+        """The key of a call to a learner, if there are keys; refuses what may not come in, as the app would."""
         self._door.check(headers)
-        if self.keyring is not None:
-            authorize(self._key(self.keyring, headers), scope, name)
+        if self.keyring is None:
+            return None
+        key = self._key(self.keyring, headers)
+        authorize(key, scope, name)
+        return key
 
     def _key(self, keyring: Keyring, headers: Mapping[bytes, bytes]) -> Key:
         sent = headers.get(b"authorization", b"")

@@ -21,10 +21,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from feedrank.files import create_private
 
 SCOPES = ("predict", "feedback", "admin")
+SHARES = ("rate", "concurrency", "learners", "bytes")
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 SHAPE = re.compile(r"fr_([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 
@@ -37,13 +39,27 @@ class KeysError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a key may do; `admin` includes the other scopes, no prefixes means every name."""
+    """What a key may do; `admin` includes the other scopes, no prefixes means every name, a share of 0 has no end."""
 
     id: str
     hash: str
     scopes: tuple[str, ...]
     prefixes: tuple[str, ...]
     created: str
+    rate: float = 0
+    concurrency: int = 0
+    learners: int = 0
+    bytes: int = 0
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Those that it has, by name."""
+        return {name: share for name in SHARES if (share := getattr(self, name))}
+
+    @property
+    def limited(self) -> bool:
+        """Whether it has any share."""
+        return bool(self.rate or self.concurrency or self.learners or self.bytes)
 
     def may(self, scope: str) -> bool:
         """Whether the key has `scope`; `any` asks for no particular one."""
@@ -117,14 +133,27 @@ def read_keys(path: str | Path) -> list[Key]:
             scopes, prefixes = tuple(entry["scopes"]), tuple(entry["prefixes"])
             if not all(isinstance(text, str) for text in (entry["id"], entry["hash"], *scopes, *prefixes)):
                 raise TypeError
-            keys.append(Key(entry["id"], entry["hash"], scopes, prefixes, str(entry["created"])))
-        except (ValueError, KeyError, TypeError):
+            shares = {name: share(name, entry.get(name, 0)) for name in SHARES}
+            keys.append(Key(entry["id"], entry["hash"], scopes, prefixes, str(entry["created"]), **shares))
+        except (ValueError, KeyError, TypeError):  # and KeysError, which is a ValueError
             raise KeysError(f"line {number} of the keys file {str(path)!r} is not a key") from None
     return keys
 
 
-def add_key(path: str | Path, scopes: Iterable[str], prefixes: Iterable[str] = ()) -> str:
-    """Append a new key to the file (made if missing, readable by its owner only) and return the key."""
+def share(name: str, value: Any) -> Any:
+    """A share of a key: a number of at least 0, whole but for `rate`."""
+    wanted = (int, float) if name == "rate" else (int,)
+    if isinstance(value, bool) or not isinstance(value, wanted) or not 0 <= value < 2**63:
+        raise KeysError(f"{name} must be a {'' if name == 'rate' else 'whole '}number of at least 0")
+    return value
+
+
+def add_key(path: str | Path, scopes: Iterable[str], prefixes: Iterable[str] = (), **shares: float) -> str:
+    """Append a new key to the file (made if missing, readable by its owner only) and return the key.
+
+    `shares` are of `SHARES`; what is left out, or 0, has no end.
+    """
+    limits: dict[str, Any] = {name: share(name, value) for name, value in shares.items()}
     chosen = tuple(dict.fromkeys(scopes))
     if not chosen or not set(chosen) <= set(SCOPES):
         raise KeysError(f"a key needs one or more of the scopes {', '.join(SCOPES)}")
@@ -133,12 +162,18 @@ def add_key(path: str | Path, scopes: Iterable[str], prefixes: Iterable[str] = (
     name = secrets.token_hex(6)
     secret = f"fr_{name}_{secrets.token_urlsafe(32)}"
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    line = json.dumps(asdict(Key(name, digest(secret), chosen, tuple(prefixes), created))) + "\n"
+    line = line_of(Key(name, digest(secret), chosen, tuple(prefixes), created, **limits))
     try:
         append(path, line.encode())
     except OSError as error:
         raise KeysError(f"cannot write the keys file {str(path)!r}: {error}") from None
     return secret
+
+
+def line_of(key: Key) -> str:
+    """A key's line of the file, without the shares that it does not have."""
+    unlimited = set(SHARES) - key.shares.keys()
+    return json.dumps({name: value for name, value in asdict(key).items() if name not in unlimited}) + "\n"
 
 
 def append(path: str | Path, line: bytes) -> None:
@@ -165,7 +200,7 @@ def revoke_key(path: str | Path, name: str) -> None:
     handle, fresh = tempfile.mkstemp(dir=folder, prefix=".keys-")
     try:
         with open(handle, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(asdict(key)) + "\n" for key in rest)
+            file.writelines(map(line_of, rest))
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, Path(path).resolve())

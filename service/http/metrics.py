@@ -70,14 +70,15 @@ class Metrics:
         self.times: dict[str, Times] = defaultdict(Times)  # by operation
         self._stats: Mapping[str, float] = {}
         self._waits: Mapping[str, int] = {}
+        self._shares: Mapping[str, int] = {}
         Info(
             "feedrank_build", "The version, and the kernel that the learners run on", registry=registry
         ).info({"version": __version__, "kernel": kernel.NAME})
         registry.register(self)
 
-    def page(self, stats: Mapping[str, float], waits: Mapping[str, int]) -> bytes:
-        """The metrics in text form, those of the host from its `stats` and `waits`."""
-        self._stats, self._waits = stats, waits
+    def page(self, stats: Mapping[str, float], waits: Mapping[str, int], shares: Mapping[str, int]) -> bytes:
+        """The metrics in text form: those of the host from its `stats` and `waits`, and refusals by shares of keys."""
+        self._stats, self._waits, self._shares = stats, waits, shares
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
@@ -98,6 +99,14 @@ class Metrics:
         for reason, count in self._waits.items():
             waits.add_metric([reason], count)
         yield waits
+        shares = CounterMetricFamily(
+            "feedrank_share_refusals",
+            "Requests refused because a share of a key was used up",
+            labels=["share"],
+        )
+        for share, count in self._shares.items():
+            shares.add_metric([share], count)
+        yield shares
         stats = self._stats
         if not stats:
             return

@@ -31,11 +31,12 @@ TITLES = {
     409: "in conflict with what is there",
     410: "expired",
     413: "above a size limit",
+    429: "a share of the key is used up",
     422: "not valid; `errors` points to the places",
     503: "the store does not answer, or it took too long",
     507: "a storage limit is reached",
 }
-ALWAYS = (401, 403, 422, 503)
+ALWAYS = (401, 403, 422, 429, 503)
 REFERENCE = "#/components/schemas/"
 
 

@@ -30,6 +30,7 @@ from feedrank.service.runtime.streams import Stream, alone
 from .bodies import LARGE, authorize, read_round, too_large
 from .keyring import Key
 from .problems import describe
+from .shares import Use
 
 NDJSON = "application/x-ndjson"
 FIRST, MOST = 8, 256  # lines of a chunk: of the first one, and of any
@@ -133,9 +134,11 @@ class StreamReply(Response):
 
     media_type = NDJSON
 
-    def __init__(self, state: State, stream: Stream, key: Key | None, budget: Budget) -> None:
+    def __init__(
+        self, state: State, stream: Stream, key: Key | None, budget: Budget, use: Use | None = None
+    ) -> None:
         super().__init__(status_code=200)
-        self._state, self._stream, self._key = state, stream, key
+        self._state, self._stream, self._key, self._use = state, stream, key, use
         self._chunks: deque[PendingChunk] = deque()
         self._answered = 0.0
         self._size = FIRST
@@ -241,6 +244,8 @@ class StreamReply(Response):
                     raise short
                 call = read_line(line, self._key, last)
                 last = call[1].get("features")
+                if self._use is not None:
+                    await self._use.line(*call, len(line))
                 calls.append(call)
                 chunk.refusals.append(None)
             except ServiceError as error:

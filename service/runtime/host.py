@@ -21,6 +21,7 @@ from feedrank.learners.spec import asks_for
 from feedrank.service.contract.budget import Budget, available_memory
 from feedrank.service.contract.faults import (
     Conflict,
+    NotFound,
     NotReady,
     StorageFull,
     StoreUnavailable,
@@ -150,6 +151,14 @@ class Host:
     async def spec(self, name: str) -> JSON:
         """The full spec of a learner."""
         return (await self._catalogue.resolve(name)).spec
+
+    async def log_of(self, name: str) -> str | None:
+        """The log of the learner that a name stands for, if there is one."""
+        try:
+            entry = self._catalogue.live.get(name) or await self._catalogue.resolve(name)
+            return entry.log
+        except NotFound:
+            return None
 
     async def activate(self, name: str, deferred: str, id: str) -> None:
         """Let a prediction that was kept aside stand under its id from now on; NotFound if there is none."""

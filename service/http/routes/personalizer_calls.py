@@ -57,6 +57,7 @@ async def answer(request: Request, scope: str, work: Work) -> Response:
             if key is None:
                 raise Unauthorized(f"send `{KEY}` with a valid key")
             authorize(key, scope, name)
+            request.scope["feedrank.use"] = state.shares.begin(key)
         with body_lease(request) as request.scope["feedrank.lease"]:
             return await work(request, name)
     except Exception as error:
@@ -71,9 +72,9 @@ def refuse(error: Exception) -> Response:
     return reply({"error": {"code": code, "message": problem.detail}}, status)
 
 
-async def body_of(request: Request) -> JSON:
+async def body_of(request: Request, scope: str) -> JSON:
     """The JSON object that was sent."""
-    return await read_json(request, request.scope["feedrank.lease"], read_object)
+    return await read_json(request, request.scope["feedrank.lease"], scope, read_object)
 
 
 def post(tail: str) -> Callable[[Endpoint], Endpoint]:
@@ -97,7 +98,7 @@ async def rank(request: Request) -> Response:
 
 
 async def _rank(request: Request, name: str) -> Response:
-    body = await body_of(request)
+    body = await body_of(request, "predict")
     actions = body.get("actions")
     if not isinstance(actions, list) or not all(isinstance(action, dict) for action in actions):
         raise Unprocessable.at("/actions", "must be a list of actions")
@@ -152,7 +153,7 @@ async def reward(request: Request) -> Response:
 
 
 async def _reward(request: Request, name: str) -> Response:
-    value = (await body_of(request)).get("value")
+    value = (await body_of(request, "feedback")).get("value")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Unprocessable.at("/value", "must be a number")
     host = request.app.state.host

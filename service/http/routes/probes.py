@@ -49,5 +49,5 @@ async def openapi(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Prometheus metrics."""
     state = request.app.state
-    page = state.metrics.page(state.host.stats(), state.host.waits)
+    page = state.metrics.page(state.host.stats(), state.host.waits, state.shares.refusals)
     return Response(page, headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -76,8 +76,10 @@ async def feedback(
 async def stream(request: Request, name: Name) -> Response:
     """Many predicts and feedbacks on one connection: a line in, a line out, in order, both ways at once."""
     state = request.app.state
-    lines = await state.host.stream(name)
-    return StreamReply(state, lines, request.scope.get("feedrank.key"), state.host.budget)
+    lines, key, use = await state.host.stream(name), *map(request.scope.get, ("feedrank.key", "feedrank.use"))
+    if use is not None:
+        use.name = name
+    return StreamReply(state, lines, key, state.host.budget, use)
 
 
 @router.post(

@@ -49,12 +49,12 @@ def test_links_lead_somewhere(guide):
 
 def test_every_type_of_problem_is_listed():
     from feedrank.service.contract import faults as errors
-    from feedrank.service.http import edge, problems, wire
+    from feedrank.service.http import edge, problems, shares, wire
 
     listed = (DOCS / "errors.md").read_text()
     kinds = {
         kind
-        for module in (errors, problems, edge, wire)
+        for module in (errors, problems, edge, shares, wire)
         for kind in vars(module).values()
         if isinstance(kind, type)
     }
