@@ -1,6 +1,6 @@
 """A step of entropic weights on one pair of labels, in place: the specification of the expert `entropy`.
 
-Cells d_jk = u_jk - 1 and their sums D_k make w_jk = u_jk / Z_k, Z_k = size + D_k (formulas: algorithms/auto/entropy.py).
+Cells d_jk = u_jk - 1 and their sums D_k make w_jk = u_jk / Z_k, Z_k = size + D_k: see algorithms/auto/entropy_expert.py.
 
     rho_k(a) = sum_j x_j u_jk e^(a x_j) / (Z_k + sum_j u_jk (e^(a x_j) - 1))        the score of label k after a step of a
     tau      in [0, most]:  rho_r(tau) - rho_s(-tau) = margin, `most` where that is not enough

@@ -17,7 +17,7 @@ from .adagrad import AdaGrad
 from .by_pieces import BY_PIECES, ByPieces
 from .decisions import ByGrade, ByScores, Decider, Weighted, WithReject
 from .dual_ascent_expert import DualAscentExpert
-from .entropy import Entropy
+from .entropy_expert import Entropy
 from .experts import BIAS_SIZE, Expert
 from .least_squares import LeastSquares
 from .naive_bayes import NaiveBayes
