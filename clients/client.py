@@ -22,12 +22,14 @@ from .attempts import Answer, Body, Retry, attempts
 from .calls import Call
 from .exceptions import BadRequest
 from .payloads import JSON, Payload
+from .replies import Unit
 from .requests import Pieces, StreamReply
 
 __all__ = ["AsyncClient", "Client", "Retry"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+MOST_UNITS = 1000  # of a page
 REPLY_SECONDS = 600.0
 """A reply that takes longer is given up, however steadily it drips. `timeout` bounds the silence between two pieces."""
 
@@ -91,6 +93,10 @@ class Calls:
     experiment_clicks = Method(experiment_requests.experiment_clicks)
     experiment_retract = Method(experiment_requests.experiment_retract)
     experiment_history = Method(experiment_requests.experiment_history)
+    assign = Method(experiment_requests.assign)
+    unit_event = Method(experiment_requests.unit_event)
+    units_page = Method(experiment_requests.units_page)
+    ramp = Method(experiment_requests.ramp)
     delete_experiment = Method(experiment_requests.delete_experiment)
     pause_experiment = Method(experiment_requests.pause_experiment)
     resume_experiment = Method(experiment_requests.resume_experiment)
@@ -155,6 +161,15 @@ class Client(Calls):
                 yield from self.send(requests.piece(name, full))
         if rest := pieces.rest():
             yield from self.send(requests.piece(name, rest))
+
+    def units(self, name: str) -> Iterator[Unit]:
+        """Every unit of an experiment with `per`, in the order of first exposures: what its verdict is computed from."""
+        page = self.units_page(name, MOST_UNITS)
+        while True:
+            yield from page.units
+            if page.next is None:
+                return
+            page = self.units_page(name, MOST_UNITS, page.next)
 
     def close(self) -> None:
         """Close the connections and the transport."""
@@ -222,6 +237,16 @@ class AsyncClient(Calls):
         if rest := pieces.rest():
             for reply in await self.send(requests.piece(name, rest)):
                 yield reply
+
+    async def units(self, name: str) -> AsyncIterator[Unit]:
+        """Every unit of an experiment with `per`, in the order of first exposures: what its verdict is computed from."""
+        page = await self.units_page(name, MOST_UNITS)
+        while True:
+            for unit in page.units:
+                yield unit
+            if page.next is None:
+                return
+            page = await self.units_page(name, MOST_UNITS, page.next)
 
     async def aclose(self) -> None:
         """Close the connections and the transport."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from uuid import uuid4
 
 from .calls import Call, dumps, identified, nothing, params_of, reply_of, segment, without_none
 from .payloads import JSON, Payload
-from .replies import Experiment, Prediction
+from .replies import Assigned, Experiment, Prediction, UnitPage
 
 
 def create_experiment(name: str, plan: Payload) -> Call[Experiment]:
@@ -46,6 +47,36 @@ def experiment_retract(
     """Retract one event of the experiment, in every arm."""
     body = dumps(without_none(feedback_id=feedback_id, prediction_id=prediction_id))
     return Call("POST", _experiment(name, "retract"), reply_of(JSON), body)
+
+
+def assign(
+    name: str, unit: str, *, before: float | None = None, segments: Payload | None = None
+) -> Call[Assigned]:
+    """The unit's arm, as an exposure, without ranking anything."""
+    # Without an id a second attempt would be a later exposure, by which a unit may be said to have returned.
+    body = {"unit": unit, "prediction_id": uuid4().hex, **without_none(before=before, segments=segments)}
+    return Call("POST", _experiment(name, "assign"), reply_of(Assigned), dumps(body))
+
+
+def unit_event(
+    name: str, unit: str, metric: str, value: float, *, feedback_id: str | None = None
+) -> Call[JSON]:
+    """A value of a unit, for a guardrail or a measure with `per`."""
+    event = identified(
+        {"unit": unit, "metric": metric, "value": value, **without_none(feedback_id=feedback_id)}
+    )
+    return Call("POST", _experiment(name, "events"), reply_of(JSON), dumps(event))
+
+
+def units_page(name: str, limit: int | None = None, cursor: str | None = None) -> Call[UnitPage]:
+    """A page of the units; `units` gives all of them."""
+    params = params_of(limit=limit, cursor=cursor)
+    return Call("GET", _experiment(name, "units"), reply_of(UnitPage), params=params)
+
+
+def ramp(name: str, share: float) -> Call[Experiment]:
+    """Let a larger share of the units in; those who are in stay where they are."""
+    return _step(name, "ramp", {"share": share})
 
 
 def experiments(limit: int | None = None, cursor: str | None = None) -> Call[JSON]:

@@ -13,6 +13,7 @@ from .payloads import JSON, Named
 __all__ = [
     "Alias",
     "Aliases",
+    "Assigned",
     "CatalogEntry",
     "ClicksSoFar",
     "Entry",
@@ -34,6 +35,8 @@ __all__ = [
     "Reliability",
     "Renamed",
     "Retracted",
+    "Unit",
+    "UnitPage",
     "Weights",
 ]
 
@@ -347,7 +350,8 @@ class Experiment:
     measure_in_words: str
     # what the intervals are about
     target: str
-    # units, rounds and mean of each; in a split also rounds served, answered, and delays in seconds
+    # units, rounds and mean of each; in a split also rounds served, answered, and delays in
+    # seconds; with `per` also units `exposed`, and `open` ones whose windows are not over
     arms: dict[str, JSON]
     differences: list[JSON]
     # a unit's 1st, 2nd, ... outcome, up to 64; empty if interleaved
@@ -355,7 +359,15 @@ class Experiment:
     guardrails: list[JSON]
     # where the definition asks for it
     handover: JSON | None = None
-    # rounds answered whose time to answer is not over yet
+    # the result in plain words
+    sentence: str = ""
+    # of the units that takes part now
+    share: float = 1.0
+    # with `per`: the means by day of the first exposure
+    days: list[JSON] = field(default_factory=list)
+    # in the segments that the definition names
+    segments: list[JSON] = field(default_factory=list)
+    # rounds answered whose time to answer is not over yet; with `per` units whose windows are open
     waiting: int
     # an arm, or `undecided`
     verdict: str
@@ -363,3 +375,41 @@ class Experiment:
     more_units: int | None = None
     # the same in rounds, at the present number of rounds a unit
     more_rounds: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned:
+    """The arm of a unit: always the same one while it is counted."""
+
+    experiment: str
+    unit: str
+    arm: str
+    # false outside the share, and while the experiment is paused or stopped
+    counted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """A unit of a split with `per`, and what its part in the verdict is computed from."""
+
+    unit: str
+    arm: str
+    # seconds since 1970, by the log
+    first_exposure: float
+    # within its window
+    exposures: int
+    # its window is over
+    counted: bool
+    before: float | None = None
+    segments: dict[str, str]
+    # of each measure, by its name: by what the unit counts
+    values: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitPage:
+    """Units in the order of their first exposures."""
+
+    units: list[Unit]
+    # the cursor of the next page, or null
+    next: str | None = None

@@ -7,6 +7,7 @@ may know more of them. What the contract lets a reply leave out, or send as null
 
 from __future__ import annotations
 
+import json
 import sys
 import types
 from collections.abc import Sequence
@@ -49,6 +50,9 @@ TYPES: dict[str, tuple[type[BaseModel], ...]] = {
     "Alias": (reply_models.Alias,),
     "Aliases": (reply_models.Aliases,),
     "Experiment": (experiment_models.Experiment,),
+    "Assigned": (experiment_models.Assigned,),
+    "Unit": (experiment_models.Unit,),
+    "UnitPage": (experiment_models.UnitPage,),
 }
 BASES = {"Entry": "Named"}
 HEAD = '''"""Typed replies of the service. Decoding checks the types: a reply that differs raises InvalidResponse.
@@ -114,7 +118,7 @@ def declared(infos: Sequence[FieldInfo], models: int) -> str:
     return (
         f"{union} = field(default_factory={type(default).__name__})"
         if default == []
-        else f"{union} = {default!r}"
+        else f"{union} = {json.dumps(default) if isinstance(default, str) else repr(default)}"
     )
 
 

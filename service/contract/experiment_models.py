@@ -15,8 +15,25 @@ class GuardrailDefinition(BaseModel):
     """A measure that stops the promotion of an arm which may be worse than the first one by more than `limit`."""
 
     model_config = ConfigDict(extra="forbid")
-    measure: str
-    limit: float = Field(0.0, ge=0, lt=1)
+    measure: str = Field(description="a measure, or `metric:NAME` or `cost:NAME` of values sent by unit")
+    limit: float = Field(0.0, ge=0, description="below 1, or with `total` below its cap")
+    value: Literal["mean", "total", "any", "returns"] | None = Field(
+        None, description="with `per`: how a unit's values become one; `mean` if left out"
+    )
+    cap: float | None = Field(None, gt=0, description="of `total`")
+
+
+class PerDefinition(BaseModel):
+    """A unit counts once, `window` seconds after its first exposure; what never came is 0."""
+
+    model_config = ConfigDict(extra="forbid")
+    window: float = Field(gt=0, le=31_622_400, description="seconds")
+    value: Literal["mean", "total", "any", "returns"] = Field(
+        "mean",
+        description="the mean of its values, their total up to `cap`, whether any was above 0, or whether a later "
+        "prediction fell into the window",
+    )
+    cap: float | None = Field(None, gt=0, description="the largest total that counts; `total` needs it")
 
 
 class Definition(BaseModel):
@@ -32,7 +49,8 @@ class Definition(BaseModel):
     method: str = Field("split", pattern="^(split|interleave)$")
     measure: str | None = Field(
         None,
-        description="`loss`, a loss of the task, `reward`, `clicks@k`, `reciprocal-rank`; it must fit the feedback. "
+        description="`loss`, a loss of the task, `reward`, `clicks@k`, `reciprocal-rank`; it must fit the feedback. With "
+        "`per` also `metric:NAME` or `cost:NAME` (lower is better), values sent by unit to `events`. "
         "Left out for lists, the first feedback decides: clicks or grades",
     )
     guardrails: list[GuardrailDefinition] = Field(
@@ -67,6 +85,13 @@ class Definition(BaseModel):
     behaviour: bool = Field(
         False, description="adds to items how often they were clicked, for the query and by the unit"
     )
+    per: PerDefinition | None = Field(
+        None,
+        description="of a split: a unit counts once, when its window is over; excludes `wait` and `default`",
+    )
+    segments: dict[str, list[str]] = Field(
+        {}, max_length=8, description="with `per`: the values of each segment that get intervals of their own"
+    )
 
 
 class ServeOne(PredictOne):
@@ -80,6 +105,7 @@ class ServeOne(PredictOne):
         le=1,
         description="of the unit, known before the experiment: its past mean, say; it saves traffic",
     )
+    segments: dict[str, str] | None = Field(None, description="of the unit; those that the definition names")
 
 
 class ServeMany(Options):
@@ -98,7 +124,8 @@ class ExperimentFeedbackOne(FeedbackOne):
 
     unit: str | None = None
     before: float | None = Field(None, ge=0, le=1)
-    reward: float | None = Field(None, ge=0, le=1)
+    segments: dict[str, str] | None = None
+    reward: float | None = Field(None, description="from 0 to 1, unless it counts as a `total` or `any`")
 
 
 class ExperimentFeedbackMany(BaseModel):
@@ -118,6 +145,93 @@ class Clicks(BaseModel):
     model_config = ConfigDict(extra="forbid")
     prediction_id: str
     clicks: list[str]
+
+
+class AssignBody(BaseModel):
+    """A unit that an app shows its arm by itself."""
+
+    model_config = examples({"unit": "user-42"})
+    unit: str
+    before: float | None = Field(None, ge=0, le=1)
+    segments: dict[str, str] | None = None
+    prediction_id: str | None = Field(None, max_length=200, description="sent again it is the same exposure")
+
+
+class Assigned(BaseModel):
+    """The arm of a unit: always the same one while it is counted."""
+
+    experiment: str
+    unit: str
+    arm: str
+    counted: bool = Field(
+        description="false outside the share, and while the experiment is paused or stopped"
+    )
+
+
+class UnitEventOne(BaseModel):
+    """A value of a unit; what comes outside its window counts for nothing."""
+
+    model_config = examples({"unit": "user-42", "metric": "reward", "value": 1})
+    unit: str
+    metric: str = Field(
+        description="a measure of the definition, or the NAME of `metric:NAME` and `cost:NAME`"
+    )
+    value: float
+    feedback_id: str | None = Field(None, description="counts once, however often it is sent")
+
+
+class UnitEvents(BaseModel):
+    """Many values, all of them or none."""
+
+    model_config = ConfigDict(extra="forbid")
+    events: list[UnitEventOne] = Field(min_length=1)
+
+
+class UnitEventBody(RootModel[UnitEventOne | UnitEvents]):
+    """One value, or a batch."""
+
+
+class UnitValue(BaseModel):
+    """A value that is in the log; `arm` is null for a unit that takes no part."""
+
+    version: int
+    arm: str | None
+    metric: str
+    value: float
+    duplicate: bool
+
+
+class UnitValues(BaseModel):
+    """The replies to a batch, in its order."""
+
+    results: list[UnitValue]
+
+
+class Unit(BaseModel):
+    """A unit of a split with `per`, and what its part in the verdict is computed from."""
+
+    unit: str
+    arm: str
+    first_exposure: float = Field(description="seconds since 1970, by the log")
+    exposures: int = Field(description="within its window")
+    counted: bool = Field(description="its window is over")
+    before: float | None
+    segments: dict[str, str]
+    values: dict[str, float] = Field(description="of each measure, by its name: by what the unit counts")
+
+
+class UnitPage(BaseModel):
+    """Units in the order of their first exposures."""
+
+    units: list[Unit]
+    next: str | None = Field(description="the cursor of the next page, or null")
+
+
+class RampBody(BaseModel):
+    """The share of the units that takes part from now on."""
+
+    model_config = examples({"share": 0.5})
+    share: float = Field(gt=0, le=1, description="never smaller than before")
 
 
 class EvaluateBody(BaseModel):
@@ -199,6 +313,28 @@ class ReturnedUnits(BaseModel):
     means: dict[str, float | None] = Field(description="of their values in this round")
 
 
+class ExposureDay(BaseModel):
+    """Of the units first exposed on one day, those that have counted. It names nobody."""
+
+    day: int = Field(description="days after the first exposure of all")
+    units: dict[str, int] = Field(description="of each arm")
+    means: dict[str, float | None]
+
+
+class SegmentDifference(BaseModel):
+    """A pair of arms in a segment that the definition names; all such intervals hold together."""
+
+    segment: str
+    value: str
+    arms: list[str]
+    units: int
+    means: list[float | None]
+    difference: float | None
+    lower: float
+    upper: float
+    better: str | None
+
+
 class GuardrailReport(BaseModel):
     """By how much an arm is better than the first one on a guardrail, at least (`lower`) and at most."""
 
@@ -261,7 +397,8 @@ class Experiment(BaseModel):
     measure_in_words: str
     target: str = Field(description="what the intervals are about")
     arms: dict[str, JSON] = Field(
-        description="units, rounds and mean of each; in a split also rounds served, answered, and delays in seconds"
+        description="units, rounds and mean of each; in a split also rounds served, answered, and delays in seconds; "
+        "with `per` also units `exposed`, and `open` ones whose windows are not over"
     )
     differences: list[Difference]
     returns: list[ReturnedUnits] = Field(
@@ -269,7 +406,13 @@ class Experiment(BaseModel):
     )
     guardrails: list[GuardrailReport]
     handover: HandoverReport | None = Field(None, description="where the definition asks for it")
-    waiting: int = Field(description="rounds answered whose time to answer is not over yet")
+    sentence: str = Field("", description="the result in plain words")
+    share: float = Field(1.0, description="of the units that takes part now")
+    days: list[ExposureDay] = Field([], description="with `per`: the means by day of the first exposure")
+    segments: list[SegmentDifference] = Field([], description="in the segments that the definition names")
+    waiting: int = Field(
+        description="rounds answered whose time to answer is not over yet; with `per` units whose windows are open"
+    )
     verdict: str = Field(description="an arm, or `undecided`")
     more_units: int | None = Field(
         description="that a verdict would take at the present effect; null if there is none"

@@ -40,16 +40,16 @@ def words(key: str, purpose: str, text: str) -> Iterator[int]:
 class Assignment:
     """u(unit) in [0, 1) falls into the arm's stretch of the cumulative weights.
 
-    A second, independent hash decides whether the unit takes part at all: widening `share` moves nobody between arms.
+    A second, independent hash decides whether the unit takes part at all: a larger `share` moves nobody between arms, and
+    who takes part goes on doing so.
     """
 
     key: str
     weights: tuple[float, ...]
-    share: float = 1.0
 
-    def takes_part(self, unit: str) -> bool:
+    def takes_part(self, unit: str, share: float) -> bool:
         """Whether the unit is among the share of traffic that the experiment gets."""
-        return self.share >= 1.0 or hashed(self.key, "share", unit) * _SCALE < self.share
+        return share >= 1.0 or hashed(self.key, "share", unit) * _SCALE < share
 
     def arm(self, unit: str) -> int:
         """The index of the unit's arm, always the same one."""

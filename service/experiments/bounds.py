@@ -45,6 +45,12 @@ def pair_alpha(plan: Plan) -> float:
     return (1 - plan.confidence) / (2 if plan.guardrails else 1) / pairs
 
 
+def segment_alpha(plan: Plan) -> float:
+    """The error of one pair of arms in one segment: all segments named before the start hold together, by themselves."""
+    pairs = len(plan.arms) * (len(plan.arms) - 1) / 2
+    return (1 - plan.confidence) / pairs / max(1, sum(len(values) for values in plan.segments.values()))
+
+
 def guardrail_alpha(plan: Plan) -> float:
     """The error of one arm against the first on one guardrail."""
     return (1 - plan.confidence) / 2 / max(1, len(plan.guardrails)) / (len(plan.arms) - 1)
@@ -84,13 +90,14 @@ def moments(plan: Plan, levels: UnitLevels) -> list[PairMoment]:
     sharpest = {pair: levels.sharpest(pair, i, j) for pair, i, j in levels.each_pair()}
     own = {each.pair: each for each in bounds(plan, levels, pair_alpha(plan), set(sharpest.items()))}
     kept: list[PairMoment] = []
+    scale = plan.scale
     for pair, i, j in levels.each_pair():
         k = sharpest[pair]
         if not levels.levels:
-            kept.append((0, 1 << k, 0.0, -1.0, 1.0))
+            kept.append((0, 1 << k, 0.0, -scale, scale))
             continue
         level, bound = levels.levels[k], own.get(pair)
         lower, upper = (-1.0, 1.0) if bound is None else (bound.lower, bound.upper)
         one, other = (mean or 0.0 for mean in (level.means()[i], level.means()[j]))
-        kept.append((level.n, 1 << k, one - other, lower, upper))
+        kept.append((level.n, 1 << k, (one - other) * scale, lower * scale, upper * scale))
     return kept

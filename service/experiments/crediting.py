@@ -43,11 +43,11 @@ from . import records
 from .loaded import LoadedExperiment
 from .logbook import Logbook
 from .serving import Serving
-from .state import RUNNING
+from .state import RUNNING, STOPPED
 from .teaching import Teaching
 
 log = logging.getLogger(__name__)
-FIELDS = FEEDBACK - {"served"} | {"unit", "before", "reward"}
+FIELDS = FEEDBACK - {"served"} | {"unit", "before", "segments", "reward"}
 LOOKED_AT = 1024  # records that are due and not written down yet
 SHORTLY = 1e-6
 Pair = tuple[JSON | None, Draft]
@@ -102,7 +102,7 @@ class Crediting:
 
     async def _record(self, live: LoadedExperiment, request: Body, prediction: str | None) -> JSON | None:
         """What was served: remembered, or, for an instance that is sent again, what would be served now."""
-        instance = [name for name in (*INSTANCE, "unit", "before") if name in request]
+        instance = [name for name in (*INSTANCE, "unit", "before", "segments") if name in request]
         if prediction is None:
             options = {name: request[name] for name in instance}
             return (await self._serving.decide(live, options, new_prediction_id(live.log, time.time())))[1]
@@ -231,9 +231,17 @@ class Crediting:
             return  # answered, clicked again or taken by another replica meanwhile
 
     async def catch_up(self, live: LoadedExperiment) -> None:
-        """Fold all that the log holds, and let rounds count that are due, up to the first that is not written down yet."""
+        """Fold all that the log holds, and let rounds count that are due, up to the first that is not written down yet.
+
+        Units count by the time of the log: a tick says that it is later.
+        """
         await live.follow()
         waiting, now = live.figures.waiting, time.time()
+        if live.plan.per is not None and live.figures.units is not None:
+            closes_at = live.figures.units.next_due(live.plan.per.window)
+            if closes_at is not None and closes_at <= now and live.figures.status != STOPPED:
+                await self._logbook.note(live, {"kind": "tick", "at": now})
+            return
         if not waiting or waiting[0][0] > now or live.figures.status != RUNNING:
             return
         due = await self._store.due(now, LOOKED_AT)

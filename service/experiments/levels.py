@@ -25,17 +25,17 @@ What is covered is the running mean over units of the effect on their first outc
 from __future__ import annotations
 
 from array import array
-from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from math import isnan, nan, sqrt
-from typing import Any
 
 import numpy as np
 
 from feedrank.learners.inference.confidence import BETS, Capital
 from feedrank.service.contract.json_types import JSON, View
+
+from .packing import pack, unpack
 
 LEVELS = 16
 MOST_RETURNS = 64  # rounds of a unit that are told apart
@@ -267,39 +267,30 @@ class UnitLevels:
                     "guesses": level.guesses,
                     "squares": level.squares,
                     "arms": [asdict(fit) for fit in level.arms],
-                    "mantissa": _packed(level.capital.mantissa.astype("<f8")),
-                    "exponent": _packed(level.capital.exponent.astype("<i8")),
+                    "mantissa": pack(level.capital.mantissa.astype("<f8")),
+                    "exponent": pack(level.capital.exponent.astype("<i8")),
                 }
                 for level in self.levels
             ],
-            "units": _packed(np.fromiter(self.slots, dtype="<u8", count=len(self.slots))),
-            "counts": _packed(np.array(self.counts, dtype="<i8")),
-            "totals": _packed(np.array(self.totals, dtype="<f8")),
+            "units": pack(np.fromiter(self.slots, dtype="<u8", count=len(self.slots))),
+            "counts": pack(np.array(self.counts, dtype="<i8")),
+            "totals": pack(np.array(self.totals, dtype="<f8")),
             "returns": [[asdict(one) for one in arms] for arms in self.returns],
         }
 
     def load(self, data: View) -> UnitLevels:
         """Itself, as it was when it was written."""
         self.levels = [_level(level) for level in data["levels"]]
-        self.slots = {unit: slot for slot, unit in enumerate(_unpacked(data["units"], "<u8"))}
-        self.counts = array("q", _unpacked(data["counts"], "<i8"))
-        self.totals = array("d", _unpacked(data["totals"], "<f8"))
+        self.slots = {unit: slot for slot, unit in enumerate(unpack(data["units"], "<u8"))}
+        self.counts = array("q", unpack(data["counts"], "<i8"))
+        self.totals = array("d", unpack(data["totals"], "<f8"))
         self.returns = [[Return(**one) for one in arms] for arms in data["returns"]]
         return self
 
 
 def _level(data: View) -> Level:
     capital = Capital(
-        np.array(_unpacked(data["mantissa"], "<f8")).reshape(-1, len(BETS)),
-        np.array(_unpacked(data["exponent"], "<i8"), dtype=np.int64).reshape(-1, len(BETS)),
+        np.array(unpack(data["mantissa"], "<f8")).reshape(-1, len(BETS)),
+        np.array(unpack(data["exponent"], "<i8"), dtype=np.int64).reshape(-1, len(BETS)),
     )
     return Level(data["n"], data["guesses"], data["squares"], [Fit(**fit) for fit in data["arms"]], capital)
-
-
-def _packed(values: np.ndarray[Any, Any]) -> str:
-    return b64encode(values.tobytes()).decode()
-
-
-def _unpacked(text: str, kind: str) -> list[Any]:
-    values: list[Any] = np.frombuffer(b64decode(text), dtype=kind).tolist()
-    return values

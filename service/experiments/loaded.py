@@ -34,6 +34,7 @@ LOOK_BACK = (
     256  # events before a snapshot that whoever loads it teaches again: a crash may have come in between
 )
 UNIT = 160  # bytes of a unit in memory
+EXPOSED = 320  # of one with `per`, with its name
 EMPTY = 65_536  # bytes of an experiment without units
 
 
@@ -49,7 +50,7 @@ class LoggedRound:
 
     @property
     def has_id(self) -> bool:
-        return self.fields.get("kind") in ("feedback", "unanswered")
+        return self.fields.get("kind") in ("feedback", "unanswered", "value")
 
     @property
     def size(self) -> int:
@@ -110,6 +111,7 @@ class ExperimentFold:
             EMPTY
             + UNIT * sum(len(levels.slots) for levels in self.state.figures)
             + 500 * len(self.state.waiting)
+            + EXPOSED * (0 if self.state.units is None else len(self.state.units))
         )
 
     def seconds(self, event: LoggedRound) -> float:
@@ -119,10 +121,14 @@ class ExperimentFold:
     def apply(self, version: int, event: LoggedRound) -> JSON:
         """Count the event; what a repeat of it is told."""
         self.state.events = version - 1
-        self.state.apply(self.plan, event.fields)
+        self.state.apply(self.plan, event.fields, event.at)
         if event.fields.get("truth"):
             self.doubtful[version] = event.at
-        return {name: event.fields[name] for name in ("arm", "value", "credits") if name in event.fields}
+        return {
+            name: event.fields[name]
+            for name in ("arm", "value", "credits", "measure")
+            if name in event.fields
+        }
 
     def dump(self, out: BinaryIO) -> str:
         """See `FoldState`."""

@@ -28,6 +28,7 @@ from .logbook import Logbook
 from .plan import Plan
 from .serving import Serving
 from .teaching import Teaching
+from .unit_calls import UnitCalls
 
 
 class Experiments:
@@ -35,7 +36,8 @@ class Experiments:
 
     def __init__(self, host: Host) -> None:
         self.host, self._store = host, host.store
-        self._logbook, self._serving = Logbook(host.store, host.settings), Serving(host)
+        self._logbook = Logbook(host.store, host.settings)
+        self._serving, self._units = Serving(host, self._logbook), UnitCalls(host, self._logbook)
         self._crediting = Crediting(host, self._logbook, self._serving, Teaching(host))
         self._cache = ExperimentCache(host)
         self._evaluation = Evaluation(host)
@@ -170,6 +172,28 @@ class Experiments:
         async with self._cache.use(name) as live:
             return await self._crediting.retract(live, request)
 
+    async def assign(self, name: str, request: Body) -> JSON:
+        """The arm of a unit, without ranking anything."""
+        async with self._cache.use(name) as live:
+            return await self._units.assign(live, request)
+
+    async def events(self, name: str, request: Body, key: str | None = None) -> JSON:
+        """Values of units that no prediction brings."""
+        async with self._cache.use(name) as live:
+            return await self._units.events(live, request, key)
+
+    async def units(self, name: str, cursor: str | None = None, limit: int = 100) -> JSON:
+        """A page of the units, and what the verdict is computed from."""
+        async with self._cache.use(name) as live:
+            await self._crediting.catch_up(live)
+            return await self._units.page(live, cursor, limit)
+
+    async def ramp(self, name: str, request: Body) -> JSON:
+        """Let a larger share of the units in."""
+        async with self._cache.use(name) as live:
+            await self._units.ramp(live, request)
+        return await self.info(name)
+
     async def evaluate(self, name: str, request: Body) -> JSON:
         """What another ranker would have earned on an interleaved log: clicks on what it would have put first."""
         only(request, frozenset({"spec", "learner", "policy", "confidence"}))
@@ -226,9 +250,13 @@ class Experiments:
         return arm, alias
 
     async def values(self, name: str, most: int = 100_000) -> list[float]:
-        """The measured values in the log, for an A/A check on traffic like this one's."""
+        """The measured values in the log, or of units that have counted, for an A/A check on traffic like this one's."""
         values: list[float] = []
         async with self._cache.use(name) as live:
+            if (units := live.figures.units) is not None:
+                await self._crediting.catch_up(live)
+                first = range(max(0, units.closed - most), units.closed)
+                return [units.value(row, 0, live.plan.rules[0]) for row in first]
             async for entry in self._entries(live):
                 event = orjson.loads(entry.body)
                 own = event.get("credits") or [event.get("value")]

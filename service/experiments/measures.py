@@ -5,6 +5,8 @@
     reward                the `reward` of the feedback, in [0, 1]            higher is better    a reward
     clicks, clicks@k      the share of the (first k) positions clicked       higher is better    clicks (or grades)
     reciprocal-rank       1 / position of the first click, 0 without one     higher is better    clicks (or grades)
+    metric:NAME           a value sent as an event of a unit                 higher is better    `POST .../events`
+    cost:NAME             the same                                           lower is better     `POST .../events`
 
 A measure must fit the feedback. A loss judged from clicks would drop every page without a click and punish a useful
 click far down: it is refused. Where a list may get clicks or grades, and the definition names no measure, the first
@@ -21,10 +23,12 @@ from dataclasses import dataclass
 from feedrank.learners import forms, registry
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import View
+from feedrank.service.contract.naming import is_name
 
 from .judges import MISTAKE, LossMeasure, judge
 
 CLICKS, RANK, REWARD = "clicks", "reciprocal-rank", "reward"
+METRIC, COST = "metric:", "cost:"
 CLICKED, GRADED = "clicks", "grades"  # what feedback of a list may hold
 _CUTOFFS = (CLICKS, "ndcg", "precision")
 _WORDS = {
@@ -60,8 +64,18 @@ class Measure:
 
     @property
     def is_loss(self) -> bool:
-        """Whether lower is better."""
+        """Whether it is judged from labels or grades."""
         return self.loss is not None
+
+    @property
+    def is_metric(self) -> bool:
+        """Whether its values come by unit, with a name of their own, and not with feedback."""
+        return self.name.startswith((METRIC, COST))
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Of a loss or a cost."""
+        return self.is_loss or self.name.startswith(COST)
 
     @property
     def text(self) -> str:
@@ -69,11 +83,16 @@ class Measure:
         return self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
 
     @property
-    def in_words(self) -> str:
-        """For people: `NDCG loss in the first 10 positions, lower is better`."""
+    def noun(self) -> str:
+        """For people: `NDCG loss in the first 10 positions`."""
         within = "" if self.cutoff is None else f" in the first {self.cutoff} positions"
-        direction = "lower" if self.is_loss else "higher"
-        return f"{_WORDS.get(self.name, self.name)}{within}, {direction} is better"
+        name = self.name.partition(":")[2] if self.is_metric else _WORDS.get(self.name, self.name)
+        return f"{name}{within}"
+
+    @property
+    def in_words(self) -> str:
+        """The same with its direction: `reward, higher is better`."""
+        return f"{self.noun}, {'lower' if self.lower_is_better else 'higher'} is better"
 
 
 def read(text: object, specs: Sequence[View], method: str, place: str = "/measure") -> Measure:
@@ -81,6 +100,12 @@ def read(text: object, specs: Sequence[View], method: str, place: str = "/measur
     task = specs[0]["task"]
     if not isinstance(text, str):
         raise Unprocessable.at(place, "must be text, such as `loss`, `ndcg@10`, `clicks@3` or `reward`")
+    if text.startswith((METRIC, COST)):
+        if not is_name(text.partition(":")[2]):
+            raise Unprocessable.at(
+                place, "a name after the colon has 1 to 128 letters, digits, `.`, `_` and `-`"
+            )
+        return Measure(text)
     name, _, digits = text.replace("_", "-").partition("@")
     if digits and not (digits.isascii() and digits.isdigit() and 0 < int(digits) <= 10**6):
         raise Unprocessable.at(place, "the cutoff after @ must be a whole number of at least 1")
@@ -126,15 +151,15 @@ def kind_of(truth: View) -> str:
     return CLICKED if "clicks" in truth else GRADED
 
 
-def check_fit(measure: Measure, feedback: View) -> None:
-    """Refuse feedback that the measure cannot judge, and say what to use instead."""
+def check_fit(measure: Measure, feedback: View, *, complete: bool = True) -> None:
+    """Refuse feedback that the measure cannot judge, and say what to use instead; `complete` if it must bring a value."""
     if measure.is_loss and "clicks" in feedback:
         raise Unprocessable.at(
             "/clicks",
             f"this experiment measures `{measure.text}`, a loss, which needs labels or grades: send `relevance`, "
             "or create an experiment with the measure `reciprocal-rank` or `clicks@10`",
         )
-    if measure.name == REWARD and feedback.get("reward") is None:
+    if complete and measure.name == REWARD and feedback.get("reward") is None:
         raise Unprocessable.at("/reward", "missing field `reward`, which this experiment measures")
 
 
@@ -189,6 +214,8 @@ def value(measure: Measure, served: View, feedback: View) -> float | None:
     """
     if measure.name == REWARD:
         return feedback.get("reward")
+    if measure.is_metric:
+        return None
     if measure.loss is not None:
         judged = any(name in feedback for name in ("label", "labels", "relevance"))
         return judge(measure.loss, served, feedback) if judged else None

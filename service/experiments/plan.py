@@ -13,13 +13,16 @@ from feedrank.service.contract.json_types import JSON, Body, View
 from . import measures
 from .assignment import Assignment, shares
 from .measures import Measure
+from .per import RETURNS, Per, Rule, read_rule, read_segments, rule_json
+from .per import read as read_per
 
+MEAN_RULE = Rule()
 MOST_ARMS = 16
 MOST_GUARDRAILS = 8
 LONGEST_WAIT = 30 * 86400.0
 _FIELDS = {
     "arms", "method", "measure", "guardrails", "confidence", "weights", "share", "learn", "shadow", "alias", "seed",
-    "count", "wait", "default", "handover", "behaviour",
+    "count", "wait", "default", "handover", "behaviour", "per", "segments",
 }  # fmt: skip
 _KINDS = (measures.CLICKED, measures.GRADED)
 
@@ -30,6 +33,7 @@ class Guardrail:
 
     measure: Measure
     limit: float
+    rule: Rule = MEAN_RULE
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class Plan:
     default: float | None
     handover: bool
     behaviour: bool
+    per: Per | None
+    segments: Mapping[str, tuple[str, ...]]
     assignment: Assignment
 
     def measure(self, kind: str | None) -> Measure | None:
@@ -81,6 +87,32 @@ class Plan:
         return any(measure.is_loss for measure in every)
 
     @property
+    def rules(self) -> tuple[Rule, ...]:
+        """How a unit's values become one, of the measure that decides and of each guardrail."""
+        main = MEAN_RULE if self.per is None else self.per.rule
+        return main, *(each.rule for each in self.guardrails)
+
+    @property
+    def scale(self) -> float:
+        """The largest value of a unit."""
+        return self.rules[0].scale
+
+    def lower_is_better(self, measure: Measure | None) -> bool:
+        """Of the measure that decides, None while it is open; a unit that returns is always welcome."""
+        returns = self.per is not None and self.per.rule.value == RETURNS
+        return measure is not None and measure.lower_is_better and not returns
+
+    def in_words(self, measure: Measure | None) -> str:
+        """What is compared, for people."""
+        if measure is None and (self.per is None or self.per.rule.value != RETURNS):
+            return "follows the first feedback"
+        direction = "lower" if self.lower_is_better(measure) else "higher"
+        noun = "" if measure is None else measure.noun
+        if self.per is not None:
+            noun = self.per.rule.in_words(noun, self.per.window_in_words)
+        return f"{noun}, {direction} is better"
+
+    @property
     def shares(self) -> tuple[float, ...]:
         """The weights as probabilities."""
         return tuple(shares(self.weights))
@@ -91,7 +123,7 @@ class Plan:
             "arms": list(self.arms),
             "method": self.method,
             "measure": self.named,
-            "guardrails": [{"measure": each.measure.text, "limit": each.limit} for each in self.guardrails],
+            "guardrails": [self._guardrail_json(each) for each in self.guardrails],
             "confidence": self.confidence,
             "weights": dict(zip(self.arms, self.weights, strict=True)),
             "share": self.share,
@@ -104,7 +136,13 @@ class Plan:
             "default": self.default,
             "handover": self.handover,
             "behaviour": self.behaviour,
+            "per": None if self.per is None else self.per.to_json(),
+            "segments": {name: list(values) for name, values in self.segments.items()},
         }
+
+    def _guardrail_json(self, guardrail: Guardrail) -> JSON:
+        rule = {} if self.per is None else rule_json(guardrail.rule)
+        return {"measure": guardrail.measure.text, "limit": guardrail.limit, **rule}
 
 
 def names(definition: object) -> tuple[list[str], list[str]]:
@@ -157,13 +195,16 @@ def read(name: str, definition: Body, specs: Sequence[View]) -> Plan:
     own, named = specs[: len(arms)], definition.get("measure")
     measure = None if named is None else measures.read(named, own, method)
     each = measures.defaults(own, method) if measure is None else dict.fromkeys(_KINDS, measure)
+    per = read_per(definition)
+    if per is None and any(one.is_metric for one in each.values()):
+        raise Unprocessable.at("/measure", f"`{_text(each)}` needs `per`: it comes by unit, not by round")
     wait, default = _window(definition, all(one.is_loss for one in each.values()))
     return Plan(
         arms=tuple(arms),
         method=method,
         named=_text(each),
         measures=each,
-        guardrails=_guardrails(definition.get("guardrails"), own, method),
+        guardrails=_guardrails(definition.get("guardrails"), own, method, per),
         confidence=_number(definition, "confidence", 0.95, above=0.5, below=1.0),
         weights=tuple(weights),
         share=share,
@@ -176,7 +217,9 @@ def read(name: str, definition: Body, specs: Sequence[View]) -> Plan:
         default=default,
         handover=_handover(definition, method, len(arms)),
         behaviour=_flag(definition, "behaviour") and form.ranks and form.items,
-        assignment=Assignment(seed, tuple(weights), share),
+        per=per,
+        segments=read_segments(definition),
+        assignment=Assignment(seed, tuple(weights)),
     )
 
 
@@ -221,23 +264,31 @@ def _window(definition: Body, losses: bool) -> tuple[float | None, float | None]
     return wait, float(default)
 
 
-def _guardrails(definition: object, specs: Sequence[View], method: str) -> tuple[Guardrail, ...]:
+def _guardrails(
+    definition: object, specs: Sequence[View], method: str, per: Per | None
+) -> tuple[Guardrail, ...]:
     if definition is None:
         return ()
     if not isinstance(definition, list) or len(definition) > MOST_GUARDRAILS:
         raise Unprocessable.at("/guardrails", f"must be a list of at most {MOST_GUARDRAILS}")
+    allowed = {"measure", "limit"} | (set() if per is None else {"value", "cap"})
     guardrails = []
     for index, each in enumerate(definition):
         place = f"/guardrails/{index}"
-        if not isinstance(each, Mapping) or not {"measure"} <= set(each) <= {"measure", "limit"}:
-            raise Unprocessable.at(place, "must be an object with `measure` and `limit`")
+        if not isinstance(each, Mapping) or not {"measure"} <= set(each) <= allowed:
+            needs = "" if per else "; `value` and `cap` need `per`"
+            raise Unprocessable.at(place, f"must be an object with `measure` and `limit`{needs}")
+        rule = MEAN_RULE if per is None else read_rule(each, place)
         limit = each.get("limit", 0.0)
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < 1:
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < rule.scale:
             raise Unprocessable.at(
-                f"{place}/limit", "must be a number from 0 to below 1: by how much an arm may be worse"
+                f"{place}/limit",
+                f"must be a number from 0 to below {rule.scale:g}: by how much an arm may be worse",
             )
         measure = measures.read(each["measure"], specs, method, f"{place}/measure")
-        guardrails.append(Guardrail(measure, float(limit)))
+        if measure.is_metric and method != "split":
+            raise Unprocessable.at(f"{place}/measure", "a value that comes by unit needs the method `split`")
+        guardrails.append(Guardrail(measure, float(limit), rule))
     return tuple(guardrails)
 
 

@@ -2,6 +2,8 @@
 
 record  {"instance", "counted", "unit"?, "arm"? (split), "drafted"? (interleave), "served", "known", "shadow"?}
 event   {"kind": "feedback", "truth", "record", "unit"?, and "arm", "value" or "credits"} if it counts
+
+A unit is known by a hash; with `per` by its name, since units are listed.
 """
 
 from __future__ import annotations
@@ -9,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from feedrank.learners import forms, reading
+from feedrank.learners.errors import pointer
 from feedrank.service.contract import messages
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
+from feedrank.service.store import Draft
 
 from . import behaviour, examination, interleave, measures
 from .handover import Handover
 from .loaded import LoadedExperiment
 from .measures import Measure
+from .per import LONGEST_VALUE, Rule, number
 from .state import defaulted
 
 
@@ -70,6 +75,16 @@ def unanswered(live: LoadedExperiment, record: JSON, now: float) -> JSON:
     return {"kind": "unanswered", "truth": {}, "record": record, **timed, **judged}
 
 
+def exposure(live: LoadedExperiment, record: JSON, now: float, id: str | None = None) -> Draft | None:
+    """The event of a unit that was served, or assigned, its arm; None where no units are listed, or it takes no part."""
+    if live.plan.per is None or not record["counted"]:
+        return None
+    body: JSON = {"kind": "exposed", "at": now}
+    body |= {name: record[name] for name in ("unit", "arm", "before", "segments") if name in record}
+    # A prediction under an id of the caller's own that is asked for again is the same exposure.
+    return Draft(messages.encode(body), () if id is None else (f"x:{id}",))
+
+
 def top_of(request: Body) -> int | None:
     top = request.get("top")
     if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
@@ -109,14 +124,45 @@ def reward_of(live: LoadedExperiment, request: Body) -> float | None:
     reward = request.get("reward")
     if reward is None:
         return None
-    measures_used = [*live.plan.measures.values(), *(each.measure for each in live.plan.guardrails)]
-    if all(measure.name != measures.REWARD for measure in measures_used):
-        raise Unprocessable.at("/reward", f"this experiment measures {measures_used[0].text}")
-    if isinstance(reward, bool) or not isinstance(reward, int | float) or not 0 <= reward <= 1:
+    measured = [*live.plan.measures.values(), *(each.measure for each in live.plan.guardrails)]
+    if all(measure.name != measures.REWARD for measure in measured):
+        raise Unprocessable.at("/reward", f"this experiment measures {measured[0].text}")
+    rules = [live.plan.rules[0]] * len(live.plan.measures) + [each.rule for each in live.plan.guardrails]
+    return bounded(
+        reward,
+        "/reward",
+        [rule for measure, rule in zip(measured, rules, strict=True) if measure.name == measures.REWARD],
+    )
+
+
+def bounded(value: object, place: str, rules: Sequence[Rule]) -> float:
+    """A value of a unit; within [0, 1] unless all rules by which it counts bound it themselves."""
+    finite = number(value, place)
+    if any(rule.bounded for rule in rules) and not 0 <= finite <= 1:
         raise Unprocessable.at(
-            "/reward", "must be a number from 0 to 1: only bounded rewards can be compared"
+            place,
+            "must be a number from 0 to 1: only bounded values can be compared. "
+            "For others, define `per` with the value `total` and a `cap`",
         )
-    return float(reward)
+    return finite
+
+
+def segments_of(live: LoadedExperiment, request: Body) -> list[str | None] | None:
+    """The segments of the request's unit, in the order of the definition; None if it states none."""
+    segments = request.get("segments")
+    if segments is None:
+        return None
+    if not isinstance(segments, Mapping):
+        raise Unprocessable.at("/segments", "must be an object of texts")
+    for name, value in segments.items():
+        if name not in live.plan.segments:
+            known = ", ".join(live.plan.segments) or "none"
+            raise Unprocessable.at(pointer("segments", name), f"the definition names other segments: {known}")
+        if not isinstance(value, str) or len(value) > LONGEST_VALUE:
+            raise Unprocessable.at(
+                pointer("segments", name), f"must be text of at most {LONGEST_VALUE} characters"
+            )
+    return [segments.get(name) for name in live.plan.segments]
 
 
 def before_of(request: Body) -> float | None:
@@ -152,9 +198,9 @@ def measured(live: LoadedExperiment, record: JSON, feedback: JSON) -> JSON:
     plan, kind = live.plan, measures.kind_of(feedback)
     measure = live.measure or plan.measures[kind]
     for each in (measure, *(guardrail.measure for guardrail in plan.guardrails)):
-        measures.check_fit(each, feedback)
+        measures.check_fit(each, feedback, complete=plan.per is None)
     judged: JSON = {"feedback": kind}
-    judged.update({name: record[name] for name in ("unit", "before", "coins") if name in record})
+    judged.update({name: record[name] for name in ("unit", "before", "coins", "segments") if name in record})
     if plan.behaviour and (seen := behaviour.looked(record, feedback)):
         judged["seen"] = seen
     if live.figures.handover is not None:

@@ -1,7 +1,7 @@
 """Predict of an experiment: the unit's arm decides (split), or the lists of all arms are interleaved.
 
 One record remembers what was served, to whom, when, and by which arm. With `wait` it falls due when its time to answer
-is over.
+is over. With `per` each prediction is also an exposure of its unit, in the log.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from feedrank.service.contract.messages import (
 )
 from feedrank.service.contract.prediction_ids import new_prediction_id
 from feedrank.service.runtime import Host
-from feedrank.service.store import Clash, Record
+from feedrank.service.store import Clash, Draft, Record
 
 from . import interleave, records
 from .assignment import hashed
 from .behaviour import query_hash
 from .handover import DRAFT, SECOND
 from .loaded import LoadedExperiment
+from .logbook import Logbook
 from .state import RUNNING, due_at
 
-FIELDS = PREDICT | {"unit", "before", "query", "offset"}
-_OWN = ("unit", "before", "query", "offset")
+_OWN = ("unit", "before", "segments", "query", "offset")
+FIELDS = PREDICT.union(_OWN)
 LONGEST_QUERY = 2000
 MANY = 2_000  # entries of all arms from which a list is drafted in a thread
 T = TypeVar("T")
@@ -52,8 +53,9 @@ T = TypeVar("T")
 class Serving:
     """Called with an experiment and a request of the contract."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, logbook: Logbook) -> None:
         self._host, self._store, self._settings = host, host.store, host.settings
+        self._logbook = logbook
 
     async def __call__(self, live: LoadedExperiment, request: Body) -> JSON:
         """As a learner's, with `unit`."""
@@ -64,18 +66,23 @@ class Serving:
                     done.append(await self._one(live, only(one, FIELDS)))
         else:
             done.append(await self._one(live, only(request, FIELDS)))
-        kept = {id: record for _, id, record in done if id is not None}
-        replies = [reply for reply, _, _ in done]
+        kept = {id: record for _, id, record, _ in done if id is not None}
+        replies = [reply for reply, *_ in done]
         if kept:
             try:
                 first = await self._store.remember(live.log, kept, self._settings.prediction_ttl)
             except Clash:
                 raise Conflict("this prediction_id was used before with another request") from None
             replies = [_repeated(reply, first) for reply in replies]
+        if exposures := [draft for *_, draft in done if draft is not None]:
+            places = await self._logbook.append(live, exposures)
+            await live.advance(max(place.version for place in places))
         return {"predictions": replies} if "instances" in request else replies[0]
 
-    async def _one(self, live: LoadedExperiment, request: Body) -> tuple[JSON, str | None, Record]:
-        """(reply, prediction id if it is to be remembered, record); the arm refuses what it does not know."""
+    async def _one(
+        self, live: LoadedExperiment, request: Body
+    ) -> tuple[JSON, str | None, Record, Draft | None]:
+        """(reply, prediction id if it is to be remembered, record, exposure); the arm refuses what it does not know."""
         remember = flag(request, "remember", True)
         own, now = id_of(request, "prediction_id", LONGEST_PREDICTION_ID), time.time()
         # An id costs as much as a small prediction: it is made only where it is shown, or decides.
@@ -84,8 +91,9 @@ class Serving:
         question = {name: value for name, value in request.items() if name != "prediction_id"}
         reply, record = await self.decide(live, question, id)
         reply["experiment"] = live.name
+        exposure = records.exposure(live, record, now, own)
         if not remember:
-            return reply, None, Record(b"")
+            return reply, None, Record(b""), exposure
         reply = {"prediction_id": id, **reply}
         if record["counted"] and "arm" in record:
             live.served.serve(record["arm"])
@@ -99,13 +107,14 @@ class Serving:
             reply,
             id,
             Record(encode({**record, "at": now, "owner": ["experiment", live.name]}), digest, due),
+            exposure,
         )
 
     async def decide(self, live: LoadedExperiment, request: Body, id: str) -> tuple[JSON, JSON]:
         """What is served to the request's unit, and the record of it."""
         plan, unit = live.plan, id_of(request, "unit")
         seat = id if unit is None else unit
-        counted = live.figures.status == RUNNING and plan.assignment.takes_part(seat)
+        counted = live.figures.status == RUNNING and plan.assignment.takes_part(seat, live.figures.share)
         top, offset = records.top_of(request), records.offset_of(request)
         question = {name: value for name, value in request.items() if name not in _OWN} | {"remember": False}
         if not plan.split or forms.of(live.specs[0]["task"]).decision is forms.LABELS:
@@ -114,7 +123,9 @@ class Serving:
         if offset:
             question.pop("top", None)
         record: JSON = {"counted": counted}
-        if unit is not None:
+        if plan.per is not None:
+            record["unit"] = seat  # by name: it is listed by it
+        elif unit is not None:
             record["unit"] = hashed(plan.seed, "unit", unit)
         arm, coins = self._hand_over(live, question, seat, record)
         self._extend(live, question, request, record)
@@ -122,6 +133,8 @@ class Serving:
         before = records.before_of(request)
         if before is not None:
             record["before"] = before
+        if (segments := records.segments_of(live, request)) is not None:
+            record["segments"] = segments
         if plan.split or not record["counted"]:
             record["arm"] = plan.assignment.arm(seat) if plan.split and counted else arm
             reply = await self._host.predict(plan.arms[record["arm"]], question)

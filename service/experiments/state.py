@@ -3,6 +3,9 @@
 feedback     {"kind", "arm", "value" | "credits", "unit"?, "before"?, "guards"?, "at", "served_at"?, "served"?}
 unanswered   the same, with the default as its value: nobody answered in time. The log takes one of the two for a
              prediction; feedback that comes after its window and before this event counts like it
+exposed      {"unit", "arm", "before"?, "segments"?, "at"}: with `per`, a unit was served its arm, or assigned it
+value        {"unit", "arm", "measure", "value", "at"}: a value of the unit, of a measure by its number
+ramp         {"share"}
 pause, resume, stop, promote, tick
 
 `levels` says how units are counted. Without `wait` a round counts when its answer is in the log. With it, rounds wait
@@ -10,6 +13,8 @@ until the log is complete up to their time, and then count in the order in which
 answers take cannot decide which rounds are seen. It is complete up to the round that an `unanswered` event is about, since
 these are written in order, and up to a `tick`, whose writer has seen that nothing older is due. Times are what the events
 say, no clock is read.
+
+With `per` a unit counts when its window is over, by the time of the log, which never goes back (see `unit_table`).
 """
 
 from __future__ import annotations
@@ -26,10 +31,12 @@ from .handover import Handover
 from .levels import NO_COVARIATE, UnitLevels
 from .plan import Plan
 from .trace import Trace
+from .unit_table import UnitTable
 
 RUNNING, PAUSED, STOPPED = "running", "paused", "stopped"
 _STATUS = {"pause": PAUSED, "resume": RUNNING, "stop": STOPPED, "promote": STOPPED}
 BEHIND = 60.0  # seconds
+Segment = tuple[str, str]  # (name, value)
 _COUNTED = ("unit", "arm", "value", "credits", "guards", "before", "kind", "delay")
 
 
@@ -63,15 +70,17 @@ class Tally:
 
 @dataclass(slots=True)
 class State:
-    """`events` is the version of the log up to which it is folded.
+    """`events` is the version of the log up to which it is folded; `now` the time up to which it is complete.
 
-    `figures` has the levels of the measure and then of each guardrail. `feedback` is the kind of feedback that came first.
+    `figures` has the levels of the measure and then of each guardrail, `segments` those of the measure by segment.
+    `feedback` is the kind of feedback that came first.
     """
 
     arms: list[Tally]
     shadow: list[Tally]
     figures: list[UnitLevels]
     arrivals: Arrivals
+    share: float
     events: int = 0
     status: str = RUNNING
     promoted: str | None = None
@@ -81,6 +90,8 @@ class State:
     trace: Trace = field(default_factory=Trace)
     handover: Handover | None = None
     behaviour: Behaviour | None = None
+    units: UnitTable | None = None
+    segments: dict[Segment, UnitLevels] = field(default_factory=dict)
 
     @classmethod
     def new(cls, plan: Plan) -> State:
@@ -92,8 +103,15 @@ class State:
             [Tally() for _ in plan.shadow],
             [UnitLevels(arms, shares) for _ in range(1 + len(plan.guardrails))],
             Arrivals.new(arms),
+            plan.share,
             handover=Handover(1 - plan.confidence) if plan.handover else None,
             behaviour=Behaviour() if plan.behaviour else None,
+            units=None if plan.per is None else UnitTable(1 + len(plan.guardrails), arms),
+            segments={
+                (name, value): UnitLevels(arms, shares)
+                for name, values in plan.segments.items()
+                for value in values
+            },
         )
 
     @property
@@ -101,10 +119,13 @@ class State:
         """The levels of the measure that decides."""
         return self.figures[0]
 
-    def apply(self, plan: Plan, event: View) -> None:
-        """Take in the next event of the log."""
+    def apply(self, plan: Plan, event: View, at: float = 0.0) -> None:
+        """Take in the next event of the log, which was written at `at`."""
         self.events += 1
         kind = event["kind"]
+        if self.units is not None and self.status != STOPPED:
+            self.now = max(self.now, at)
+            self._close(plan, self.units)
         if kind in _STATUS:
             if self.status != STOPPED or kind == "promote":
                 self.status = _STATUS[kind]
@@ -112,10 +133,52 @@ class State:
         if self.status == STOPPED:
             return
         self.arrivals.serve(event.get("served", [0] * len(self.arms)))
-        self._pass_time(plan, self._complete_until(plan, event))
-        if kind in ("feedback", "unanswered"):
-            self._take(plan, event)
+        if self.units is None:
+            self._pass_time(plan, self._complete_until(plan, event))
+        match kind:
+            case "feedback" | "unanswered":
+                self._take(plan, event)
+            case "exposed":
+                self._expose(plan, event)
+            case "value" if event["arm"] is not None:
+                self._add(plan, event["measure"], event)
+            case "ramp":
+                self.share = max(self.share, event["share"])
         self.trace.count(self.events, lambda: moments(plan, self.main))
+
+    def _expose(self, plan: Plan, event: View) -> None:
+        assert self.units is not None
+        assert plan.per is not None
+        before, group = event.get("before"), event.get("segments")
+        self.units.expose(
+            event["unit"],
+            event["arm"],
+            self.now,
+            plan.per.window,
+            NO_COVARIATE if before is None else before,
+            tuple(group or [None] * len(plan.segments)),
+        )
+
+    def _add(self, plan: Plan, measure: int, event: View) -> None:
+        """A value of a unit: into its window, or by itself where units count by their first outcome."""
+        if self.units is None or plan.per is None:
+            self.figures[measure].add(event["unit"], event["arm"], [event["value"]])
+        else:
+            self.units.add(event["unit"], measure, event["value"], self.now, plan.per.window)
+
+    def _close(self, plan: Plan, units: UnitTable) -> None:
+        """Count the units whose windows are over."""
+        assert plan.per is not None
+        for row in units.close(self.now, plan.per.window):
+            arm, x, group = units.arms[row], units.before[row], units.group(row)
+            values = [units.value(row, number, rule) for number, rule in enumerate(plan.rules)]
+            units.count_day(row, values[0])
+            self.main.add(None, arm, values[:1], x)
+            for levels, value in zip(self.figures[1:], values[1:], strict=True):
+                levels.add(None, arm, [value])
+            for segment in zip(plan.segments, group, strict=True):
+                if segment in self.segments:
+                    self.segments[segment].add(None, arm, values[:1], x)
 
     def _take(self, plan: Plan, event: View) -> None:
         if event["kind"] == "feedback":
@@ -155,6 +218,9 @@ class State:
         own = event.get("credits") if "credits" in event else _one(event.get("value"))
         if event["kind"] == "feedback" and plan.split and event.get("arm") is not None:
             self.arrivals.answer(arm, event.get("delay"))
+        if self.units is not None and event.get("arm") is not None:
+            self._count_within(plan, self.units, event)
+            return
         if own is None or (plan.split and event.get("arm") is None):
             return
         before = event.get("before")
@@ -170,6 +236,16 @@ class State:
             if values is not None:
                 # What was known before tells of the measure it is of; of another measure it need not.
                 levels.add(unit, arm, values)
+
+    def _count_within(self, plan: Plan, units: UnitTable, event: View) -> None:
+        """A round of a unit whose window decides what counts; what was served to it was an exposure."""
+        if event["unit"] not in units.rows:
+            self._expose(plan, event)
+        self.arms[event["arm"]].add(event.get("value"))
+        for number, value in enumerate([event.get("value"), *event.get("guards", ())]):
+            own = value[0] if isinstance(value, list) else value
+            if own is not None:
+                self._add(plan, number, {"unit": event["unit"], "value": own})
 
     def to_json(self) -> JSON:
         """All of it, as JSON values; floats are written to the last digit."""
@@ -187,6 +263,9 @@ class State:
             "trace": self.trace.dump(),
             "handover": None if self.handover is None else self.handover.to_json(),
             "behaviour": None if self.behaviour is None else self.behaviour.to_json(),
+            "share": self.share,
+            "units": None if self.units is None else self.units.to_json(),
+            "segments": [levels.to_json() for levels in self.segments.values()],
         }
 
     @classmethod
@@ -206,6 +285,11 @@ class State:
             state.handover = Handover.from_json(1 - plan.confidence, data["handover"])
         if data.get("behaviour"):
             state.behaviour = Behaviour.from_json(data["behaviour"])
+        state.share = data.get("share", plan.share)
+        if state.units is not None:
+            state.units.load(data["units"])
+        for levels, own in zip(state.segments.values(), data.get("segments", ()), strict=True):
+            levels.load(own)
         return state
 
 

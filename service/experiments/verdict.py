@@ -14,7 +14,9 @@ from feedrank.service.contract.json_types import JSON
 from . import mismatch
 from .bounds import Bound, bounds, guardrail_alpha, pair_alpha
 from .levels import UnitLevels
+from .per import RETURNS
 from .plan import Plan
+from .reporting import days, scaled, segments, sentence
 from .state import State
 
 UNDECIDED = "undecided"
@@ -23,7 +25,7 @@ UNDECIDED = "undecided"
 def report(plan: Plan, state: State) -> JSON:
     """The reply of GET, without the experiment's name and definition."""
     measure = plan.measure(state.feedback)
-    up = -1 if measure is not None and measure.is_loss else 1
+    up = -1 if plan.lower_is_better(measure) else 1
     levels = state.main
     every = bounds(plan, levels, pair_alpha(plan))
     shown = _shown(levels, every)
@@ -36,17 +38,18 @@ def report(plan: Plan, state: State) -> JSON:
         differences.append(_difference(plan, levels, own, shown, pair, sign, (i, j)))
     arms = range(len(plan.arms))
     winner = next((i for i in arms if all(better[i, j] for j in arms if j != i)), None)
-    ratio = mismatch.report(levels.units(), plan.weights) if plan.split else None
+    units_in = levels.units() if state.units is None else state.units.exposed
+    ratio = mismatch.report(units_in, plan.weights) if plan.split else None
     spoiled = _spoiled(plan, state, ratio)
     decided = winner is not None and spoiled is None
     units, rounds = (0, 0) if decided else _more(plan, state, differences, every, up)
-    means = levels.levels[shown].means() if levels.levels else [None] * len(plan.arms)
-    return {
+    means = scaled(plan, levels.levels[shown].means()) if levels.levels else [None] * len(plan.arms)
+    reply: JSON = {
         "status": state.status,
         "promoted": state.promoted,
         "version": state.events,
         "measure": plan.named if measure is None else measure.text,
-        "measure_in_words": "follows the first feedback" if measure is None else measure.in_words,
+        "measure_in_words": plan.in_words(measure),
         "target": _target(plan),
         "rounds_per_unit": 1 << shown,
         "arms": {name: _arm(plan, state, arm, means[arm]) for arm, name in enumerate(plan.arms)},
@@ -54,10 +57,13 @@ def report(plan: Plan, state: State) -> JSON:
             name: {"rounds": tally.rounds, "mean": tally.total / tally.rounds if tally.rounds else None}
             for name, tally in zip(plan.shadow, state.shadow, strict=True)
         },
-        "waiting": len(state.waiting),
+        "share": state.share,
+        "waiting": len(state.waiting) if state.units is None else len(state.units) - state.units.closed,
         "better": "lower" if up < 0 else "higher",
         "differences": differences,
         "returns": _returns(plan, levels),
+        "days": days(plan, state),
+        "segments": segments(plan, state, up),
         "handover": None if state.handover is None else state.handover.report(),
         "guardrails": guardrails(plan, state),
         "sample_ratio": ratio,
@@ -66,6 +72,7 @@ def report(plan: Plan, state: State) -> JSON:
         "more_rounds": rounds,
         "reason": spoiled or _reason(plan, decided),
     }
+    return {"sentence": sentence(plan, reply), **reply}
 
 
 def _shown(levels: UnitLevels, every: Sequence[Bound]) -> int:
@@ -95,14 +102,16 @@ def _difference(
     if sign and (bound is None or not bound.sign):
         bound = next(each for each in own if each.sign)
     base = {"arms": [plan.arms[i], plan.arms[j]], "better": plan.arms[i if sign > 0 else j] if sign else None}
+    scale = plan.scale
     if not levels.levels:
-        return {**base, "means": [None, None], "difference": None, "lower": -1.0, "upper": 1.0,
+        return {**base, "means": [None, None], "difference": None, "lower": -scale, "upper": scale,
                 "units": 0, "rounds": 0, "rounds_per_unit": 1 << shown}  # fmt: skip
     k = shown if bound is None else bound.level
     lower, upper = (-1.0, 1.0) if bound is None else (bound.lower, bound.upper)
     level = levels.levels[k]
-    means = level.means()
+    means = scaled(plan, level.means())
     one, other = means[i], means[j]
+    lower, upper = lower * scale, upper * scale
     difference = None if one is None or other is None else one - other
     return {
         **base,
@@ -137,15 +146,16 @@ def guardrails(plan: Plan, state: State) -> list[JSON]:
     count = len(plan.arms)
     reports = []
     for guardrail, levels in zip(plan.guardrails, state.figures[1:], strict=True):
-        up = -1 if guardrail.measure.is_loss else 1
+        up = -1 if guardrail.measure.lower_is_better and guardrail.rule.value != RETURNS else 1
+        scale = guardrail.rule.scale
         with_first = {(pair, k) for pair in range(count - 1) for k in range(len(levels.levels))}
         every = bounds(plan, levels, guardrail_alpha(plan), with_first)
         for arm in range(1, count):
             own = [each for each in every if each.j == arm]
             # Gain of the arm over the first one: X is the first arm minus it.
             gains = [(-each.upper, -each.lower) if up > 0 else (each.lower, each.upper) for each in own]
-            lower = max((low for low, _ in gains), default=-1.0)
-            upper = min((high for _, high in gains), default=1.0)
+            lower = scale * max((low for low, _ in gains), default=-1.0)
+            upper = scale * min((high for _, high in gains), default=1.0)
             reports.append(
                 {
                     "measure": guardrail.measure.text,
@@ -162,11 +172,20 @@ def guardrails(plan: Plan, state: State) -> list[JSON]:
 
 
 def _arm(plan: Plan, state: State, arm: int, mean: float | None) -> JSON:
-    own = {"units": state.main.units()[arm], "rounds": state.arms[arm].rounds, "mean": mean}
+    units = state.main.units()[arm]
+    own: JSON = {"units": units, "rounds": state.arms[arm].rounds, "mean": mean}
+    if state.units is not None:
+        exposed = state.units.exposed[arm]
+        own |= {"exposed": exposed, "open": exposed - units}
     return {**own, **state.arrivals.report(arm)} if plan.split else own
 
 
 def _target(plan: Plan) -> str:
+    if plan.per is not None:
+        return (
+            "all units that are exposed: every unit counts once, "
+            f"{plan.per.window_in_words} after its first exposure, and what never came is 0"
+        )
     if plan.count == "units" and plan.split:
         return "the population that the units come from: every unit counts once, by its first outcome"
     if plan.count == "units":
@@ -218,7 +237,12 @@ def _spoiled(plan: Plan, state: State, ratio: dict[str, object] | None) -> str |
         return "rounds of a split prove nothing: one unit's are alike, and an arm may drive its users away. Count units"
     if ratio is not None and ratio["mismatch"]:
         return "units are not shared out as the weights say: feedback is lost for some arm, and no verdict can be trusted"
-    if plan.split and (plan.wait is None or plan.default is None) and state.arrivals.differ():
+    if (
+        plan.split
+        and plan.per is None
+        and (plan.wait is None or plan.default is None)
+        and state.arrivals.differ()
+    ):
         return (
             "the arms' rounds are not answered alike: some answers are late, or missing, for one arm more than for "
             "another; no verdict can be trusted. Define `wait`, so that a round counts when its time to answer is over"

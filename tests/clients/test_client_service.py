@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import csv
 import re
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from feedrank.clients import (
     Unauthorized,
     item_table,
 )
+from feedrank.clients.unit_rows import rows, write
 from feedrank.embedded import Embedded
 
 SPEC = {"task": "multiclass"}
@@ -268,6 +270,45 @@ def test_experiments(client):
     other = client.create_experiment(name, plan)
     assert client.stop_experiment(other.name).status == "stopped"
     client.delete_experiment(name)
+
+
+def test_units_of_an_experiment_as_rows(client, tmp_path):
+    for name in ("one", "two"):
+        client.create(name, SPEC)
+    name = f"units-{id(client)}"
+    per = {"window": 60, "value": "total", "cap": 9}
+    plan = {
+        "arms": ["one", "two"],
+        "measure": "reward",
+        "per": per,
+        "segments": {"country": []},
+        "share": 0.9,
+    }
+    client.create_experiment(name, plan)
+    assert client.ramp(name, 1).share == 1
+    assigned = client.assign(name, "user-1", segments={"country": "DE"})
+    assert client.assign(name, "user-2", before=0.5).counted
+    assert client.unit_event(name, "user-1", "reward", 4)["duplicate"] is False
+    table = list(rows(client.units(name)))
+    assert [row["unit"] for row in table] == ["user-1", "user-2"]
+    assert (table[0]["arm"], table[0]["segment:country"], table[0]["value:reward"]) == (
+        assigned.arm,
+        "DE",
+        4.0,
+    )
+    assert write(client.units(name), tmp_path / "units.csv") == 2
+    with (tmp_path / "units.csv").open(newline="") as file:
+        assert [row["segment:country"] for row in csv.DictReader(file)] == ["DE", ""]
+    pytest.importorskip("pyarrow")
+    assert write(client.units(name), tmp_path / "units.parquet") == 2
+    assert parquet_rows(tmp_path / "units.parquet") == [{"segment:country": None, **row} for row in table]
+    client.delete_experiment(name)
+
+
+def parquet_rows(path):
+    from pyarrow import parquet
+
+    return parquet.read_table(path).to_pylist()
 
 
 def test_keys(served):

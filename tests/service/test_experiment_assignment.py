@@ -13,9 +13,9 @@ UNITS = [f"user-{i}" for i in range(20_000)]
 
 @given(st.text(max_size=50), st.text(max_size=50))
 def test_a_unit_keeps_its_arm(key: str, unit: str) -> None:
-    first = Assignment(key, (1.0, 1.0, 2.0), 0.5)
-    again = Assignment(key, (1.0, 1.0, 2.0), 0.5)
-    assert (first.arm(unit), first.takes_part(unit)) == (again.arm(unit), again.takes_part(unit))
+    first = Assignment(key, (1.0, 1.0, 2.0))
+    again = Assignment(key, (1.0, 1.0, 2.0))
+    assert (first.arm(unit), first.takes_part(unit, 0.5)) == (again.arm(unit), again.takes_part(unit, 0.5))
 
 
 def test_the_hash_is_pinned() -> None:
@@ -46,11 +46,11 @@ def test_experiments_are_independent() -> None:
 
 
 def test_widening_the_share_moves_nobody() -> None:
-    narrow, wide = Assignment("share", (1.0, 1.0), 0.2), Assignment("share", (1.0, 1.0), 0.6)
-    taking = [unit for unit in UNITS if narrow.takes_part(unit)]
+    assignment = Assignment("share", (1.0, 1.0))
+    taking = [unit for unit in UNITS if assignment.takes_part(unit, 0.2)]
     assert abs(len(taking) / len(UNITS) - 0.2) < 0.02
-    assert all(wide.takes_part(unit) and wide.arm(unit) == narrow.arm(unit) for unit in taking)
-    shares = [narrow.arm(unit) for unit in taking]
+    assert all(assignment.takes_part(unit, 0.6) for unit in taking)
+    shares = [assignment.arm(unit) for unit in taking]
     assert abs(np.mean(shares) - 0.5) < 0.05
 
 

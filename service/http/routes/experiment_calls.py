@@ -110,6 +110,39 @@ async def experiment_retract(
     return reply(done, 200 if done["state"] == "done" else 202)
 
 
+@router.post("/v1/experiments/{name}/assign", **call("predict", 404, 409, 413, reply="Assigned"))
+async def assign(request: Request, name: Name, body: Annotated[JSON, Documented("AssignBody")]) -> Response:
+    """The unit's arm, as an exposure, without ranking anything."""
+    return reply(await experiments(request).assign(name, body))
+
+
+@router.post(
+    "/v1/experiments/{name}/events", **call("feedback", 404, 409, 413, 507, reply="UnitValue | UnitValues")
+)
+async def unit_events(
+    request: Request, name: Name, body: Annotated[JSON, Documented("UnitEventBody")]
+) -> Response:
+    """A value of a unit, for a guardrail or a measure with `per`."""
+    return reply(await experiments(request).events(name, body, request.headers.get("idempotency-key")))
+
+
+@router.get("/v1/experiments/{name}/units", **call("admin", 404, 409, reply="UnitPage"))
+async def units(
+    request: Request,
+    name: Name,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
+) -> Response:
+    """Each unit with its arm, first exposure, values and segments: what the verdict is computed from."""
+    return reply(await experiments(request).units(name, cursor, limit))
+
+
+@router.post("/v1/experiments/{name}/ramp", **call("admin", 404, 409, 413, reply="Experiment"))
+async def ramp(request: Request, name: Name, body: Annotated[JSON, Documented("RampBody")]) -> Response:
+    """A larger share of the units; those who are in stay where they are."""
+    return reply(await experiments(request).ramp(name, body))
+
+
 @router.post("/v1/experiments/{name}/evaluate", **call("admin", 404, 409, 413, 422, reply="Evaluated"))
 async def experiment_evaluate(
     request: Request, name: Name, body: Annotated[JSON, Documented("EvaluateBody")]

@@ -134,6 +134,25 @@ def test_replies_of_an_experiment(ask, method):
         ask("POST", f"{one}/{step}", f"{template}/{step}")
 
 
+def test_replies_of_an_experiment_by_unit(ask):
+    arms = [f"per-{i}" for i in range(2)]
+    for arm in arms:
+        ask("PUT", f"/v1/learners/{arm}", "/v1/learners/{name}", json={"task": "multiclass"})
+    one, template = "/v1/experiments/per", "/v1/experiments/{name}"
+    per = {"window": 60, "value": "total", "cap": 9}
+    plan = {"arms": arms, "measure": "reward", "per": per, "segments": {"country": ["DE"]}, "share": 0.9}
+    ask("PUT", one, template, json=plan)
+    for unit in range(3):
+        body = {"unit": f"u{unit}", "segments": {"country": "DE"}}
+        ask("POST", f"{one}/assign", f"{template}/assign", json=body)
+        event = {"unit": f"u{unit}", "metric": "reward", "value": 2}
+        ask("POST", f"{one}/events", f"{template}/events", json=event)
+    ask("POST", f"{one}/events", f"{template}/events", json={"events": [event]})
+    ask("GET", f"{one}/units", f"{template}/units", params={"limit": 2})
+    ask("POST", f"{one}/ramp", f"{template}/ramp", json={"share": 1})
+    ask("GET", one, template)
+
+
 def test_a_wrong_cursor_is_refused(shared):
     for path in ("/v1/learners", "/v1/aliases", "/v1/experiments"):
         assert shared.get(path, params={"cursor": ""}).status_code == 200

@@ -1,0 +1,234 @@
+"""`per` as a pure fold: every figure is that of a brute-force computation, through snapshots, retractions and churn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.experiments import plan as plans
+from feedrank.service.experiments.state import State
+from feedrank.service.experiments.verdict import report
+
+SPEC: dict[str, Any] = {"task": "multiclass", "algorithm": "predtron", "loss": "zero-one"}
+WINDOW = 10.0
+RULES = [{"value": "mean"}, {"value": "total", "cap": 4}, {"value": "any"}, {"value": "returns"}]
+Json = dict[str, Any]
+
+
+def plan(per: Json, **fields: Any) -> plans.Plan:
+    definition = {"arms": ["a", "b"], "measure": "reward", "per": {"window": WINDOW, **per}, **fields}
+    return plans.read("test", definition, [SPEC, SPEC])
+
+
+def exposed(at: float, unit: str, arm: int, **more: Any) -> tuple[float, Json]:
+    return at, {"kind": "exposed", "unit": unit, "arm": arm, **more}
+
+
+def valued(at: float, unit: str, arm: int, value: float, measure: int = 0) -> tuple[float, Json]:
+    return at, {"kind": "value", "unit": unit, "arm": arm, "measure": measure, "value": value}
+
+
+def folded(experiment: plans.Plan, log: list[tuple[float, Json]]) -> State:
+    state = State.new(experiment)
+    for at, event in log:
+        state.apply(experiment, event, at)
+    return state
+
+
+def brute(
+    log: list[tuple[float, Json]], per: Json, measure: int = 0
+) -> dict[str, tuple[int, float, float, bool]]:
+    """unit: (arm, first exposure, value, whether it has counted), from the whole log at once."""
+    end, units = log[-1][0], dict[str, tuple[int, float, float, bool]]()
+    for first, event in log:
+        unit = event.get("unit")
+        if event["kind"] not in ("exposed", "feedback") or unit in units:
+            continue
+        within = [(at, one) for at, one in log if one.get("unit") == unit and first <= at < first + WINDOW]
+        values = [one["value"] for _, one in within if one["kind"] == "value" and one["measure"] == measure]
+        values += [one["value"] for _, one in within if one["kind"] == "feedback" and measure == 0]
+        shown = sum(one["kind"] == "exposed" for _, one in within) - (event["kind"] == "exposed")
+        value = {
+            "mean": sum(values) / len(values) if values else 0.0,
+            "total": min(max(sum(values), 0.0), per.get("cap", 1)),
+            "any": float(any(value > 0 for value in values)),
+            "returns": float(shown > 0),
+        }[per["value"]]
+        units[unit] = event["arm"], first, value, first + WINDOW <= end
+    return units
+
+
+EVENTS = st.lists(
+    st.tuples(
+        st.floats(0, 9),
+        st.sampled_from(["exposed", "exposed", "value", "feedback"]),
+        st.integers(0, 7),
+        st.sampled_from([0.0, 0.25, 1.0]),
+        st.integers(0, 1),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+def log_of(drawn: list[tuple[float, str, int, float, int]]) -> list[tuple[float, Json]]:
+    """A unit's arm is the parity of its number; values of units that were never exposed come as well."""
+    log, now, seen = list[tuple[float, Json]](), 100.0, set[int]()
+    for pause, kind, number, value, measure in drawn:
+        now += pause
+        unit, arm = f"u{number}", number % 2
+        if kind == "value":
+            if number in seen:
+                log.append(valued(now, unit, arm, value, measure))
+            continue
+        seen.add(number)
+        event = {"kind": kind, "unit": unit, "arm": arm}
+        log.append((now, event if kind == "exposed" else {**event, "value": value, "guards": [None]}))
+    return log
+
+
+@pytest.mark.parametrize("per", RULES, ids=lambda per: per["value"])
+@given(drawn=EVENTS, data=st.data())
+@settings(max_examples=60)
+def test_every_figure_is_that_of_brute_force(per: Json, drawn: Any, data: st.DataObject) -> None:
+    experiment = plan(per, guardrails=[{"measure": "cost:refunds", "limit": 0.1, "value": "any"}])
+    log = log_of(drawn)
+    if not log:
+        return
+    cut = data.draw(st.integers(0, len(log)))
+    state = folded(experiment, log[:cut])
+    saved = orjson.loads(orjson.dumps(state.to_json()))
+    state = State.from_json(experiment, saved)
+    for at, event in log[cut:]:
+        state.apply(experiment, event, at)
+    assert state.to_json() == folded(experiment, log).to_json()
+    table, wanted = state.units, brute(log, per)
+    guard = brute(log, {"value": "any"}, 1)
+    assert table is not None
+    assert list(table.rows) == list(wanted)
+    for unit, row in table.rows.items():
+        arm, first, value, counted = wanted[unit]
+        assert (table.arms[row], table.first[row], row < table.closed) == (arm, first, counted)
+        assert table.value(row, 0, experiment.rules[0]) * experiment.scale == pytest.approx(value)
+        assert table.value(row, 1, experiment.rules[1]) == guard[unit][2]
+    shown = report(experiment, state)
+    for arm, name in enumerate("ab"):
+        own = [value for number, _, value, counted in wanted.values() if number == arm and counted]
+        assert shown["arms"][name]["units"] == len(own)
+        assert shown["arms"][name]["exposed"] == sum(number == arm for number, *_ in wanted.values())
+        mean = shown["arms"][name]["mean"]
+        assert mean == (pytest.approx(sum(own) / len(own)) if own else None)
+    assert shown["waiting"] == sum(not counted for *_, counted in wanted.values())
+
+
+def test_a_value_at_the_end_of_the_window_comes_too_late() -> None:
+    experiment = plan({"value": "any"})
+    state = folded(
+        experiment,
+        [
+            exposed(0.0, "early", 0),
+            exposed(0.0, "late", 1),
+            valued(WINDOW - 1e-6, "early", 0, 1.0),
+            valued(WINDOW, "late", 1, 1.0),
+        ],
+    )
+    shown = report(experiment, state)
+    assert [shown["arms"][name]["mean"] for name in "ab"] == [1.0, 0.0]
+
+
+def test_a_clock_that_goes_back_closes_no_window_twice() -> None:
+    experiment = plan({"value": "mean"})
+    log = [exposed(50.0, "u", 0), exposed(20.0, "v", 1), (61.0, {"kind": "tick", "at": 61.0})]
+    state = folded(experiment, log)
+    assert state.units is not None
+    assert list(state.units.first) == [50.0, 50.0]
+    assert state.units.closed == 2
+
+
+@pytest.mark.parametrize("leaves", [0.05, 0.2])
+def test_an_arm_that_drives_its_users_away_is_never_named(leaves: float) -> None:
+    """Equal chances of success; users of the second arm leave after a failure. By their rounds it would look better."""
+    experiment = plan({"value": "total", "cap": 12})
+    rng, named = np.random.default_rng(1), list[str]()
+    for _ in range(10):
+        state, at = State.new(experiment), 0.0
+        for number in range(400):
+            at += 1.0
+            arm = int(rng.integers(2))
+            state.apply(experiment, {"kind": "exposed", "unit": str(number), "arm": arm}, at)
+            for step in range(10):
+                success = float(rng.random() < 0.5)
+                event = {"kind": "value", "unit": str(number), "arm": arm, "measure": 0, "value": success}
+                state.apply(experiment, event, at + step / 100)
+                if arm and not success and rng.random() < leaves:
+                    break
+        state.apply(experiment, {"kind": "tick"}, at + WINDOW)
+        named.append(report(experiment, state)["verdict"])
+    assert "b" not in named
+    assert leaves < 0.2 or named.count("a") >= 8
+
+
+def test_days_and_segments_are_told_apart() -> None:
+    experiment = plan({"value": "mean"}, segments={"country": ["DE"], "device": []})
+    log = []
+    for number in range(40):
+        at = number * 86400.0 / 10
+        country = "DE" if number % 4 < 2 else "FR"
+        log.append(exposed(at, str(number), number % 2, segments=[country, None]))
+        log.append(valued(at, str(number), number % 2, float(number % 2)))
+    log.append((9e9, {"kind": "tick", "at": 9e9}))
+    shown = report(experiment, folded(experiment, log))
+    assert [day["day"] for day in shown["days"]] == [0, 1, 2, 3]
+    assert all(
+        day["units"] == {"a": 5, "b": 5} and day["means"] == {"a": 0.0, "b": 1.0} for day in shown["days"]
+    )
+    (own,) = shown["segments"]
+    assert (own["segment"], own["value"], own["units"], own["means"]) == ("country", "DE", 20, [0.0, 1.0])
+    assert own["lower"] <= -1.0 <= own["upper"]
+    assert shown["sentence"].startswith("b is better than a by ") == (shown["verdict"] == "b")
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"per": {"value": "mean"}}, "/per/window"),
+        ({"per": {"window": 0}}, "/per/window"),
+        ({"per": {"window": True}}, "/per/window"),
+        ({"per": {"window": float("nan")}}, "/per/window"),
+        ({"per": {"window": 9, "value": "median"}}, "/per/value"),
+        ({"per": {"window": 9, "value": "total"}}, "/per/cap"),
+        ({"per": {"window": 9, "value": "total", "cap": 0}}, "/per/cap"),
+        ({"per": {"window": 9, "value": "any", "cap": 2}}, "/per/cap"),
+        ({"per": {"window": 9, "days": 2}}, "/per/days"),
+        ({"per": 7}, "/per"),
+        ({"per": {"window": 9}, "wait": 5}, "/wait"),
+        ({"per": {"window": 9}, "default": 0}, "/default"),
+        ({"per": {"window": 9}, "count": "rounds"}, "/per"),
+        ({"per": {"window": 9}, "segments": {"c": "DE"}}, "/segments/c"),
+        (
+            {"per": {"window": 9}, "guardrails": [{"measure": "reward", "value": "total"}]},
+            "/guardrails/0/cap",
+        ),
+        ({"per": {"window": 9}, "measure": "metric:"}, "/measure"),
+        ({"measure": "metric:revenue"}, "/measure"),
+        ({"segments": {"c": []}}, "/segments"),
+        ({"guardrails": [{"measure": "reward", "value": "any"}]}, "/guardrails/0"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(fields: Json, pointer: str) -> None:
+    with pytest.raises(Unprocessable) as refused:
+        plans.read("test", {"arms": ["a", "b"], "measure": "reward", **fields}, [SPEC, SPEC])
+    assert refused.value.errors[0]["pointer"] == pointer
+
+
+def test_lists_drafted_from_all_arms_have_no_unit_of_an_arm() -> None:
+    lists = {"task": "subset-ranking", "algorithm": "listnet"}
+    with pytest.raises(Unprocessable) as refused:
+        plans.read("t", {"arms": ["a", "b"], "method": "interleave", "per": {"window": 9}}, [lists, lists])
+    assert refused.value.errors[0]["pointer"] == "/per"
