@@ -129,7 +129,7 @@ def dense(features: int, labels: int, count: int = 600, size: int = 100) -> floa
 
 # What a round is made of: a name, and the functions whose time it is. Inclusive, and none within another.
 PARTS = {
-    "names to rows, weighting, length": ["kernel.reference:Table.look"],
+    "names to rows, weighting, length": ["kernel.table:Table.look"],
     "scaling": ["scaling:scale"],
     "scores": ["kernel.theta:Weights.scores"],
     "of naive Bayes, beside them": ["kernel.welford:log"],
@@ -137,8 +137,8 @@ PARTS = {
     "the best labels": ["kernel:best"],
     "trust of the pool": ["algorithms.auto.pool:pool_round"],
     "direction": ["algorithms.dual_ascent.certified:ascend"],
-    "features join": ["kernel.reference:Table.join"],
-    "features counted": ["kernel.reference:Table.count", "scaling:tally"],
+    "features join": ["kernel.table:Table.join"],
+    "features counted": ["kernel.table:Table.count", "scaling:tally"],
     "step": ["kernel.theta:Weights.step"],
     "naive Bayes learns": ["kernel:recount"],
 }

@@ -5,7 +5,6 @@ The two clients differ only in how they wait.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from .calls import (
     dumps,
     identified,
     nothing,
+    packed,
     params_of,
     reply_of,
     segment,
@@ -235,8 +235,7 @@ def item_table(ids: Sequence[str], columns: Sequence[str], rows: Any) -> JSON:
             raise BadRequest(
                 f"{len(ids)} ids and {len(columns)} columns need as many rows of as many numbers"
             )
-        packed = base64.b64encode(rows.astype("<f4").tobytes()).decode("ascii")
-        return {"items": {"ids": list(ids), "columns": list(columns), "rows": packed}}
+        return {"items": {"ids": list(ids), "columns": list(columns), "rows": packed(rows)}}
     table = [[float(value) for value in row] for row in rows]
     if len(table) != len(ids) or any(len(row) != len(columns) for row in table):
         raise BadRequest(f"{len(ids)} ids and {len(columns)} columns need as many rows of as many numbers")

@@ -68,6 +68,7 @@ def pieces(learner: Learner) -> Iterator[bytes | memoryview]:
         "labels": list(learner.labels),
         "events": learner.features.events,
         "progress": [progress.rounds, progress.mistakes, progress.updates, progress.cumulative_loss],
+        **({"vector": list(learner.features.vector)} if learner.features.vector[1] else {}),
         "counters": learner.model.counters(),
         "arrays": [
             [name, array.dtype.newbyteorder("<").str, list(array.shape)] for name, array in arrays.items()
@@ -170,7 +171,8 @@ def _restored(header: dict[str, Any], places: dict[str, Place], file: BinaryIO) 
     learner.labels = Names(header["labels"])
     names, ends = arrays.pop("names"), arrays.pop("ends")
     counts = arrays.pop("counts", np.zeros(len(ends), dtype=np.int64))
-    learner.features.restore(names, ends, counts, header["events"])
+    first, width = header.get("vector", (0, 0))
+    learner.features.restore(names, ends, counts, header["events"], (first, width))
     del names, ends
     if learner.transform.scaling is not None:
         statistics = {name: arrays.pop(f"scaling/{name}") for name in ("counts", "means", "deviations")}

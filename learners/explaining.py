@@ -25,12 +25,14 @@ def explain(
     parts = model.contributions(x, loss)
     if parts is None:
         raise OptionError("with a kernel, a score is not a sum over features", pointer("explain"))
-    names = ["bias" if (name := learner.features[row]) == BIAS else name for row in x.rows.tolist()]
+    first, width = learner.features.vector
+    names = [shown(learner.features[row], row - first, width) for row in x.rows.tolist()]
     if model.extra_names:
         names += model.extra_names
     elif len(parts) > len(names) and not isinstance(parsed, ItemList):
         # Some weights score features that were never seen too; they stand behind the known ones.
         names += [name for name in dict.fromkeys(parsed.names) if name not in learner.features]
+        names += [f"vector[{i}]" for i in range(0 if width else parsed.width)]
     if model.view is not None:
         parts = kernel.times(parts, model.view.T)
     columns = parts if isinstance(x, Matrix) else parts.T
@@ -42,6 +44,13 @@ def explain(
                 entry[name] = entry.get(name, 0.0) + part
         explained.append(entry)
     return explained
+
+
+def shown(name: str, part: int, width: int) -> str:
+    """The name of a feature in a reply; `part` is its place among the parts of the vector, if it is one of them."""
+    if 0 <= part < width:
+        return f"vector[{part}]"
+    return "bias" if name == BIAS else name
 
 
 def strongest(learner: "Learner", label: str | None, count: int) -> list[tuple[str, float]]:
@@ -66,10 +75,12 @@ def strongest(learner: "Learner", label: str | None, count: int) -> list[tuple[s
         weights = np.concatenate((weights, _column(learner, label, chunk)))
         best = np.argsort(-np.abs(weights), kind="stable")[:count]
         rows, weights = rows[best], weights[best]
-    named = (
-        (learner.features[row], weight) for row, weight in zip(rows.tolist(), weights.tolist(), strict=True)
-    )
-    return [("bias" if name == BIAS else name, weight) for name, weight in named if weight]
+    first, width = learner.features.vector
+    return [
+        (shown(learner.features[row], row - first, width), weight)
+        for row, weight in zip(rows.tolist(), weights.tolist(), strict=True)
+        if weight
+    ]
 
 
 def _column(learner: "Learner", label: str | None, rows: Ints) -> Floats:

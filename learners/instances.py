@@ -4,19 +4,29 @@ Reading is pure and depends on nothing but the input: what one process accepts, 
 
     FeatureVector    one feature vector by name            -> Vector, once the learner knows the rows of the names
     ItemList  a list of items, features by name     -> Matrix
+
+`features`, `text` and `vector` (vectors.py) may come together, and so may those of every item.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from . import kernel, sparse, text
+from . import kernel, sparse, text, vectors
 from .errors import InstanceError, pointer
+from .features import (
+    LARGEST,
+    PLAIN,
+    check_names,
+    finite,
+    not_negative,
+    numbered,
+    numbers_of,
+    read_features,
+)
 from .kernel import Features as FeatureVector
 from .kernel.elementary import Floats, Mask
 from .kernel.reference import EMPTY, Ints, Vector, ones
@@ -43,9 +53,6 @@ __all__ = [
     "read_items",
 ]
 
-# A number beyond this is as useless as an infinite one: its square, or a few thousand updates with it, overflow.
-LARGEST = 1e100
-PLAIN = frozenset({int, float})
 # Lists whose matrix would be mostly zeros are kept sparse: above this many cells, below this share of them filled.
 _SPARSE_CELLS = 65_536
 _SPARSE_SHARE = 0.1
@@ -53,12 +60,26 @@ _SPARSE_SHARE = 0.1
 
 @dataclass(slots=True)
 class ItemList:
-    """A list of items by id and feature name; `values` is (items, names), dense or CSR; `context` is of the whole list."""
+    """A list of items by id and feature name; `values` is (items, names), dense or CSR; `context` is of the whole list.
+
+    `vectors` is (items, width): what came beside the named features.
+    """
 
     ids: Sequence[str]
     names: Sequence[str]
     values: Floats | Csr
     context: FeatureVector | None = None
+    vectors: Floats | None = None
+
+    @property
+    def width(self) -> int:
+        """The length of the items' vectors, 0 where there are none."""
+        return 0 if self.vectors is None else int(self.vectors.shape[1])
+
+    @property
+    def features(self) -> int:
+        """Numbers an item."""
+        return len(self.names) + self.width
 
     @classmethod
     def dense(cls, ids: Sequence[str], matrix: Floats) -> "ItemList":
@@ -66,72 +87,9 @@ class ItemList:
         matrix = np.ascontiguousarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or len(matrix) != len(ids):
             raise InstanceError("the matrix must have one row per id", "/items")
-        _finite(matrix, "/items")
+        finite(matrix, "/items")
         _unique(ids, _id_of_item)
         return cls(ids, numbered(matrix.shape[1]), matrix)
-
-
-@lru_cache(maxsize=256)
-def numbered(count: int) -> tuple[str, ...]:
-    """The names of a feature vector given as plain numbers: `0`, `1`, ..."""
-    return tuple(map(str, range(count)))
-
-
-def _finite(values: Floats, place: str) -> None:
-    # `not <=` is true for NaN as well.
-    if values.size and not np.abs(values).max() <= LARGEST:
-        raise InstanceError(f"numbers must be finite, with an absolute value of at most {LARGEST:g}", place)
-
-
-def _numbers(values: Sequence[Any], names: Sequence[str | int], place: str) -> Floats:
-    """The numbers as an array; `names` only serve to point at the one that is wrong."""
-    if not PLAIN.issuperset(map(type, values)):
-        for name, value in zip(names, values, strict=True):
-            if isinstance(value, bool) or not isinstance(value, Real):
-                raise InstanceError("must be a number", place + pointer(name))
-    try:
-        array = np.array(values, dtype=np.float64)
-    except OverflowError:
-        array = np.full(len(values), np.inf)
-    if array.size and not np.abs(array).max() <= LARGEST:
-        bad = next(n for n, v in zip(names, values, strict=True) if not abs(v) <= LARGEST)
-        raise InstanceError(
-            f"must be finite, with an absolute value of at most {LARGEST:g}", place + pointer(bad)
-        )
-    return array
-
-
-def read_features(features: object, place: str = "/features") -> PlainFeatures:
-    """`{"name": number}`, `["name", ...]` (each 1, a repeated name once), or `[number, ...]` (named 0, 1, ...)."""
-    if isinstance(features, dict | Mapping):
-        names = list(features)
-        _check_names(names, place)
-        return PlainFeatures(names, _numbers(list(features.values()), names, place))
-    if isinstance(features, list | tuple):
-        if not features:
-            return PlainFeatures((), EMPTY)
-        if isinstance(features[0], str):
-            _check_names(features, place)
-            return PlainFeatures(features, None)
-        numbers = numbered(len(features))
-        return PlainFeatures(numbers, _numbers(features, numbers, place))
-    if isinstance(features, np.ndarray):
-        if features.ndim != 1 or features.dtype.kind not in "fiu":
-            raise InstanceError("must be one-dimensional and of numbers", place)
-        array = features.astype(np.float64)
-        _finite(array, place)
-        return PlainFeatures(numbered(len(array)), array)
-    raise InstanceError("must be an object of numbers, a list of names, or a list of numbers", place)
-
-
-def _check_names(names: Sequence[Any], place: str) -> None:
-    try:
-        "".join(names)  # the quickest way to see that all are text
-    except TypeError:
-        bad = next(i for i, name in enumerate(names) if not isinstance(name, str))
-        raise InstanceError("a feature's name must be text", place + pointer(bad)) from None
-    if not all(names):
-        raise InstanceError("a feature's name must not be empty", place)
 
 
 def _unique(ids: Sequence[Any], place: Callable[[int], str]) -> None:
@@ -153,31 +111,55 @@ def _repeated(names: Sequence[str]) -> int:
     return next(i for i, name in enumerate(names) if first.setdefault(name, i) < i)
 
 
-def read_items(items: object) -> ItemList:
+PARTS = ("features", "text", "vector")  # of an instance, and of every item of a list
+
+
+def read_items(items: object, tokenizer: str = text.RULES[0]) -> ItemList:
     """`[{"id": "d1", "features": ...}, ...]`, or `{"ids", "columns", "rows"}`: not empty, ids unique."""
     if isinstance(items, Mapping):
         return _read_columns(items)
     if not isinstance(items, list | tuple) or not items:
         raise InstanceError("must be a list of at least one item", "/items")
+    plain = True
     for i, item in enumerate(items):
         if not isinstance(item, Mapping):
             raise InstanceError("an item must be an object", pointer("items", i))
         if item.keys() != {"id", "features"}:
-            strange = next((key for key in item if key not in ("id", "features")), None)
+            plain = False
+            strange = next((key for key in item if key not in ("id", *PARTS)), None)
             if strange is not None:
                 raise InstanceError("unknown field", pointer("items", i, strange))
-            missing = "id" if "id" not in item else "features"
-            raise InstanceError("missing field", pointer("items", i, missing))
+            if "id" not in item:
+                raise InstanceError("missing field", pointer("items", i, "id"))
+            if len(item) < 2:
+                raise InstanceError(
+                    "missing field: features, text or vector", pointer("items", i, "features")
+                )
     ids = [item["id"] for item in items]
     _unique(ids, _id_of_item)
-    alike = _alike([item["features"] for item in items])
+    alike = _alike([item["features"] for item in items]) if plain else None
     if alike is not None:
         return ItemList(ids, *alike)
-    rows = [read_features(item["features"], pointer("items", i, "features")) for i, item in enumerate(items)]
+    rows = [_item(item, pointer("items", i), tokenizer) for i, item in enumerate(items)]
+    read = vectors.read_each(items)
     first = rows[0].names
     if all(row.names is first and row.values is not None for row in rows):  # arrays of one length
-        return ItemList(ids, first, np.array([row.values for row in rows]))
-    return _gather(ids, rows)
+        return ItemList(ids, first, np.array([row.values for row in rows]), vectors=read)
+    listed = _gather(ids, rows)
+    listed.vectors = read
+    return listed
+
+
+def _item(item: Mapping[str, Any], place: str, tokenizer: str) -> PlainFeatures | FeatureVector:
+    """The named features of an item."""
+    named = read_features(item["features"], place + "/features") if "features" in item else None
+    if "text" not in item:
+        return PlainFeatures((), EMPTY) if named is None else named
+    try:
+        words = text.read(item["text"], tokenizer)
+    except InstanceError as error:
+        raise InstanceError(error.detail, place + error.pointer) from None
+    return words if named is None else kernel.together(FeatureVector(named.names, named.values), words)
 
 
 def _read_columns(items: Mapping[str, Any]) -> ItemList:
@@ -199,7 +181,7 @@ def _read_columns(items: Mapping[str, Any]) -> ItemList:
     if not ids:
         raise InstanceError("must be a list of at least one item", pointer("items", "ids"))
     _unique(ids, lambda i: pointer("items", "ids", i))
-    _check_names(names, pointer("items", "columns"))
+    check_names(names, pointer("items", "columns"))
     if len(set(names)) < len(names):
         raise InstanceError("a column is duplicated", pointer("items", "columns", _repeated(names)))
     if isinstance(rows, str):
@@ -220,7 +202,7 @@ def _read_columns(items: Mapping[str, Any]) -> ItemList:
         if np.abs(matrix).max() <= LARGEST:
             return ItemList(ids, names, matrix)
     place = range(len(names))
-    read = [_numbers(row, place, pointer("items", "rows", i)) for i, row in enumerate(rows)]
+    read = [numbers_of(row, place, pointer("items", "rows", i)) for i, row in enumerate(rows)]
     return ItemList(ids, names, np.array(read).reshape(len(ids), len(names)))
 
 
@@ -247,7 +229,7 @@ def _alike(features: list[Any]) -> tuple[Sequence[str], Floats] | None:
         names: Sequence[str] = list(first)
         if not all(type(row) is dict and list(row) == names for row in features):
             return None
-        _check_names(names, pointer("items", 0, "features"))
+        check_names(names, pointer("items", 0, "features"))
         rows = [list(row.values()) for row in features]
     elif type(first) is list and all(type(row) is list and len(row) == len(first) for row in features):
         names, rows = numbered(len(first)), features
@@ -262,7 +244,7 @@ def _alike(features: list[Any]) -> tuple[Sequence[str], Floats] | None:
     return (names, matrix) if np.abs(matrix).max() <= LARGEST else None
 
 
-def _gather(ids: Sequence[str], rows: Sequence[PlainFeatures]) -> ItemList:
+def _gather(ids: Sequence[str], rows: Sequence[PlainFeatures | FeatureVector]) -> ItemList:
     """One matrix over all the names of the list, in the order in which they come."""
     columns: dict[str, int] = {}
     names = [dict.fromkeys(row.names) if row.values is None else row.names for row in rows]
@@ -294,23 +276,28 @@ def read(
         return instance
     if type(instance) is not dict and not isinstance(instance, Mapping):
         raise InstanceError(f'must be an object with "{kind}"')
-    allowed = ("features", "text") if kind == "features" else ("items", "features") if context else ("items",)
+    allowed = PARTS if kind == "features" else ("items", "features") if context else ("items",)
     for key in instance:
         if key not in allowed:
             raise InstanceError("unknown field", pointer(key))
     if kind == "items":
         if "items" not in instance:
             raise InstanceError("missing field", "/items")
-        parsed = read_items(instance["items"])
+        parsed = read_items(instance["items"], tokenizer)
         if "features" in instance:
             parsed.context = _features(instance["features"])
         return parsed
     if not instance:
-        raise InstanceError("missing field: features or text", "/features")
-    if "text" not in instance:
-        return _features(instance["features"])
-    words = text.read(instance["text"], tokenizer)
-    return kernel.together(_features(instance["features"]), words) if "features" in instance else words
+        raise InstanceError("missing field: features, text or vector", "/features")
+    named = _features(instance["features"]) if "features" in instance else None
+    if "text" in instance:
+        words = text.read(instance["text"], tokenizer)
+        named = words if named is None else kernel.together(named, words)
+    if "vector" not in instance:
+        assert named is not None
+        return named
+    numbers = vectors.read(instance["vector"])
+    return FeatureVector((), EMPTY, numbers) if named is None else kernel.beside(named, numbers)
 
 
 def _features(features: object) -> FeatureVector:
@@ -322,10 +309,3 @@ def _features(features: object) -> FeatureVector:
         return read
     plain = read_features(features)
     return FeatureVector(plain.names, plain.values)
-
-
-def not_negative(words: FeatureVector) -> None:
-    """Refuse negative values, for the learners whose weights live on the simplex."""
-    if words.values is not None and words.values.size and words.values.min() < 0:
-        bad = words.names[int(np.argmin(words.values))]
-        raise InstanceError("must not be negative with complexity: entropy", pointer("features", bad))

@@ -44,12 +44,13 @@ class Last:
 def last_of(instance: object, parsed: FeatureVector | ItemList, loss: str | None, look: Look) -> Last | None:
     """What to keep of a prediction."""
     if isinstance(parsed, ItemList):
-        values = parsed.values
-        if parsed.context is not None or not isinstance(values, np.ndarray) or values.size > LARGEST_LIST:
+        values, size = parsed.values, parsed.features * len(parsed.ids)
+        if parsed.context is not None or not isinstance(values, np.ndarray) or size > LARGEST_LIST:
             return None
         # Numbered features are one shared tuple, which is looked up once.
         names = parsed.names if isinstance(parsed.names, tuple) else list(parsed.names)
-        parsed = ItemList(list(parsed.ids), names, values.copy())
+        vectors = None if parsed.vectors is None else parsed.vectors.copy()
+        parsed = ItemList(list(parsed.ids), names, values.copy(), vectors=vectors)
     return Last(raw_of(instance), parsed, loss, look)
 
 
@@ -63,6 +64,8 @@ def same_list(one: ItemList, other: ItemList) -> bool:
         and list(one.ids) == list(other.ids)
         and (one.names is other.names or list(one.names) == list(other.names))
         and np.array_equal(own, values)
+        and one.width == other.width
+        and (one.vectors is other.vectors or np.array_equal(one.vectors, other.vectors))  # type: ignore[arg-type]
     )
 
 

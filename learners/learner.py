@@ -142,7 +142,7 @@ class Learner:
     ) -> None:
         """Refuse what `learn` would refuse. Depends on the spec and the input alone, so that all replicas agree."""
         reading.weight(weight)
-        self.check_truth(reading.instance(self.spec, instance), truth, served)
+        self.check_truth(reading.fitting(self, instance), truth, served)
 
     def check_truth(
         self, parsed: FeatureVector | ItemList, truth: object, served: Served | None = None
@@ -268,7 +268,7 @@ class Learner:
     def _read(self, instance: object) -> FeatureVector | ItemList:
         last = self._last
         parsed = None if last is None else last.reading_of(instance)
-        return reading.instance(self.spec, instance) if parsed is None else parsed
+        return reading.fitting(self, instance) if parsed is None else parsed
 
     def _as_features(self, instance: object) -> object:
         """What is read to features, as these; a text is read once for its prediction and its feedback."""

@@ -106,5 +106,5 @@ def list_lesson(
         seen = place[seen]
         seen = seen[seen >= 0]
     if unknown.names:
-        unknown = UnknownFeatures(unknown.names, unknown.values[kept], unknown.values)
+        unknown = UnknownFeatures(unknown.names, unknown.values[kept], unknown.values, unknown.late)
     return Lesson(Look(X, unknown, learner.model.decide(X)), y, seen)

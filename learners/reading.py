@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import forms, instances, registry, table_rows, text
+from . import forms, instances, registry, table_rows, text, vectors
 from .errors import InstanceError, OptionError, TruthError, pointer
 from .instances import FeatureVector, ItemList
 from .registry import Cost, Size
@@ -31,10 +31,12 @@ MANY = 1_024  # features from which their number is rounded
 
 __all__ = [
     "Cost",
+    "check_vector",
     "cost",
     "cost_of_labels",
     "cost_of_size",
     "event",
+    "fitting",
     "instance",
     "options",
     "truth",
@@ -46,12 +48,38 @@ def instance(spec: Mapping[str, Any], value: object) -> FeatureVector | ItemList
     """The instance by name; InstanceError, with a pointer, if a learner of this spec cannot take it."""
     form = forms.of(spec["task"])
     value = _record(spec, value)
-    context, tokenizer = form.chooses or spec.get("context", False), spec.get("tokenizer", text.RULES[0])
+    context = form.chooses or spec.get("context", False)
+    tokenizer = text.OF_ITEMS if form.items else spec.get("tokenizer", text.RULES[0])
     parsed = instances.read(value, form.instance, context, tokenizer)
+    if parsed.width:
+        vectors.check_length(parsed.width, spec.get("vector", 0), _place(spec, parsed), "the spec's `vector`")
     accepts = registry.algorithm(spec["algorithm"]).accepts
     if accepts is not None:
         accepts(spec, parsed)
     return parsed
+
+
+def fitting(learner: Learner, value: object) -> FeatureVector | ItemList:
+    """The instance by name, with a vector as long as those that the learner has learned."""
+    parsed = instance(learner.spec, value)
+    check_vector(learner, parsed)
+    return parsed
+
+
+def check_vector(learner: Learner, parsed: FeatureVector | ItemList) -> None:
+    """Refuse a vector of another length than the first that was learned: this alone depends on the log as well."""
+    if parsed.width:
+        expected = learner.features.vector[1]
+        place = _place(learner.spec, parsed)
+        vectors.check_length(parsed.width, expected, place, "the first one that was learned")
+
+
+def _place(spec: Mapping[str, Any], parsed: FeatureVector | ItemList) -> str:
+    """Where the vector stands in what was sent."""
+    if isinstance(parsed, ItemList):
+        return "/items"
+    column = next((column for column, role in spec.get("input", {}).items() if role == "vector"), None)
+    return "/vector" if column is None else pointer("row", column)
 
 
 def _record(spec: Mapping[str, Any], value: object) -> object:
@@ -122,7 +150,7 @@ def cost(
     """
     if isinstance(parsed, ItemList):
         context = 0 if parsed.context is None else len(parsed.context)
-        return cost_of_size(learner, len(parsed.ids), len(parsed.names), labels, clicks, grades, context)
+        return cost_of_size(learner, len(parsed.ids), parsed.features, labels, clicks, grades, context)
     return cost_of_size(learner, 0, len(parsed), labels, clicks, grades)
 
 

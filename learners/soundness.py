@@ -22,7 +22,7 @@ from .weights.base import Arrays, Counters
 LARGEST = 2**53  # what a count may be: JSON readers and float64 keep no more
 PROBED = 8  # features that the trial prediction names
 FIELDS = {"spec", "version", "labels", "events", "progress", "counters", "arrays"}
-OPTIONAL = {"renames"}
+OPTIONAL = {"renames", "vector"}
 
 
 class Kind(Protocol):
@@ -53,6 +53,11 @@ def check_header(header: object) -> None:
     """Fields, types and ranges."""
     if not isinstance(header, dict) or header.keys() - OPTIONAL != FIELDS:
         raise ValueError("the header has other fields")
+    block = header.get("vector", [0, 0])
+    if not isinstance(block, list) or len(block) != 2:
+        raise ValueError("the place of the vector is not two numbers")
+    for number in block:
+        _count(number, "the place of the vector")
     for field in ("version", "events"):
         _count(header[field], field)
     progress = header["progress"]

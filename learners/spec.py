@@ -6,7 +6,7 @@ parameter that has no meaning where it stands is refused, never ignored.
 
 from collections.abc import Mapping
 
-from . import forms, registry, table_rows, text
+from . import forms, registry, table_rows, text, vectors
 from .checks import boolean, choice, label_list, number, numbers
 from .errors import SpecError, pointer
 from .forms import Form
@@ -54,7 +54,7 @@ COMMON: dict[str, Parameter] = {
         "the rule that turns `text` into features, see below",
         text.NEWEST,
         forms=lambda form: not form.items,
-        why="goes with feature vectors",
+        why="goes with feature vectors: the text of an item is read by `words-2`",
         example="words-2",
         versions=lambda form: "words-1",
     ),
@@ -65,6 +65,13 @@ COMMON: dict[str, Parameter] = {
         forms=lambda form: not form.items,
         why="goes with feature vectors",
         example={"subject": "text", "plan": "category", "age": "number"},
+        omitted=True,
+    ),
+    "vector": Parameter(
+        vectors.length,
+        "how many numbers a `vector` has; left out, the first one that is learned says it",
+        None,
+        example=384,
         omitted=True,
     ),
     "context": Parameter(

@@ -173,7 +173,15 @@ by those that it resembles ([what this gains](../benchmarks/texts.md)):
 With fields, the name of the field comes first: `{{"subject": "Cheap pills", "body": "..."}}` gives `subject:cheap`,
 `subject:pills`, `subject:cheap pills` and so on. Pairs do not cross fields.
 
-`"features"` and `"text"` may stand in one instance: a word that is also named as a feature adds 1 to it.
+`"features"` and `"text"` may stand in one instance: a word that is also named as a feature adds 1 to it. An item of a list
+may have a text too, read by `words-2`.
+
+## Vectors
+
+`"vector"` holds numbers without names, such as an [embedding](embeddings.md): `[numbers]`, or the base64 of little-endian
+float32, alone or beside `features` and `text`, for an instance or for each item. They are rounded to float32 first. The
+first vector that is learned, or `vector` in the spec, fixes their length (at most 16,384). `weighting` does not apply to
+them, `normalize: unit` scales them by themselves, and `explain` names them `vector[0]`, `vector[1]` and so on.
 
 ## Records
 

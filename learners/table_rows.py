@@ -22,6 +22,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
+from . import vectors
 from .checks import Check
 from .errors import InstanceError, SpecError, pointer
 
@@ -117,7 +118,7 @@ def instance_of(roles: Mapping[str, str], row: object, unknown_columns: object =
                 case "time":
                     features.update({f"{column}:{part}": 1.0 for part in _parts(value)})
                 case _:
-                    instance["vector"] = _vector(value)
+                    instance["vector"] = vectors.read(_cell(value), pointer("row", name))
         except ValueError as error:
             raise InstanceError(str(error), pointer("row", name)) from None
     if texts:
@@ -183,7 +184,19 @@ def _number(value: object) -> float:
     raise ValueError(f"must be a finite number{shown}")
 
 
-def _vector(value: object) -> object:
+def packed(roles: Mapping[str, str], row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row with its vector as base64, as a log keeps it."""
+    columns = {fold(column) for column, role in roles.items() if role == "vector"}
+    own = next((name for name in row if isinstance(name, str) and fold(name) in columns), None)
+    if own is None:
+        return row
+    try:
+        return {**row, own: vectors.packed(_cell(row[own]))}
+    except ValueError:  # which reading it will refuse
+        return row
+
+
+def _cell(value: object) -> object:
     """A cell of a spreadsheet holds the numbers as text."""
     if not isinstance(value, str) or not value.lstrip().startswith("["):
         return value

@@ -33,6 +33,7 @@ __all__ = ["LONGEST", "NEWEST", "RULES", "read", "tokens"]
 
 RULES = ("words-1", "words-2")
 NEWEST = RULES[-1]
+OF_ITEMS = "words-2"  # lists to rank have no field for it: before this rule, no item had a text
 PIECE = 2**14  # characters that are made into words at once
 
 

@@ -24,6 +24,7 @@ from .errors import InstanceError
 from .instances import EMPTY, FeatureVector, Floats, Ints, ItemList, Matrix, Vector, ones
 from .kernel import LookedUp, Table, list_scaled
 from .kernel.reference import BIAS
+from .kernel.table import part_names
 from .model import Model
 from .scaling import ScaledVector, Scaling
 from .sparse import Csr
@@ -34,11 +35,15 @@ __all__ = ["ALL_KNOWN", "BIAS", "Transform", "UnknownFeatures"]
 
 @dataclass(slots=True)
 class UnknownFeatures:
-    """Features of an instance that the learner does not know yet: they join if it is learned. `values` are scaled."""
+    """Features of an instance that the learner does not know yet: they join if it is learned. `values` are scaled.
+
+    The last `late` of them are the parts of a vector.
+    """
 
     names: Sequence[str]
     values: Floats | Csr
     served: Floats | Csr | None = None  # of all items of a served list, where only some of them count
+    late: int = 0
 
 
 ALL_KNOWN = UnknownFeatures((), EMPTY)
@@ -77,50 +82,69 @@ class Transform:
             return x
         first = int(self.bias)
         values, rest = self.blocks.scaled(x.rows[first:], x.values[first:], x.unknown, x.unseen)
-        return LookedUp(x.rows, np.concatenate((x.values[:first], values)), rest, x.unknown)
+        return LookedUp(x.rows, np.concatenate((x.values[:first], values)), rest, x.unknown, x.late)
 
     # ---- a list
 
     def matrix(self, item_list: ItemList, features: Table) -> tuple[Matrix, UnknownFeatures]:
         """X on the features that are known, and the rest."""
-        rows = self._rows(item_list.names, features)
-        values = item_list.values
-        if self.normalize == "unit":
-            values = _unit_rows(values)
-        elif self.normalize == "list":
-            values = _list_columns(values)
-        names = item_list.names
+        rows, names = self._rows(item_list.names, features), item_list.names
+        values, vectors, late = self._scaled(item_list.values), None, 0
+        if item_list.vectors is not None:
+            vectors = self._scaled(item_list.vectors)
         if item_list.context is not None:
-            rows, values, names = self._crossed(item_list, item_list.context, values, features)
+            crossed = self._crossed(item_list, item_list.context, values, vectors, features)
+            rows, values, names = np.concatenate((rows, crossed[0])), hstack(values, crossed[1]), crossed[2]
+        if vectors is not None:  # last, so that they join behind the named features
+            first, width = features.vector
+            late = 0 if width else item_list.width
+            block = np.arange(first, first + width) if width else np.full(late, -1)
+            rows, values = np.concatenate((rows, block)), hstack(values, vectors)
+            names = [*names, *part_names(item_list.width)]
         unknown, norms = ALL_KNOWN, EMPTY
         if rows.size and rows[rows.argmin()] < 0:
             joined = rows >= 0
             rest = values[:, ~joined]
-            unknown = UnknownFeatures([names[i] for i in np.flatnonzero(~joined).tolist()], rest)
+            unknown = UnknownFeatures([names[i] for i in np.flatnonzero(~joined).tolist()], rest, late=late)
             norms = Matrix(rows, rest).squared_norms()
             rows, values = rows[joined], values[:, joined]
         if self.bias:
             rows, values = np.concatenate(([0], rows)), hstack(np.ones((len(item_list.ids), 1)), values)
         return Matrix(rows, values, norms), unknown
 
+    def _scaled(self, values: Floats | Csr) -> Floats | Csr:
+        """The named features of all items, or their vectors, by themselves."""
+        if self.normalize == "unit":
+            return _unit_rows(values)
+        return _list_columns(values) if self.normalize == "list" else values
+
     def _crossed(
-        self, item_list: ItemList, context: FeatureVector, values: Floats | Csr, features: Table
+        self,
+        item_list: ItemList,
+        context: FeatureVector,
+        values: Floats | Csr,
+        vectors: Floats | Csr | None,
+        features: Table,
     ) -> tuple[Ints, Floats | Csr, Sequence[str]]:
-        """The items' features, then for each feature of the context, as it is, its products with all of them."""
+        """For each feature of the context, as it is, its products with all features of the items; the names of all."""
         about = dict.fromkeys(context.names) if context.values is None else context.names
         scales = ones(len(about)) if context.values is None else context.values
-        own = item_list.names
-        names = [*own, *(f"{feature} * {name}" for feature in about for name in own)]
+        own = [*item_list.names, *(f"vector[{i}]" for i in range(item_list.width))]
+        products = [f"{feature} * {name}" for feature in about for name in own]
+        names = [*item_list.names, *products]
         if len(set(names)) < len(names):
             raise InstanceError(
                 "a product with a feature of the items has the name of another feature", "/features"
             )
-        if isinstance(values, np.ndarray):
-            crossed: Floats | Csr = np.hstack([values, *(values * scale for scale in scales.tolist())])
+        if vectors is not None:
+            values = hstack(values, vectors)
+        if not products:
+            crossed: Floats | Csr = np.zeros((len(item_list.ids), 0))
+        elif isinstance(values, np.ndarray):
+            crossed = np.hstack([values * scale for scale in scales.tolist()])
         else:
-            products = sparse.hstack([values, *(values * scale for scale in scales.tolist())])
-            crossed = sparse.csr_array(products)
-        return features.rows(names), crossed, names
+            crossed = sparse.csr_array(sparse.hstack([values * scale for scale in scales.tolist()]))
+        return features.rows(products), crossed, names
 
     def _rows(self, names: Sequence[str], features: Table) -> Ints:
         # Numbered features come as one shared tuple: they are looked up once.
@@ -140,8 +164,10 @@ class Transform:
             if self.blocks is not None:
                 self.blocks.grow(features)
             return joined
-        rows = [features.add(name) for name in unknown.names]
-        every = np.concatenate((x.rows, np.array(rows, dtype=np.intp)))
+        named = unknown.names[: len(unknown.names) - unknown.late]
+        rows = np.array([features.add(name) for name in named], dtype=np.intp)
+        late = np.arange(unknown.late) + features.add_vector(unknown.late) if unknown.late else rows[:0]
+        every = np.concatenate((x.rows, rows, late))
         served = x.served
         if served is not None and unknown.served is not None:
             served = hstack(served[0], unknown.served), served[1]

@@ -134,6 +134,24 @@ def test_rows_of_a_frame_and_of_a_table_teach_the_same():
     assert words.predict({"text": {"body": "cheap"}}).label == "x"
 
 
+def test_a_column_of_arrays_is_the_vector_of_each_row():
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    from feedrank.compat.frames import learn_frame
+
+    rows = {"e": [[0.5, 1.0], [1.0, -2.0]] * 5, "body": ["red", "blue"] * 5, "folder": ["x", "y"] * 5}
+    arrays = {**rows, "e": [np.array(row, dtype=np.float32) for row in rows["e"]]}
+    for text, rest in (["body"], {"text": {"body": "red"}}), ([], {"features": {"body=red": 1.0}}):
+        built = [learners.build({"task": "multiclass"}) for _ in range(3)]
+        for learner, frame in zip(
+            built, (pandas.DataFrame(rows), pandas.DataFrame(arrays), pyarrow.table(rows)), strict=True
+        ):
+            learn_frame(learner, frame, "folder", text)
+        assert len({learners.dump(learner) for learner in built}) == 1
+        assert built[0].predict({"vector": [0.5, 1.0], **rest}).unknown == 0
+    with pytest.raises(ValueError, match="both vectors"):
+        learn_frame(built[0], pandas.DataFrame({**rows, "more": rows["e"]}), "folder")
+
+
 def test_a_table_that_is_sorted_by_class_is_learned_as_well_as_any(for_sklearn):
     from sklearn.datasets import load_iris
 

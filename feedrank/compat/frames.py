@@ -1,10 +1,15 @@
 """Learn from a pandas DataFrame, an Arrow Table or RecordBatch, row by row.
 
 learn_frame(learner, frame, truth="folder", text=["subject", "body"])
+
+A column of lists or arrays of numbers, such as embeddings, is the `vector` of each row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from feedrank.learners import Learner, Outcome
 
@@ -25,10 +30,21 @@ def rows_of(frame: Any) -> Iterator[dict[str, object]]:
 
 
 def instance_of(row: Mapping[str, object], text: Sequence[str] = ()) -> dict[str, object]:
-    """The contract's instance of a row: its `text` columns as raw text, or else all columns as features."""
+    """The contract's instance of a row: its vector, and its `text` columns as raw text, or else all others as features."""
+    vectors = [name for name, value in row.items() if _is_vector(value)]
+    if len(vectors) > 1:
+        raise ValueError(f"{vectors[0]!r} and {vectors[1]!r} are both vectors: keep one of these columns")
+    vector = {"vector": row[vectors[0]]} if vectors else {}
     if text:
-        return {"text": {name: str(row[name]) for name in text if row.get(name) is not None}}
-    return {"features": features_of(row)}
+        return {"text": {name: str(row[name]) for name in text if row.get(name) is not None}, **vector}
+    rest = {name: value for name, value in row.items() if name not in vectors}
+    return {"features": features_of(rest), **vector} if rest or not vector else vector
+
+
+def _is_vector(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in "fiu"
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(x, Real) for x in value)
 
 
 def learn_frame(learner: Learner, frame: Any, truth: str, text: Sequence[str] = ()) -> list[Outcome]:

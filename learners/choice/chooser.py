@@ -21,6 +21,7 @@ from ..instances import EMPTY, FeatureVector, Floats, Ints, ItemList
 from ..json_types import Json
 from ..kernel import Table
 from ..kernel.elementary import row_total, sigmoid
+from ..kernel.table import part_names
 from ..learner import Learner
 from ..names import Names
 from ..registry import Spec
@@ -33,16 +34,21 @@ from .item_scaling import scaled_rows
 from .rewards import Rewards, RewardsMark
 
 CONTEXT, FEATURE, ID = "c", "f", "i"
+PART = part_names(1)[0][0]  # of a vector: no other mark
 CONSTANT = 0.2
 _NO_CONTEXT = FeatureVector((), EMPTY)
 
 
 @dataclass(slots=True)
 class Seen:
-    """An instance as the weights see it. Places are rows (contexts) and columns (features, ids) of W, -1 if unknown."""
+    """An instance as the weights see it. Places are rows (contexts) and columns (features, ids) of W, -1 if unknown.
+
+    `names` of features have their mark in front; the last `width` are the parts of a vector.
+    """
 
     ids: Sequence[str]
     names: Sequence[str]
+    width: int
     context: ScaledVector
     features: Ints
     values: Floats
@@ -161,7 +167,9 @@ class ChoiceLearner(Learner):
         """What each pair adds to the score of an item; a pair with the constant has the item's own name."""
         contexts = ["", *(self._contexts[row] for row in seen.context.rows.tolist())]
         active = np.flatnonzero(seen.values[item]).tolist()
-        own = [(seen.names[j], int(seen.features[j]), float(seen.values[item, j])) for j in active]
+        own = [
+            (self._shown(seen.names[j]), int(seen.features[j]), float(seen.values[item, j])) for j in active
+        ]
         own.append((f"id {seen.ids[item]}", self._columns.find(ID + seen.ids[item]), 1.0))
         rows, x = self._context(seen.context)
         parts: dict[str, float] = {}
@@ -172,10 +180,16 @@ class ChoiceLearner(Learner):
                 contexts, (x * self.model.weights.weights[rows, column] * value).tolist(), strict=True
             ):
                 if part:
-                    parts[f"{context} * {name}" if context else name] = part
+                    pair = f"{context} * {name}" if context else name
+                    parts[pair] = parts.get(pair, 0.0) + part
         return parts
 
     # ---- learning
+
+    @staticmethod
+    def _shown(name: str) -> str:
+        """What a reply calls a feature of an item, which has a mark in front."""
+        return name[1:] if name[0] == FEATURE else name.replace(":", "")
 
     def check_truth(
         self, parsed: FeatureVector | ItemList, truth: object, served: Served | None = None
@@ -201,6 +215,7 @@ class ChoiceLearner(Learner):
     ) -> Outcome:
         """The reward of the item that was served: `served` holds its `id` and its `probability`."""
         parsed, answer = reading.event(self.spec, instance, truth)
+        reading.check_vector(self, parsed)
         weight = reading.weight(weight)
         item = self._item(parsed, served)
         assert isinstance(parsed, ItemList)
@@ -249,14 +264,19 @@ class ChoiceLearner(Learner):
                 self.features.add(CONTEXT + name)
             seen.context = seen.context.joined(self._contexts.join(seen.context.look))
         active = np.flatnonzero(seen.raw[item])
-        columns = [self._column(FEATURE + seen.names[j]) for j in active.tolist()]
+        if seen.width and not self.features.vector[1]:
+            self.features.add_vector(seen.width)
+            for name in part_names(seen.width):
+                self._columns.add(name)
+        columns = [self._column(seen.names[j]) for j in active.tolist()]
         columns.append(self._column(ID + seen.ids[item]))
         self._room()
         rows, x = self._context(seen.context)
         return rows, x, np.array(columns, dtype=np.intp), np.concatenate((seen.values[item, active], [1.0]))
 
     def _column(self, name: str) -> int:
-        self.features.add(name)
+        if name[0] != PART:  # whose parts have joined together
+            self.features.add(name)
         return self._columns.add(name)
 
     def _count(self, seen: Seen, item: int, columns: Ints) -> None:
@@ -268,7 +288,7 @@ class ChoiceLearner(Learner):
     # ---- seeing
 
     def _parse(self, instance: object) -> ItemList:
-        parsed = reading.instance(self.spec, instance)
+        parsed = reading.fitting(self, instance)
         assert isinstance(parsed, ItemList)
         return parsed
 
@@ -276,11 +296,15 @@ class ChoiceLearner(Learner):
         words = self._contexts.look(parsed.context or _NO_CONTEXT)
         context = self.model.contexts.vector(words, len(self._contexts), self.version)
         raw = parsed.values if isinstance(parsed.values, np.ndarray) else parsed.values.toarray()
-        features = self._columns.rows([FEATURE + name for name in parsed.names])
+        names = [FEATURE + name for name in parsed.names]
+        if parsed.vectors is not None:
+            names += part_names(parsed.width)
+            raw = np.hstack([raw, parsed.vectors])
+        features = self._columns.rows(names)
         ids = self._columns.rows([ID + name for name in parsed.ids])
         scaled = scaled_rows(self.model.items, features, raw, self.version)
         scores = self._scores(context, features, scaled, ids)
-        return Seen(parsed.ids, parsed.names, context, features, scaled, raw, scores)
+        return Seen(parsed.ids, names, parsed.width, context, features, scaled, raw, scores)
 
     def _context(self, context: ScaledVector) -> tuple[Ints, Floats]:
         """The rows of W and x on them, the constant first."""

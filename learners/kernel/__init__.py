@@ -2,7 +2,7 @@
 
     NAME       "native" where the compiled kernel was built, else "numpy"; FEEDRANK_KERNEL forces one of them
     read       plain Python objects -> Features         loads    raw JSON -> objects with Features in them
-    text_features, together   folded text -> Features, also with others
+    text_features, together, beside   folded text -> Features, also with others, and with a vector
     matrix, read_singles   numbers -> an array             body_bytes  what reading a body takes
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     ascend     a direction of dual ascent               best     the highest scores
@@ -28,7 +28,7 @@ from .body_cost import check_body
 from .forest import Forest
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 26
+SEAM = 27
 
 
 def _choice() -> str:
@@ -62,12 +62,13 @@ if TYPE_CHECKING or NAME == "numpy":
     from .lists import list_inputs, list_round, list_scores
     from .ndcg import gains, list_scaled, ndcg_loss
     from .products import add_outer, sweep, times
-    from .reference import Features, LookedUp, Table, loads, matrix, read
+    from .reference import Features, LookedUp, loads, matrix, read
     from .singles import read_singles
+    from .table import Table
     from .theta import Weights
     from .trust import pool_round
     from .welford import recount, scale, tally, word_scores
-    from .words import text_features, together
+    from .words import beside, text_features, together
 else:
     from ._native import (
         FeatureBlocks,
@@ -77,6 +78,7 @@ else:
         adapt,
         add_outer,
         ascend,
+        beside,
         best,
         body_bytes,
         calibrated,
@@ -138,6 +140,7 @@ __all__ = [
     "adapt",
     "add_outer",
     "ascend",
+    "beside",
     "best",
     "body_bytes",
     "calibrated",

@@ -17,7 +17,8 @@ from ..growth import grown
 from ..names import Names
 from .elementary import Floats, total
 from .label_words import LabelWords, Match, NameMatches, find_matches, match_matrix
-from .reference import EMPTY, Ints, Table, Vector
+from .reference import EMPTY, Ints, Vector
+from .table import Table
 
 ALIKE = 0.5
 # A block whose squares, beside the largest feature of 1, are no more than this has only the length that all have alike.

@@ -25,7 +25,8 @@ import numpy as np
 from ..growth import grown
 from ..names import Names
 from .elementary import Floats, total
-from .reference import Ints, Table
+from .reference import Ints
+from .table import Table
 
 if TYPE_CHECKING:
     from .feature_blocks import FeatureBlocks

@@ -1,33 +1,24 @@
 """Instances in the hot round, in NumPy, to the bit. The native kernel repeats it; where none was built, this one runs.
 
-    Table    features by name, their counts, and x of an instance: look up, idf, unit length, bias
+    Features    names and values as they were read, and the vector beside them     Vector, LookedUp    x of them
 
 Sums run from the first to the last, so that a plain loop gives the same bits: over rows of a matrix by `np.add.reduce`,
 over one row by `np.add.accumulate`. No product is left to BLAS, no logarithm to a vector library.
 """
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..growth import grown
 from .body_cost import check_body
-from .elementary import LOGS, Floats, log, log_of, row_product, total
+from .elementary import Floats, row_product, total
 
 Ints = npt.NDArray[np.intp]
 EMPTY: Floats = np.empty(0)
-_ZERO, _ONE = (
-    np.array(0.0),
-    np.array(1.0),
-)  # NumPy takes an array as it is, where it converts a float in each call
 BIAS = ""  # the name of the constant feature: no other can have it, because empty names are refused
-_UNIT = np.array(1)
-_FIRST: Ints = np.zeros(1, dtype=np.intp)  # the row of the bias
 _ONES: Floats = np.ones(4_096)
 _ONES.setflags(write=False)
 
@@ -42,20 +33,33 @@ def ones(count: int) -> Floats:
 
 
 class Features:
-    """A feature vector by name, read and checked. Without `values` each name counts 1, and may be there twice."""
+    """A feature vector by name, read and checked. Without `values` each name counts 1, and may be there twice.
 
-    __slots__ = ("names", "values")
+    `vector` are the numbers without names that came beside them, already those of float32.
+    """
+
+    __slots__ = ("names", "values", "vector")
     json: bytes | None = None
 
-    def __init__(self, names: Sequence[str], values: Floats | None = None) -> None:
+    def __init__(
+        self, names: Sequence[str], values: Floats | None = None, vector: Floats | None = None
+    ) -> None:
         self.names = names
         self.values = values
+        self.vector = vector
+
+    @property
+    def width(self) -> int:
+        """The length of the vector, 0 where there is none."""
+        return 0 if self.vector is None else len(self.vector)
 
     def __len__(self) -> int:
-        return len(self.names) if self.values is not None else len(set(self.names))
+        return self.width + (len(self.names) if self.values is not None else len(set(self.names)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Features) or list(self.names) != list(other.names):
+            return False
+        if self.width != other.width or (self.width and not np.array_equal(self.vector, other.vector)):  # type: ignore[arg-type]
             return False
         if self.values is None or other.values is None:
             return self.values is other.values
@@ -107,11 +111,12 @@ class Vector:
 class LookedUp(Vector):
     """A vector of a table: rows ascend; `unknown` names the features that have not joined.
 
-    `every` are the rows and values of all features, those that have not joined in the rows that they will get. Names
-    `alone` have no value of 0.
+    `late`: how many of these, the last ones, are the parts of a vector. `every` are the rows and values of all features,
+    those that have not joined in the rows that they will get. Names `alone` have no value of 0.
     """
 
     unknown: Sequence[str] = ()
+    late: int = 0
     every: tuple[Ints, Floats] | None = None
     alone: bool = False
 
@@ -119,210 +124,3 @@ class LookedUp(Vector):
         """||x||^2, unseen features included."""
         values = None if self.every is None else self.every[1]
         return Vector.squared_norm(self) if values is None else total(values * values)
-
-
-class _Index(dict[str, int]):
-    """The numbers of names. A missing one gets the number that it would join with, kept in `fresh`.
-
-    So a whole vector is looked up without a Python loop over the names that are there.
-    """
-
-    __slots__ = ("fresh",)
-    fresh: dict[str, int]
-
-    def __missing__(self, name: str) -> int:
-        return self.fresh.setdefault(name, len(self) + len(self.fresh))
-
-
-class Table:
-    """Features by name, in the order in which they joined, and what turns an instance into x.
-
-    idf   x_j <- x_j (1 + (log(1 + n) - log(1 + n_j))), n events counted, n_j of them with feature j
-    unit  x <- x / max|x|, then x / ||x||: squares of large numbers do not overflow, of small ones not vanish
-    bias  row 0 is the constant 1, after all scaling
-    """
-
-    def __init__(self, idf: bool = False, unit: bool = False, bias: bool = False) -> None:
-        self.idf, self.unit, self.bias = idf, unit, bias
-        self.events = 0
-        self._names: list[str] = []
-        self._index = _Index()
-        self._counts = np.zeros(16, dtype=np.int64)
-        if bias:
-            self.add(BIAS)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __getitem__(self, number: int) -> str:
-        if number < 0:
-            raise IndexError("no name has this number")
-        return self._names[number]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._index
-
-    def find(self, name: object) -> int:
-        """The number of a name, -1 if it has not joined."""
-        return self._index.get(name, -1)  # type: ignore[call-overload, no-any-return]
-
-    def add(self, name: str) -> int:
-        """The number of a name, given now if it is new."""
-        number = self._index.get(name)
-        if number is None:
-            number = len(self._names)
-            self._names.append(name)  # first, so that `forget` sees it whatever fails
-            self._index[name] = number
-            self._counts = grown(self._counts, len(self._names))
-        return number
-
-    @property
-    def counts(self) -> npt.NDArray[np.int64]:
-        """n_j of every feature."""
-        return self._counts[: len(self._names)]
-
-    def rows(self, names: Sequence[str]) -> Ints:
-        """The row of every name, -1 for one that has not joined."""
-        rows = self._numbers(names)
-        if self._index.fresh:
-            rows[rows >= len(self._names)] = -1
-        return rows
-
-    def _numbers(self, names: Sequence[str], *first: str) -> Ints:
-        """The row of every name, `first` before the others; of one that has not joined the row that it will get."""
-        index = self._index
-        index.fresh = {}
-        if len(names) < 2:  # an itemgetter of one name gives no tuple
-            return np.array([index[name] for name in (*first, *names)], dtype=np.intp)
-        # All look-ups in one short loop in C: memory is waited for side by side, in half the time of map's.
-        return np.fromiter(itemgetter(*first, *names)(index), np.intp, len(first) + len(names))
-
-    def look(self, features: Features) -> LookedUp:
-        """x of the features: rows ascending, so that no result depends on the order in which they were written."""
-        values, bias, alone = features.values, self.bias, features.values is None
-        if values is not None:
-            rows = self._numbers(features.names)
-            order = rows.argsort(kind="stable")
-            rows, values = rows[order], values[order]
-            if bias:
-                rows = np.concatenate((_FIRST, rows))
-        else:  # names alone: a repeated one shows as a repeated row
-            rows = self._numbers(features.names, BIAS) if bias else self._numbers(features.names)
-            rows.sort()
-            if np.count_nonzero(rows[1:] == rows[:-1]):
-                rows = np.concatenate((_FIRST, np.unique(rows[1:]))) if bias else np.unique(rows)
-        unknown = list(self._index.fresh)
-        if unknown:
-            self._counts = grown(self._counts, len(self._names) + len(unknown))
-        if self.idf:
-            counts = self._counts.take(rows[1:] if bias else rows)
-            if self.events < len(LOGS):
-                scales = LOGS.item(self.events) - LOGS.take(counts)
-            else:
-                scales = log_of(1.0 + self.events) - log(1.0 + counts.astype(np.float64))
-            scales += _ONE
-            values = scales if values is None else values * scales
-        if self.unit:
-            values = _unit(ones(len(rows) - bias) if values is None else values, alone)
-        if values is None:
-            values = ones(len(rows))
-        elif bias:
-            values = np.concatenate((_ONES[:1], values))
-        known = len(rows) - len(unknown)
-        if not unknown:
-            return LookedUp(rows, values, EMPTY, unknown, (rows, values), alone)
-        return LookedUp(rows[:known], values[:known], values[known:], unknown, (rows, values), alone)
-
-    def familiar(self, features: Features) -> tuple[int, int]:
-        """How many features other than 0 are known, and how many are not."""
-        if features.values is None:
-            names = set(features.names)
-        else:
-            names = {features.names[i] for i in features.values.nonzero()[0].tolist()}
-        known = len(self._index.keys() & names)
-        return known, len(names) - known
-
-    def join(self, x: LookedUp) -> LookedUp:
-        """x with every feature known: the unknown ones join."""
-        if not x.unknown:
-            return x
-        first, every = len(self._names), x.every
-        if (
-            every is not None
-            and every[0].item(len(x.rows)) == first
-            and self._index.keys().isdisjoint(x.unknown)
-        ):
-            last = first + len(x.unknown)
-            self._counts = grown(self._counts, last)
-            self._names.extend(x.unknown)  # first, so that `forget` sees them whatever fails
-            self._index.update(zip(x.unknown, range(first, last), strict=True))
-            return LookedUp(*every, every=every, alone=x.alone)
-        rows = [self.add(name) for name in x.unknown]
-        return LookedUp(
-            np.concatenate((x.rows, np.array(rows, dtype=np.intp))), np.concatenate((x.values, x.unseen))
-        )
-
-    def count(self, x: Vector) -> None:
-        """One more event: n and, under idf, n_j of every feature that is not 0."""
-        if self.idf:
-            counts = self._counts.take(x.rows)
-            counts += _UNIT if isinstance(x, LookedUp) and x.alone else x.values != _ZERO
-            self._counts[x.rows] = counts
-        self.events += 1
-
-    def uncount(self, x: LookedUp) -> None:
-        """Take the last `count` of x back."""
-        self.events -= 1
-        if self.idf:
-            self._counts[x.rows] -= x.values != 0.0
-
-    def forget(self, count: int) -> None:
-        """The features beyond the first `count` leave."""
-        self._counts[count:] = 0
-        while len(self._names) > count:
-            self._index.pop(self._names.pop(), None)
-
-    def text(self) -> tuple[bytes, bytes]:
-        """The bytes of all names one behind the other, and where each ends, as int64."""
-        parts = [name.encode("utf-8", "surrogatepass") for name in self._names]
-        return b"".join(parts), np.cumsum([len(part) for part in parts], dtype=np.int64).tobytes()
-
-    def restore(self, text: Any, ends: Any, counts: npt.NDArray[np.int64], events: int) -> None:
-        """All as it was, of bytes or arrays of them; ValueError if the parts do not fit together."""
-        stops = np.frombuffer(ends, np.int64).tolist()
-        if (stops[-1] if stops else 0) != len(text) or len(counts) != len(stops) or events < 0:
-            raise ValueError("the names or their counts do not fit together")
-        starts = [0, *stops][: len(stops)]
-        text = bytes(text)
-        names = [
-            text[start:stop].decode("utf-8", "surrogatepass")
-            for start, stop in zip(starts, stops, strict=True)
-        ]
-        index = _Index(zip(names, range(len(names)), strict=True))
-        # No feature is in more events than there were.
-        wrong = len(counts) and (counts.min() < 0 or counts.max() > events)
-        # The bias, and nothing else, has no name.
-        wrong = wrong or index.get(BIAS, -1) != self.bias - 1
-        if len(index) < len(names) or sorted(stops) != stops or wrong:
-            raise ValueError("the names or their counts do not fit together")
-        self._names, self._index, self.events = names, index, events
-        self._counts = np.array(counts, dtype=np.int64)
-
-    def nbytes(self) -> int:
-        """Roughly the memory in use: a function of the names alone."""
-        return len(self.text()[0]) + (48 if self.idf else 40) * len(self._names)
-
-
-def _unit(values: Floats, positive: bool) -> Floats:
-    # The value at an argmax is there in a fraction of the time that a maximum takes.
-    top = values.item(values.argmax()) if len(values) else 0.0
-    if not positive and len(values):
-        top = max(top, -values.item(values.argmin()))
-    if not top > 0.0:
-        return values
-    values = values / top
-    values /= math.sqrt(total(values * values))
-    return values

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .elementary import Floats
 from .reference import Features, ones
 
 PART, LONGEST = 4, 64
@@ -68,6 +69,11 @@ def together(features: Features, words: Features) -> Features:
     for word in words.names:
         values[word] = values.get(word, 0.0) + 1.0
     return Features(list(values), np.fromiter(values.values(), np.float64, len(values)))
+
+
+def beside(features: Features, vector: Floats) -> Features:
+    """A copy of features with a vector."""
+    return Features(features.names, features.values, vector)
 
 
 def _parts(word: str) -> list[str]:

@@ -15,21 +15,23 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
 
+import numpy as np
 import orjson
 
-from feedrank.learners import kernel, truths
+from feedrank.learners import kernel, truths, vectors
 from feedrank.learners.errors import InputError, pointer
 from feedrank.learners.forms import Form
 from feedrank.learners.instances import FeatureVector, ItemList
 
 from .faults import Unprocessable
 from .json_types import JSON, Body, View
+from .logged_vectors import pack, size_of_part
 from .name_lengths import check_instance, check_truth
 from .settings import Settings
 
 Line = tuple[str, JSON]  # of a stream: ("predict" or "feedback", its body)
 
-INSTANCE = ("features", "items", "text", "row", "unknown_columns")
+INSTANCE = ("features", "items", "text", "vector", "row", "unknown_columns")
 OPTIONS = ("top", "explain", "loss", "min_margin")
 SHARED = frozenset({*OPTIONS, "coverage", "remember", "min_version"})
 PREDICT = SHARED.union(INSTANCE, ("prediction_id", "exclude"))
@@ -81,8 +83,8 @@ def only(request: object, fields: frozenset[str]) -> View:
     )
 
 
-def instance_of(request: Body, settings: Settings) -> JSON:
-    """The instance of a request, within the limits of size; the core reads the rest."""
+def instance_of(request: Body, settings: Settings, roles: Mapping[str, str] | None = None) -> JSON:
+    """The instance of a request, within the limits of size, vectors as the log keeps them; the core reads the rest."""
     # A plain dict is seen at once; asking an abstract class takes longer than all else here.
     if type(request) is not dict and not isinstance(request, Mapping):
         raise Unprocessable.at("", "must be an object")
@@ -95,6 +97,8 @@ def instance_of(request: Body, settings: Settings) -> JSON:
     if "row" in instance:
         _limit(instance["row"], settings.max_features, "/row", "columns a row")
     check_instance(instance)
+    if roles is not None or "vector" in instance or "items" in instance:
+        pack(instance, roles)
     items = instance.get("items")
     if items is None:
         return instance
@@ -245,8 +249,7 @@ class Event:
         items = instance.get("items", ())
         if isinstance(items, Mapping):
             return len(items["ids"]) * len(items["columns"])
-        own = sum(len(instance.get(name, ())) for name in ("features", "text", "row"))
-        return own + sum(len(item["features"]) for item in items) if items else own
+        return size_of_part(instance) + sum([size_of_part(item) for item in items])
 
     def body(self) -> bytes:
         """As the log keeps it; the instance of a remembered prediction is in the record that the entry takes."""
@@ -295,7 +298,7 @@ class Event:
 
 def size_of(instance: FeatureVector | ItemList) -> int:
     """Numbers in an instance."""
-    return len(instance.names) * len(instance.ids) if isinstance(instance, ItemList) else len(instance)
+    return instance.features * len(instance.ids) if isinstance(instance, ItemList) else len(instance)
 
 
 def loads(data: bytes) -> Any:
@@ -304,13 +307,17 @@ def loads(data: bytes) -> Any:
     return orjson.loads(data) if value is None else value
 
 
-def _as_written(value: object) -> orjson.Fragment:
+def _as_written(value: object) -> object:
     if isinstance(value, FeatureVector) and value.json is not None:
         return orjson.Fragment(value.json)
+    if isinstance(value, np.ndarray):  # a vector that the kernel has read
+        return vectors.packed(value)
     raise TypeError(f"{type(value).__name__} has no JSON")
 
 
 def _as_objects(value: object) -> object:
+    if isinstance(value, np.ndarray):
+        return vectors.packed(value)
     if not isinstance(value, FeatureVector):
         raise TypeError(f"{type(value).__name__} has no JSON")
     return orjson.loads(value.json or b"null")

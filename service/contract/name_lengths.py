@@ -49,6 +49,8 @@ def _check_items(items: Any) -> None:
             if isinstance(item, Mapping):
                 _check_names(item.get("id"), "items", i, "id")
                 _check_names(item.get("features"), "items", i, "features")
+                if isinstance(item.get("text"), Mapping):
+                    _check_names(item["text"], "items", i, "text")
 
 
 def _check_names(value: Any, *place: str | int) -> None:

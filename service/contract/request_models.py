@@ -19,6 +19,15 @@ Features = Annotated[
     Field(description="`{name: number}`, `[name, ...]` (each 1), or `[number, ...]` (named `0`, `1`, ...)"),
 ]
 
+RawText = Annotated[str | dict[Text, str], Field(description="raw text, made into words by docs/spec.md")]
+Vector = Annotated[
+    list[float] | str,
+    Field(
+        description="numbers without names, such as an embedding: a list, or the base64 of little-endian float32; "
+        "always of one length"
+    ),
+]
+
 
 def examples(*values: Any) -> ConfigDict:
     """Refuse unknown fields, and show these examples, which tests send."""
@@ -48,7 +57,9 @@ class Item(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     id: Text
-    features: Features
+    features: Features | None = None
+    text: RawText | None = None
+    vector: Vector | None = None
 
 
 class Columns(BaseModel):
@@ -63,10 +74,12 @@ class Columns(BaseModel):
 
 
 class Instance(BaseModel):
-    """`features` and `text` (one vector), a `row` of the learner's `input`, or `items` with `features` of their context."""
+    """`features`, `text` and `vector`, alone or together; a `row` of the learner's `input`; or `items`, with `features` of
+    their context."""
 
     features: Features | None = None
-    text: str | dict[Text, str] | None = Field(None, description="raw text, made into words by docs/spec.md")
+    text: RawText | None = None
+    vector: Vector | None = None
     row: dict[Text, Any] | None = Field(None, description="a record as it is, read by the learner's `input`")
     unknown_columns: Literal["ignore"] | None = Field(
         None, description="pass over columns of the row that `input` does not name"

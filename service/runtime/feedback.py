@@ -39,7 +39,8 @@ class FeedbackReader:
     ) -> tuple[Event, Draft]:
         """The event and its draft. `key` is another name for `feedback_id`; the pointers of errors begin with `where`."""
         try:
-            instance, truth = instance_of(request, self._settings), truth_of(request)
+            roles = learner.state.learner.spec.get("input")
+            instance, truth = instance_of(request, self._settings, roles), truth_of(request)
             event = Event(truth, instance)
             if len(instance) + len(truth) < len(request):
                 only(request, FEEDBACK)

@@ -327,7 +327,7 @@ class LoadedLearner(Follower[LearnerState, Event]):
         for event in every:
             parsed = event.parsed
             if parsed is not None:
-                features += len(parsed) if type(parsed) is FeatureVector else len(parsed.names)
+                features += parsed.features if isinstance(parsed, ItemList) else len(parsed)
             if event.truth and not learner.form.items:
                 labels.update(truths.named(learner.meant(event.truth)))
         if len(learner.labels.names) + len(labels) <= settings.max_labels and self.state.far_from(

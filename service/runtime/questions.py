@@ -63,7 +63,7 @@ async def read_question(
 ) -> Question:
     """The question of a request; Unprocessable with pointers that begin with `where`."""
     try:
-        instance = instance_of(request, settings)
+        instance = instance_of(request, settings, learner.state.learner.spec.get("input"))
         options = len(instance) < len(request)
         if options:
             only(request, PREDICT)
@@ -90,7 +90,7 @@ async def _read_options(learner: LoadedLearner, request: View, question: Questio
         core, top, parsed = learner.state.learner, request.get("top"), question.parsed
         shown = len(parsed.ids) if isinstance(parsed, ItemList) else len(core.labels)
         shown = min(shown, top) if isinstance(top, int) else shown
-        if shown * len(parsed.names) > MOST_ENTRIES:
+        if shown * (parsed.features if isinstance(parsed, ItemList) else len(parsed)) > MOST_ENTRIES:
             raise Unprocessable.at("/explain", TOO_MANY)
     question.remember = flag(request, "remember", True)
     question.covers = flag(request, "coverage", False)
@@ -113,8 +113,12 @@ async def read_instance(learner: LoadedLearner, instance: View) -> FeatureVector
         return features
     if is_long(instance):
         await waits("long input")
-        return await asyncio.to_thread(reading.instance, spec, instance)
-    return reading.instance(spec, instance)
+        parsed = await asyncio.to_thread(reading.instance, spec, instance)
+    else:
+        parsed = reading.instance(spec, instance)
+    if parsed.width:
+        reading.check_vector(learner.state.learner, parsed)
+    return parsed
 
 
 def is_long(instance: View) -> bool:
@@ -125,6 +129,10 @@ def is_long(instance: View) -> bool:
             fields = text.values() if isinstance(text, dict) else (text,)
             characters += sum([len(field) for field in fields if isinstance(field, str)])
     rows = items.get("rows") if isinstance(items, dict) else items
+    if isinstance(items, list) and len(items) <= ITEMS:
+        for item in items:
+            if isinstance(item, dict):
+                characters += len(item.get("vector") or ()) + (is_long(item) and CHARACTERS)
     return characters > CHARACTERS or (isinstance(rows, list) and len(rows) > ITEMS)
 
 

@@ -1,6 +1,7 @@
 """Both clients against the real service: embedded, and over a socket with keys."""
 
 import asyncio
+import base64
 import contextlib
 import csv
 import re
@@ -9,10 +10,12 @@ import sys
 import threading
 
 import httpx
+import numpy as np
 import pytest
 
 from feedrank.clients import (
     AsyncClient,
+    BadRequest,
     Client,
     Conflict,
     Forbidden,
@@ -362,3 +365,21 @@ def test_gone_is_its_own_kind():
     transport = httpx.MockTransport(lambda request: httpx.Response(410, json={"detail": "expired"}))
     with Client(transport=transport) as client, pytest.raises(Gone, match="expired"):
         client.feedback("mail", {"prediction_id": "p", "label": "x"})
+
+
+def test_arrays_are_sent_as_base64_wherever_they_stand(client):
+    client.create("arrays", {"task": "multiclass"})
+    vector = np.linspace(-1, 1, 8)
+    for kind in (np.float64, np.float32, ">f8"):
+        client.feedback("arrays", {"vector": vector.astype(kind), "label": "a"})
+    client.feedback("arrays", {"vector": vector.tolist(), "label": "a"})
+    list(client.stream("arrays", [{"feedback": {"vector": vector, "label": "a"}}]))
+    sent = [event["instance"]["vector"] for event in client.events("arrays").events]
+    assert len(sent) == 5
+    assert set(sent) == {base64.b64encode(vector.astype("<f4").tobytes()).decode()}
+    client.create("shop", {"task": "subset-ranking"})
+    rows = {"ids": ["a", "b"], "columns": ["x", "y"], "rows": np.ones((2, 2))}
+    assert {entry.id for entry in client.predict("shop", {"items": rows}).ranking} == {"a", "b"}
+    for wrong in (np.array(["a"]), np.zeros(()), object()):
+        with pytest.raises(BadRequest):
+            client.predict("arrays", {"vector": wrong})

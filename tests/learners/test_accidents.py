@@ -47,7 +47,9 @@ def fresh_event(spec, rng):
     """An event with names that the learner has not seen, where the task lets names join."""
     instance, truth = event(spec, rng)
     if "features" in instance and "items" not in instance:
-        instance = {"features": {"new1": 0.5, "w1": 1.0, "new2": 0.25}}
+        instance = {"features": {"new1": 0.5, "w1": 1.0, "new2": 0.25}, "vector": [0.5, 0.0, 2.0]}
+    elif isinstance(instance.get("items"), list):
+        instance["items"] = [{**item, "vector": [0.5, 0.25]} for item in instance["items"]]
     if "label" in truth and "labels" not in spec:
         truth = {"label": "newcomer"}
     elif "labels" in truth:

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_inputs import FEATURES, NAMES, as_reference, bits
 
-from feedrank.learners.kernel import ascent, elementary, feature_blocks, products, reference, theta
+from feedrank.learners.kernel import ascent, elementary, feature_blocks, products, theta
+from feedrank.learners.kernel import table as by_name
 
 native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
 
@@ -93,7 +94,7 @@ def test_outer_products_and_inverses_have_the_same_bits_and_are_symmetric():
     st.integers(1, 3),
 )
 def test_a_stream_leaves_the_same_bits_in_both(events, idf, unit, bias, single, update):
-    tables = reference.Table(idf, unit, bias), native.Table(idf, unit, bias)
+    tables = by_name.Table(idf, unit, bias), native.Table(idf, unit, bias)
     weights = theta.Weights(single), native.Weights(single)
     labels = 1
     for features, label, several in events:
@@ -126,7 +127,7 @@ def test_a_stream_leaves_the_same_bits_in_both(events, idf, unit, bias, single, 
     assert bits(tables[0].counts) == bits(tables[1].counts)
     assert tables[0].nbytes() == tables[1].nbytes()
     assert weights[0].nbytes() == weights[1].nbytes()
-    for kind in (reference, native):
+    for kind in (by_name, native):
         again = kind.Table(idf, unit, bias)
         again.restore(*tables[1].text(), np.array(tables[0].counts), tables[0].events)
         assert list(again) == list(tables[0])
@@ -136,7 +137,7 @@ def test_a_stream_leaves_the_same_bits_in_both(events, idf, unit, bias, single, 
 def test_blocks_grow_and_shrink_alike(first, then, bias):
     both = [
         (kind.Table(bias=bias), kind_of())
-        for kind, kind_of in ((reference, feature_blocks.FeatureBlocks), (native, native.FeatureBlocks))
+        for kind, kind_of in ((by_name, feature_blocks.FeatureBlocks), (native, native.FeatureBlocks))
     ]
     for own, counted in both:
         for name in first:
@@ -176,7 +177,7 @@ def test_the_sums_of_long_vectors_run_from_the_first_to_the_last_in_both():
         values = rng.standard_normal(features) * 10.0 ** rng.integers(-12, 12, features)
         W = rng.standard_normal((features, labels))
         scores = []
-        for kind, weights in ((reference, theta.Weights()), (native, native.Weights())):
+        for kind, weights in ((by_name, theta.Weights()), (native, native.Weights())):
             table = kind.Table(unit=True)
             x = table.join(table.look(kind.Features(names, values)))
             weights.grow(len(table), labels)

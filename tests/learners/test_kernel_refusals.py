@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernel_inputs import bits
 
-from feedrank.learners.kernel import reference
+from feedrank.learners.kernel import table as by_name
 
 native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
 
@@ -112,7 +112,7 @@ def test_a_feature_that_is_in_no_block_is_refused():
 
 
 def test_a_snapshot_of_names_that_does_not_fit_is_refused():
-    table = reference.Table()
+    table = by_name.Table()
     for name in ("a", "bc", "d"):
         table.add(name)
     text, ends = table.text()
@@ -125,7 +125,7 @@ def test_a_snapshot_of_names_that_does_not_fit_is_refused():
         (b"\xff\xffbd", ends, zeros),
         (text, ends, zeros - 1),
     ]
-    for kind in (reference, native):
+    for kind in (by_name, native):
         for parts in wrong:
             other = kind.Table()
             with pytest.raises(ValueError):

@@ -29,6 +29,18 @@ for spec, events in json.load(sys.stdin):
 """
 
 
+def with_vector(instance, rng):
+    """The same, now and then, with a vector beside the features of the instance or of its items."""
+    if "items" not in instance:
+        return {**instance, "vector": rng.uniform(0, 1, 40).tolist()} if rng.integers(3) else instance
+    ids, names, rows = instance["items"].values()
+    items = [
+        {"id": id, "features": dict(zip(names, row, strict=True)), "vector": rng.normal(size=9).tolist()}
+        for id, row in zip(ids, rows, strict=True)
+    ]
+    return {**instance, "items": items} if rng.integers(2) else instance
+
+
 def wide(spec, rng):
     """An event with many real numbers: long sums, whose last bits depend on their order."""
     _, truth = event(spec, rng)
@@ -47,7 +59,12 @@ def wide(spec, rng):
 @pytest.fixture(scope="module")
 def recorded():
     rng = np.random.default_rng(7)
-    return [(spec, stream(spec, 5, 10) + [wide(spec, rng) for _ in range(14)]) for spec in SPECS]
+    every = []
+    for spec in SPECS:
+        events = [wide(spec, rng) for _ in range(14)]
+        late = [(with_vector(instance, rng), truth) for instance, truth in events[7:]]
+        every.append((spec, stream(spec, 5, 10) + events[:7] + late))
+    return every
 
 
 def fingerprints(recorded, **environ):

@@ -47,6 +47,8 @@ static int asked_look(Asked *asked, PyObject *instance, const Table *table, cons
         state = 2;
         goto done;
     }
+    Py_ssize_t width = ((Features *)read)->width;
+    if (width && table->names.width && (size_t)width != table->names.width) goto done; /* the pieces refuse it */
     asked_drop(asked);
     Vector *x = look_up(table, (Features *)read, ahead, tables);
     PyObject *raw = x && list && ((Features *)read)->named ? PyList_GetSlice(value, 0, PyList_Size(value)) : NULL;
@@ -68,8 +70,5 @@ done:
 
 /* The unknown features of x join: their room was reserved. */
 static void asked_join(const Asked *asked, Table *table) {
-    const Vector *x = asked->x;
-    for (size_t i = 0, start = 0; i < (size_t)x->unknown; start = x->ends[i++])
-        x->rows[x->known + (Py_ssize_t)i] =
-            (int64_t)names_add(&table->names, x->hashes[i], x->text + start, x->ends[i] - start);
+    names_join(&table->names, asked->x);
 }

@@ -1,7 +1,8 @@
 /* A feature vector by name, read and checked: hashed once, each name once, in the order in which they were written.
 
    `features_of` takes what Python has: `{"name": number}`, `["name", ...]`, `[number, ...]`. Where something is unusual
-   (another type, an empty name, a number beyond LARGEST) it gives None, and the reader in Python says what is wrong. */
+   (another type, an empty name, a number beyond LARGEST) it gives None, and the reader in Python says what is wrong.
+   `vector` are numbers without names beside them, already those of float32. */
 
 #define LARGEST 1e100
 
@@ -30,6 +31,8 @@ typedef struct {
     uint32_t *seen;   /* while reading: number plus 1 of the entry in each slot of a hash table */
     uint32_t mask;
     int named, distinct; /* names alone: each counts 1; no name can come twice */
+    double *vector;
+    Py_ssize_t width; /* its length, 0 where there is none */
 } Features;
 
 static PyTypeObject *FeaturesType;
@@ -41,6 +44,7 @@ static void features_dealloc(PyObject *self) {
     free(features->entries);
     free(features->arena);
     free(features->seen);
+    free(features->vector);
     Py_XDECREF(features->source);
     PyObject_Free(self);
     Py_DECREF(type);
@@ -263,7 +267,33 @@ static PyObject *singles_of(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-static Py_ssize_t features_length(PyObject *self) { return ((Features *)self)->count; }
+static Py_ssize_t features_length(PyObject *self) { return ((Features *)self)->count + ((Features *)self)->width; }
+
+static PyObject *features_width(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromSsize_t(((Features *)self)->width);
+}
+
+static PyObject *features_vector(PyObject *self, void *closure) {
+    (void)closure;
+    Features *features = (Features *)self;
+    double *numbers;
+    if (!features->width) Py_RETURN_NONE;
+    PyObject *array = array_new(features->width, &numbers);
+    if (array) memcpy(numbers, features->vector, (size_t)features->width * sizeof *numbers);
+    return array;
+}
+
+/* Take in a copy of the numbers of a vector: -1 with an exception. */
+static int features_set_vector(Features *features, PyObject *vector) {
+    Py_buffer buffer;
+    if (numbers_of(vector, &buffer, 'd', -1, 0)) return -1;
+    features->width = buffer.len / (Py_ssize_t)sizeof(double);
+    features->vector = malloc((size_t)buffer.len + 1);
+    if (features->vector) memcpy(features->vector, buffer.buf, (size_t)buffer.len);
+    PyBuffer_Release(&buffer);
+    return features->vector ? 0 : (PyErr_NoMemory(), -1);
+}
 
 static PyObject *features_names(PyObject *self, void *closure) {
     (void)closure;
@@ -286,12 +316,12 @@ static PyObject *features_values(PyObject *self, void *closure) {
     return array;
 }
 
-/* Features(names, values): names that were checked, and an array of their values, or None where each counts 1. */
+/* Features(names, values, vector): names that were checked, and an array of their values, or None where each counts 1. */
 static PyObject *features_make(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     (void)type;
-    static char *words[] = {"names", "values", NULL};
-    PyObject *names, *values = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|O", words, &names, &values)) return NULL;
+    static char *words[] = {"names", "values", "vector", NULL};
+    PyObject *names, *values = Py_None, *vector = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OO", words, &names, &values, &vector)) return NULL;
     Py_ssize_t count = PySequence_Size(names);
     Py_buffer buffer = {0};
     if (count < 0 || (values != Py_None && numbers_of(values, &buffer, 'd', count, 0))) return NULL;
@@ -302,7 +332,8 @@ static PyObject *features_make(PyTypeObject *type, PyObject *arguments, PyObject
         state = name ? read_name(features, name, buffer.buf ? ((const double *)buffer.buf)[i] : 1.0) : -1;
         Py_XDECREF(name);
     }
-    if (buffer.buf) PyBuffer_Release(&buffer);
+    if (buffer.obj) PyBuffer_Release(&buffer);
+    if (!state && vector != Py_None) state = features_set_vector(features, vector);
     if (!state) return features_done(features);
     if (state > 0) PyErr_SetString(PyExc_ValueError, "a name must be text that is not empty");
     Py_XDECREF((PyObject *)features);
@@ -319,7 +350,9 @@ static PyObject *features_json(PyObject *self, void *closure) {
 
 /* Whether two were read from the same names with the same values in the same order. */
 static int features_same(const Features *one, const Features *two) {
-    if (one->count != two->count || one->named != two->named) return 0;
+    if (one->count != two->count || one->named != two->named || one->width != two->width) return 0;
+    for (Py_ssize_t i = 0; i < one->width; i++)
+        if (one->vector[i] != two->vector[i]) return 0;
     for (Py_ssize_t i = 0; i < one->count; i++) {
         const Entry *a = &one->entries[i], *b = &two->entries[i];
         if (a->hash != b->hash || a->value != b->value || a->length != b->length || memcmp(a->text, b->text, a->length))
@@ -336,6 +369,8 @@ static PyObject *features_compare(PyObject *self, PyObject *other, int operation
 static PyGetSetDef features_getset[] = {
     {"json", features_json, NULL, "The JSON that they were read from, or None.", NULL},
     {"names", features_names, NULL, "The names, each once, in the order in which they were written.", NULL},
+    {"vector", features_vector, NULL, "The numbers without names, or None.", NULL},
+    {"width", features_width, NULL, "How many they are.", NULL},
     {"values", features_values, NULL, "Their values, or None where each counts 1.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 

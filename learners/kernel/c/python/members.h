@@ -38,12 +38,19 @@ static PyObject *vector_squared_norm(PyObject *self, PyObject *none) {
     return PyFloat_FromDouble(vector_square((Vector *)self));
 }
 
-/* Vector(rows, values, unseen, unknown): of arrays, by copy; `unknown` names the unseen features. */
+static PyObject *vector_late(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromSsize_t(((Vector *)self)->late);
+}
+
+/* Vector(rows, values, unseen, unknown, late): of arrays, by copy; `unknown` names the unseen features, the last `late` of which
+   are the parts of a vector. */
 static PyObject *vector_make(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     (void)type;
-    static char *words[] = {"rows", "values", "unseen", "unknown", NULL};
+    static char *words[] = {"rows", "values", "unseen", "unknown", "late", NULL};
     PyObject *rows, *values, *unseen = NULL, *unknown = NULL;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|OO", words, &rows, &values, &unseen, &unknown)) return NULL;
+    Py_ssize_t late = 0;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|OOn", words, &rows, &values, &unseen, &unknown, &late)) return NULL;
     Py_buffer r, v, u = {0};
     Features *names = NULL;
     Vector *x = NULL;
@@ -53,23 +60,35 @@ static PyObject *vector_make(PyTypeObject *type, PyObject *arguments, PyObject *
     if (unseen && numbers_of(unseen, &u, 'd', -1, 0)) goto both;
     size_t known = (size_t)r.len / 8, rest = (size_t)u.len / 8;
     if (unknown && PySequence_Size(unknown) > 0) {
-        names = (Features *)PyObject_CallFunctionObjArgs((PyObject *)FeaturesType, unknown, NULL);
+        PyObject *named = PySequence_GetSlice(unknown, 0, PySequence_Size(unknown) - late);
+        if (!named) goto all;
+        names = (Features *)PyObject_CallFunctionObjArgs((PyObject *)FeaturesType, named, NULL);
+        Py_DECREF(named);
         if (!names) goto all;
         for (Py_ssize_t i = 0; i < names->count; i++) text += names->entries[i].length;
     }
-    if ((names ? (size_t)names->count : 0) != rest && names) {
+    if (late < 0 || (size_t)late > rest || (names && (size_t)(names->count + late) != rest)) {
         PyErr_SetString(PyExc_ValueError, "every unseen feature needs a name of its own");
         goto all;
     }
-    if (!(x = vector_new(known, rest, text))) goto all;
+    if (!(x = vector_new(known, rest, text + (size_t)late * PART_NAME))) goto all;
+    x->width = x->late = late;
     memcpy(x->rows, r.buf, (size_t)r.len);
     memcpy(x->values, v.buf, (size_t)v.len);
     if (rest) memcpy(x->values + known, u.buf, (size_t)u.len);
     text = 0;
-    for (size_t i = 0; i < rest; i++) {
+    size_t named = rest - (size_t)late;
+    for (size_t i = 0; i < named; i++) {
         x->hashes[i] = names ? names->entries[i].hash : 0;
         if (names) memcpy(x->text + text, names->entries[i].text, names->entries[i].length);
         x->ends[i] = text += names ? names->entries[i].length : 0;
+    }
+    for (size_t i = named; i < rest; i++) {
+        char part[PART_NAME];
+        size_t length = part_name(part, i - named);
+        memcpy(x->text + text, part, length);
+        x->hashes[i] = 0;
+        x->ends[i] = text += length;
     }
 all:
     Py_XDECREF((PyObject *)names);
@@ -87,6 +106,7 @@ static PyGetSetDef vector_getset[] = {
     {"unseen", vector_unseen, NULL, "x on the features that have not joined.", NULL},
     {"unknown", vector_names, NULL, "Their names.", NULL},
     {"fresh", vector_fresh, NULL, "How many they are.", NULL},
+    {"late", vector_late, NULL, "How many of these, the last ones, are the parts of a vector.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 static PyMethodDef vector_methods[] = {
     {"squared_norm", vector_squared_norm, METH_NOARGS, "||x||^2, unseen features included."}, {NULL, NULL, 0, NULL}};
@@ -201,26 +221,55 @@ static PyObject *table_text(PyObject *self, PyObject *none) {
     return both;
 }
 
-/* restore(text, ends, counts, events): all as it was; ValueError, and an unchanged table, if they do not fit together. */
+/* add_vector(width): the first row of the parts of a vector, which join if they are new. */
+static PyObject *table_add_vector(PyObject *self, PyObject *number) {
+    Table *table = (Table *)self;
+    Py_ssize_t width = PyLong_AsSsize_t(number);
+    if (width < 0) return PyErr_Occurred() ? NULL : (PyErr_SetString(PyExc_ValueError, "a length is at least 0"), NULL);
+    if (width && !table->names.width) {
+        size_t count = (size_t)width;
+        if (count > 0x1000000 || names_reserve(&table->names, count, count * PART_NAME) || counts_reserve(table, table->names.count + count))
+            return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+        names_add_parts(&table->names, count);
+    }
+    return PyLong_FromSize_t(table->names.first);
+}
+
+static PyObject *table_vector(PyObject *self, void *closure) {
+    (void)closure;
+    const Names *names = &((Table *)self)->names;
+    return Py_BuildValue("(nn)", (Py_ssize_t)names->first, (Py_ssize_t)names->width);
+}
+
+/* restore(text, ends, counts, events, vector): all as it was; ValueError, and an unchanged table, if they do not fit together. */
 static PyObject *table_restore(PyObject *self, PyObject *arguments) {
     Table *table = (Table *)self;
     Py_buffer text, ends, counts;
     PyObject *count_array;
     long long events;
-    if (!PyArg_ParseTuple(arguments, "y*y*OL", &text, &ends, &count_array, &events)) return NULL;
+    Py_ssize_t first = 0, width = 0;
+    if (!PyArg_ParseTuple(arguments, "y*y*OL|(nn)", &text, &ends, &count_array, &events, &first, &width)) return NULL;
     Names names = {0};
     PyObject *result = NULL;
     size_t count = (size_t)ends.len / 8, start = 0, used = (size_t)text.len;
     if (numbers_of(count_array, &counts, 'q', (Py_ssize_t)count, 0)) goto texts;
     int fits = ends.len % 8 == 0 && events >= 0 && (count || !table->bias) &&
                (!count ? !used : ((const uint64_t *)ends.buf)[count - 1] == used);
-    if (fits && names_reserve(&names, count, used)) goto all;
+    fits = fits && first >= 0 && width >= 0 && (size_t)first <= count && (size_t)width <= count - (size_t)first;
+    if (fits && names_reserve(&names, count, used + (size_t)width * PART_NAME)) goto all; /* what parts take where they are checked */
     for (size_t i = 0; i < count && fits; i++) {
         size_t end = (size_t)((const uint64_t *)ends.buf)[i];
         const char *name = (const char *)text.buf + start;
         int64_t own = ((const int64_t *)counts.buf)[i];
         fits = end >= start && end <= used && own >= 0 && own <= events; /* no feature is in more events than there were */
         fits = fits && (end == start) == (table->bias && !i); /* the bias, and nothing else, has no name */
+        if (fits && width && i >= (size_t)first && i < (size_t)(first + width)) {
+            char part[PART_NAME];
+            fits = part_name(part, i - (size_t)first) == end - start && !memcmp(part, name, end - start);
+            if (fits && i == (size_t)first) names_add_parts(&names, (size_t)width);
+            start = end;
+            continue;
+        }
         if (fits && utf8_sound(name, end - start)) names_add(&names, hash_of(name, end - start), name, end - start);
         fits = fits && names.count == i + 1;
         start = end;
@@ -273,6 +322,7 @@ static PyObject *table_nbytes(PyObject *self, PyObject *none) {
 static PyGetSetDef table_getset[] = {
     {"counts", table_counts, NULL, "n_j of every feature.", NULL},
     {"events", table_events, table_set_events, "n, the events counted.", NULL},
+    {"vector", table_vector, NULL, "The first row of the parts of a vector, and how many they are, 0 until there are any.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 static PyMethodDef table_methods[] = {
     {"familiar", table_familiar, METH_O, "How many features other than 0 are known, and how many are not."},
@@ -282,10 +332,11 @@ static PyMethodDef table_methods[] = {
     {"uncount", table_uncount, METH_O, "Take the last count of x back."},
     {"forget", table_forget, METH_O, "The features beyond the first so many leave."},
     {"add", table_add, METH_O, "The number of a name, given now if it is new."},
+    {"add_vector", table_add_vector, METH_O, "The first row of the parts of a vector, which join if they are new."},
     {"find", table_find, METH_O, "The number of a name, -1 if it has not joined."},
     {"rows", table_rows, METH_O, "The row of every name, -1 for one that has not joined."},
     {"text", table_text, METH_NOARGS, "The bytes of all names, and where each ends."},
-    {"restore", table_restore, METH_VARARGS, "All as it was, of text, ends, counts and events."},
+    {"restore", table_restore, METH_VARARGS, "All as it was, of text, ends, counts, events and the place of the vector."},
     {"nbytes", table_nbytes, METH_NOARGS, "Roughly the memory in use: a function of the names alone."},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot table_slots[] = {{Py_tp_new, table_new},

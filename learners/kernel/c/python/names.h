@@ -1,5 +1,7 @@
 /* Names in the order in which they joined: an open-addressing table over their UTF-8 bytes.
 
+   `width` names from `first` on are the parts of a vector (table.h): they have no slot, so that no text leads to them.
+
    Whatever needs memory asks for it first (`names_reserve`); what follows cannot fail. No number depends on the hash, whose
    keys are Python's own and differ from process to process, so that nobody can choose names that collide. */
 
@@ -8,7 +10,7 @@ typedef struct {
     uint64_t mask;
     uint64_t *ends; /* where each name ends in `text`; it starts where the one before it ends */
     char *text;
-    size_t count, room, capacity;
+    size_t count, room, capacity, first, width;
 } Names;
 
 static uint64_t hash_keys[2];
@@ -91,6 +93,13 @@ static void names_place(uint64_t *slots, uint64_t mask, uint64_t hash, size_t nu
     slots[at] = (hash & 0xffffffff00000000u) | (uint32_t)(number + 1);
 }
 
+static void names_place_all(const Names *names, uint64_t *slots, uint64_t mask) {
+    for (size_t i = 0; i < names->count; i++) {
+        if (names->width && i == names->first) i += names->width;
+        if (i < names->count) names_place(slots, mask, hash_of(name_start(names, i), name_length(names, i)), i);
+    }
+}
+
 /* Room for `more` names of `bytes` bytes in all: -1 with MemoryError, and nothing changed, where there is none. */
 static int names_reserve(Names *names, size_t more, size_t bytes) {
     size_t count = names->count + more, used = (names->count ? names->ends[names->count - 1] : 0) + bytes;
@@ -119,8 +128,7 @@ static int names_reserve(Names *names, size_t more, size_t bytes) {
         while (size < 2 * (uint64_t)count) size *= 2;
         uint64_t *slots = calloc(size, sizeof *slots);
         if (!slots) return PyErr_NoMemory(), -1;
-        for (size_t i = 0; i < names->count; i++)
-            names_place(slots, size - 1, hash_of(name_start(names, i), name_length(names, i)), i);
+        names_place_all(names, slots, size - 1);
         free(names->slots);
         names->slots = slots;
         names->mask = size - 1;
@@ -144,9 +152,26 @@ static size_t names_add(Names *names, uint64_t hash, const char *text, size_t le
 static void names_forget(Names *names, size_t count) {
     if (count >= names->count) return;
     names->count = count;
+    if (names->first >= count) names->first = names->width = 0;
     memset(names->slots, 0, (names->mask + 1) * sizeof *names->slots);
-    for (size_t i = 0; i < count; i++)
-        names_place(names->slots, names->mask, hash_of(name_start(names, i), name_length(names, i)), i);
+    names_place_all(names, names->slots, names->mask);
+}
+
+#define PART_NAME 24 /* bytes that the name of a part has at most */
+
+static size_t part_name(char *text, size_t part) { return (size_t)PyOS_snprintf(text, PART_NAME, "vector:[%zu]", part); }
+
+/* The parts of a vector join, `width` of them: their room, of at most PART_NAME bytes each, was reserved. */
+static void names_add_parts(Names *names, size_t width) {
+    size_t used = names->count ? names->ends[names->count - 1] : 0;
+    names->first = names->count;
+    names->width = width;
+    for (size_t i = 0; i < width; i++) {
+        char text[PART_NAME];
+        size_t length = part_name(text, i);
+        memcpy(names->text + used, text, length);
+        names->ends[names->count++] = used += length;
+    }
 }
 
 static void names_clear(Names *names) {

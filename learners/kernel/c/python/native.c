@@ -70,7 +70,7 @@
 #include "lists_members.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 26
+#define SEAM 27
 
 /* A function of elementary.py on the numbers of an array: a new array. */
 static PyObject *apply(PyObject *array, double (*function)(double)) {
@@ -118,6 +118,7 @@ static PyMethodDef methods[] = {
     {"read", features_of, METH_O, "The features of plain Python objects, or None where they are unusual."},
     {"body_bytes", body_bytes_of, METH_O, "What reading a body of JSON takes at most."},
     {"text_features", text_features, METH_VARARGS, "The features of folded text."},
+    {"beside", features_beside, METH_VARARGS, "A copy of features with a vector."},
     {"together", features_together, METH_VARARGS, "Features and words in one vector."},
     {"read_singles", singles_of, METH_VARARGS, "Numbers of the base64 of float32, or None."},
     {"matrix", matrix_of, METH_VARARGS, "Lists of numbers as a matrix, or None where they are unusual."},

@@ -2,6 +2,7 @@
 
      idf   x_j <- x_j (1 + (log(1 + n) - log(1 + n_j)))      unit  x <- x / max|x|, then x / ||x||
 
+   A vector is one block of neighbouring rows, which join together and to which no text leads; no idf, and unit by itself.
    Rows ascend, unknown features follow in the order in which they were written, sums run from the first to the last. */
 
 typedef struct {
@@ -15,6 +16,7 @@ typedef struct {
     PyObject *shared; /* the vector whose memory this one shows, once its features have joined */
     double square;    /* ||x||^2, all features; below 0: not computed yet */
     Py_ssize_t zeros_known, zeros_unknown; /* of those that were named, how many are 0 */
+    Py_ssize_t width, late; /* parts of a vector that are among the features; of these, the last of the unknown ones */
 } Vector;
 
 typedef struct {
@@ -89,17 +91,25 @@ static Place *sort_places(Place *places, Place *spare, size_t count, uint32_t la
     return places;
 }
 
-static void scale(const Table *table, double *values, size_t count, size_t first) {
-    if (table->unit) {
-        double top = 0.0, sum = 0.0;
-        for (size_t i = first; i < count; i++) top = fabs(values[i]) > top ? fabs(values[i]) : top;
-        if (!(top > 0.0)) return;
-        for (size_t i = first; i < count; i++) {
-            values[i] /= top;
-            sum = i == first ? values[i] * values[i] : sum + values[i] * values[i];
-        }
-        double norm = sqrt(sum);
-        for (size_t i = first; i < count; i++) values[i] /= norm;
+/* Unit length of values [first, count) without those of [at, at + width), which are behind `first`. */
+static void scale(double *values, size_t first, size_t count, size_t at, size_t width) {
+    double top = 0.0, sum = 0.0;
+    for (size_t i = first; i < count; i++) {
+        if (i == at) i += width;
+        if (i < count) top = fabs(values[i]) > top ? fabs(values[i]) : top;
+    }
+    if (!(top > 0.0)) return;
+    for (size_t i = first, begun = 0; i < count; i++) {
+        if (i == at) i += width;
+        if (i >= count) break;
+        values[i] /= top;
+        sum = begun ? sum + values[i] * values[i] : values[i] * values[i];
+        begun = 1;
+    }
+    double norm = sqrt(sum);
+    for (size_t i = first; i < count; i++) {
+        if (i == at) i += width;
+        if (i < count) values[i] /= norm;
     }
 }
 
@@ -146,8 +156,28 @@ static void look_ahead(const Names *names, const Features *features, const uint3
 
 #define FEW 128 /* features up to which looking them up needs no memory */
 
+/* The vector of the features takes its place behind the `before` known rows below its own, or behind all others. */
+static void place_parts(const Table *table, const Features *features, Vector *x, size_t before) {
+    size_t at = x->late ? (size_t)(x->known + x->unknown - x->late) : before, width = (size_t)x->width;
+    memcpy(x->values + at, features->vector, width * sizeof(double));
+    for (size_t i = 0; i < width && !x->late; i++) x->rows[at + i] = (int64_t)(table->names.first + i);
+    size_t part = (size_t)(x->unknown - x->late), used = part ? x->ends[part - 1] : 0;
+    for (size_t i = 0; i < (size_t)x->late; i++) {
+        char text[PART_NAME];
+        size_t length = part_name(text, i);
+        memcpy(x->text + used, text, length);
+        x->hashes[part + i] = 0;
+        x->ends[part + i] = used += length;
+    }
+    if (table->unit) scale(x->values, at, at + width, 0, 0);
+}
+
+/* NULL with ValueError where the vector has another length than the table's. */
 static Vector *look_up(const Table *table, const Features *features, const Ahead *ahead, int tables) {
     const Names *names = &table->names;
+    size_t width = (size_t)features->width, late = names->width ? 0 : width, before = 0;
+    if (width && names->width && width != names->width)
+        return PyErr_SetString(PyExc_ValueError, "a vector of another length"), NULL;
     size_t count = (size_t)features->count, known = 0, text = 0;
     Place few[2 * (FEW + 1)], *places = count > FEW ? malloc(2 * (count + 1) * sizeof(Place)) : few;
     if (!places) return (Vector *)PyErr_NoMemory();
@@ -172,16 +202,18 @@ static Vector *look_up(const Table *table, const Features *features, const Ahead
             for (int n = 0; n < tables; n++) fetch_row(&ahead[n], (size_t)number);
         }
     }
-    size_t bias = table->bias ? 1 : 0;
-    Vector *x = vector_new(known + bias, unknown, text);
+    size_t bias = table->bias ? 1 : 0, block = width - late;
+    Vector *x = vector_new(known + bias + block, unknown + late, text + late * PART_NAME);
     if (!x) {
         if (places != few) free(places);
         return NULL;
     }
     x->zeros_known = zeros_known;
     x->zeros_unknown = zeros_unknown;
+    x->width = (Py_ssize_t)width;
+    x->late = (Py_ssize_t)late;
     double now = table->idf ? log_1_plus(table->events) : 0.0;
-    double *rest = x->values + known + bias;
+    double *rest = x->values + known + bias + block;
     size_t used = 0;
     for (size_t i = 0; i < unknown; i++) {
         const Entry *entry = &features->entries[others[i].entry];
@@ -196,11 +228,15 @@ static Vector *look_up(const Table *table, const Features *features, const Ahead
     if (bias) x->rows[0] = 0, x->values[0] = 1.0;
     for (size_t i = 0; i < known; i++) {
         double value = features->entries[sorted[i].entry].value;
-        x->rows[i + bias] = sorted[i].row;
-        x->values[i + bias] = table->idf ? value * (1.0 + (now - log_1_plus(counts[sorted[i].row]))) : value;
+        int behind = block && sorted[i].row > names->first;
+        before += !behind;
+        size_t at = i + bias + (behind ? block : 0);
+        x->rows[at] = sorted[i].row;
+        x->values[at] = table->idf ? value * (1.0 + (now - log_1_plus(counts[sorted[i].row]))) : value;
     }
     if (places != few) free(places);
-    scale(table, x->values, known + bias + unknown, bias);
+    if (table->unit) scale(x->values, bias, known + bias + block + unknown, block ? bias + before : SIZE_MAX, block);
+    if (width) place_parts(table, features, x, bias + before);
     return x;
 }
 
@@ -212,8 +248,9 @@ static PyObject *table_look(PyObject *self, PyObject *object) {
 
 /* How many features of x other than 0 and the bias are known, and how many are not. */
 static void vector_familiar(const Vector *x, const Table *table, Py_ssize_t counts[2]) {
-    counts[0] = x->known - (table->bias ? 1 : 0) - x->zeros_known;
-    counts[1] = x->unknown - x->zeros_unknown;
+    Py_ssize_t more = x->width ? x->width - 1 : 0; /* a vector counts as one */
+    counts[0] = x->known - (table->bias ? 1 : 0) - x->zeros_known - (x->late ? 0 : more);
+    counts[1] = x->unknown - x->zeros_unknown - (x->late ? more : 0);
 }
 
 /* familiar(features) -> (known, unknown): how many other than 0 have joined, and how many have not. */
@@ -228,7 +265,19 @@ static PyObject *table_familiar(PyObject *self, PyObject *object) {
         if (names_find(&table->names, entry->hash, entry->text, entry->length) < 0) unknown++;
         else known++;
     }
+    if (features->width && table->names.width) known++;
+    else if (features->width) unknown++;
     return Py_BuildValue("(nn)", known, unknown);
+}
+
+/* The unknown features of x join, a vector as one block: their room was reserved. */
+static void names_join(Names *names, const Vector *x) {
+    size_t named = (size_t)(x->unknown - x->late);
+    for (size_t i = 0, start = 0; i < named; start = x->ends[i++])
+        x->rows[x->known + (Py_ssize_t)i] = (int64_t)names_add(names, x->hashes[i], x->text + start, x->ends[i] - start);
+    if (!x->late) return;
+    if (!names->width) names_add_parts(names, (size_t)x->late);
+    for (size_t i = 0; i < (size_t)x->late; i++) x->rows[x->known + (Py_ssize_t)(named + i)] = (int64_t)(names->first + i);
 }
 
 static int counts_reserve(Table *table, size_t count) {
@@ -282,9 +331,8 @@ static PyObject *table_join(PyObject *self, PyObject *object) {
     joined->shared = object;
     joined->known = x->known + x->unknown;
     joined->unknown = 0;
-    for (size_t i = 0, start = 0; i < unknown; start = x->ends[i++])
-        x->rows[x->known + (Py_ssize_t)i] =
-            (int64_t)names_add(&table->names, x->hashes[i], x->text + start, x->ends[i] - start);
+    joined->late = 0;
+    names_join(&table->names, x);
     return (PyObject *)joined;
 }
 

@@ -175,6 +175,29 @@ static PyObject *text_features(PyObject *module, PyObject *arguments) {
     return NULL;
 }
 
+/* beside(features, vector): a copy with a vector. */
+static PyObject *features_beside(PyObject *module, PyObject *arguments) {
+    (void)module;
+    Features *one;
+    PyObject *vector;
+    if (!PyArg_ParseTuple(arguments, "O!O", FeaturesType, &one, &vector)) return NULL;
+    Features *both = features_new(one->count, one->named, 1);
+    size_t length = 0;
+    for (Py_ssize_t i = 0; i < one->count; i++) length += one->entries[i].length;
+    char *text = both ? features_space(both, length + 1) : NULL; /* never of no bytes, which have no place */
+    if (!text || features_set_vector(both, vector)) {
+        Py_XDECREF((PyObject *)both);
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < one->count; i++) {
+        const Entry *entry = &one->entries[i];
+        memcpy(text + both->used, entry->text, entry->length);
+        both->entries[both->count++] = (Entry){entry->hash, text + both->used, entry->length, entry->value};
+        both->used += entry->length;
+    }
+    return features_done(both);
+}
+
 /* together(features, words): a word that is named as a feature adds 1 to it. */
 static PyObject *features_together(PyObject *module, PyObject *arguments) {
     (void)module;
