@@ -30,7 +30,7 @@ from ..tasks.task import Task
 from ..theory.predtron_bounds import constants, rate_14, rate_15, strong_convexity
 from ..weights.base import Weights
 from ..weights.expansion import KernelExpansion
-from ..weights.linear import Linear
+from ..weights.linear import BRIEF, Linear
 from ..weights.links import PNorm
 from ..weights.trace import FEATURES, LABELS, TraceNorm
 
@@ -118,7 +118,7 @@ def weights_of(spec: Spec) -> Weights:
         return TraceNorm()
     if spec.get("norm", "l2") != "l2":
         return PNorm(spec["norm"])
-    return Linear(spec.get("precision") == "float32", brief=True)
+    return Linear(spec.get("precision") == "float32", brief=BRIEF)
 
 
 def build(spec: Spec) -> Model:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from ..growth import columns_for
 from .elementary import Floats, row_product
 from .reference import Ints, Vector
+from .welford import recount
 
 HIGHEST = float(np.finfo(np.float32).max)  # where weights of float32 stop
 
@@ -15,12 +16,12 @@ HIGHEST = float(np.finfo(np.float32).max)  # where weights of float32 stop
 class Weights:
     """W of features by labels: t = W' x, W <- W - eta x g'. `single` keeps float32; the arithmetic is float64.
 
-    `brief` lets a kernel that has them keep short rows; here all are long.
+    Above `brief` columns, unless that is 0, a kernel that has them may keep lists instead of rows; here all rows are long.
     """
 
     short_rows = False
 
-    def __init__(self, single: bool = False, brief: bool = False) -> None:
+    def __init__(self, single: bool = False, brief: int = 0) -> None:
         self.features = self.labels = 0
         self.single = single
         self._theta: npt.NDArray[Any] = np.zeros((0, 0), dtype=np.float32 if single else np.float64)
@@ -73,9 +74,13 @@ class Weights:
         else:
             np.subtract.at(flat, places, moved)
 
-    def column(self, rows: Ints, label: int) -> tuple[npt.NDArray[Any], Ints]:
-        """All weights in one row, and where the cells of a label are in it, in these rows."""
-        return self._theta.reshape(-1), rows * self._theta.shape[1] + label
+    def recount(self, rows: Ints, column: int, more: float) -> Floats:
+        """L <- log(exp(L) + more) in these rows of a column; the old numbers."""
+        return recount(self.theta, rows, column, more)
+
+    def set_column(self, rows: Ints, column: int, numbers: Floats) -> None:
+        """What `recount` gave, again."""
+        self.theta[rows, column] = numbers
 
     def _places(self, x: Vector, g: Floats) -> tuple[npt.NDArray[Any], Ints, Ints]:
         """All weights in one row, and where those are that a step along g touches, in these columns."""

@@ -8,13 +8,15 @@ word_scores(...)   what naive Bayes makes of an instance       (formulas: algori
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .elementary import LOGS, Floats, Mask, exp, exp_of, log, log_of, total
 from .reference import EMPTY, Ints, Vector
-from .theta import Weights
+
+if TYPE_CHECKING:
+    from .theta import Weights
 
 CLIP = 2.0
 FLAT = 1e-9
@@ -144,7 +146,7 @@ def recount(L: Floats, rows: Any, column: int, more: float) -> Floats:
 
 
 def word_scores(
-    weights: Weights, x: tuple[Ints, Floats, Mask, Floats], words: Floats, events: Floats, room: float
+    weights: "Weights", x: tuple[Ints, Floats, Mask, Floats], words: Floats, events: Floats, room: float
 ) -> tuple[Ints, Floats, float, Floats]:
     """(rows and u of the words, their length with the unseen ones, s) of `x`: rows, u, dense, and u of the unseen.
 

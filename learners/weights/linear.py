@@ -1,7 +1,5 @@
 """Linear weights: W = theta, the identity link. The kernel keeps them, (features, labels)."""
 
-from typing import cast
-
 import numpy as np
 
 from .. import kernel
@@ -9,19 +7,21 @@ from ..blocks import Blocks
 from ..instances import Floats, Ints, Matrix, Vector
 from ..kernel.label_words import NameMatches
 from .base import Arrays, Counters, Weights, X
-from .stored_rows import StoredRows
+from .stored_rows import restore_stored, stored
+
+# Columns above which rows may be lists, for less memory; in the pool of a preset, where they also take less time.
+BRIEF, BRIEF_IN_POOL = 16, 256
 
 
 class Linear(Weights):
     """theta <- theta - eta (x outer g); t = theta' x. A round touches active rows and changed labels only.
 
     `single` keeps theta in float32: half the memory, the arithmetic as before, every sum rounded when it is stored.
-    `brief` keeps short rows for features that have met few of many labels, where the kernel can: the same bits.
+    Above `brief` columns, features that met few labels have lists instead of rows, where the kernel can: the same bits.
     """
 
-    def __init__(self, single: bool = False, brief: bool = False) -> None:
+    def __init__(self, single: bool = False, brief: int = 0) -> None:
         self.kernel = kernel.Weights(single, brief)
-        self._stored = cast(Floats, StoredRows(self.kernel))  # what a snapshot asks of an array, it has too
 
     @property
     def features(self) -> int:
@@ -75,7 +75,7 @@ class Linear(Weights):
 
     def arrays(self) -> Arrays:
         """theta."""
-        return {"theta": self._stored if self.kernel.short_rows else self.theta}
+        return {"theta": stored(self.kernel)}
 
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         """theta as it was."""
@@ -83,10 +83,7 @@ class Linear(Weights):
         theta = arrays["theta"]
         if theta.shape != (self.features, self.labels):
             raise ValueError("the weights do not fit the features and labels")
-        if not self.kernel.short_rows:
-            self.theta[:] = theta
-        elif theta is not self._stored:
-            self._stored[:] = theta
+        restore_stored(self.kernel, theta)
 
     def nbytes(self) -> int:
         """Bytes of theta in use."""

@@ -1,12 +1,26 @@
 """A matrix of weights that is not kept as one array: it is read and written by slices of its rows."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import kernel
+from ..kernel.elementary import Floats
+
+
+def stored(weights: kernel.Weights) -> Floats:
+    """The weights as a snapshot takes them: what it asks of an array, stored rows have too."""
+    return cast(Floats, StoredRows(weights)) if weights.short_rows else weights.theta
+
+
+def restore_stored(weights: kernel.Weights, numbers: Floats) -> None:
+    """All numbers as they were, unless they were read into the weights already."""
+    if not weights.short_rows:
+        weights.theta[:] = numbers
+    elif getattr(numbers, "weights", None) is not weights:
+        weights.put(0, np.ascontiguousarray(numbers))
 
 
 class StoredRows:
@@ -16,30 +30,30 @@ class StoredRows:
     flags = SimpleNamespace(writeable=True)
 
     def __init__(self, weights: kernel.Weights) -> None:
-        self._weights = weights
-        self.dtype: np.dtype[Any] = weights.theta.dtype
+        self.weights = weights
+        self.dtype: np.dtype[Any] = weights.rows(0, 0).dtype
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._weights.features, self._weights.labels
+        return self.weights.features, self.weights.labels
 
     @property
     def size(self) -> int:
-        return self._weights.features * self._weights.labels
+        return self.weights.features * self.weights.labels
 
     @property
     def nbytes(self) -> int:
         return self.dtype.itemsize * self.size
 
     def __len__(self) -> int:
-        return self._weights.features
+        return self.weights.features
 
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
         first, stop, _ = rows.indices(len(self))
-        return self._weights.rows(first, max(first, stop))
+        return self.weights.rows(first, max(first, stop))
 
     def __setitem__(self, rows: slice, values: npt.NDArray[Any]) -> None:
-        self._weights.put(rows.indices(len(self))[0], np.ascontiguousarray(values, self.dtype))
+        self.weights.put(rows.indices(len(self))[0], np.ascontiguousarray(values, self.dtype))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        return np.asarray(self._weights.theta, dtype)
+        return np.asarray(self.weights.theta, dtype)

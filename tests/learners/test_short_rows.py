@@ -13,6 +13,7 @@ from feedrank.learners.kernel import theta
 
 native = pytest.importorskip("feedrank.learners.kernel._native", reason="the native kernel is not built")
 
+KINDS = ["grow", "step", "step", "step", "shrink", "put", "wide", "wide", "taken back", "count", "uncount"]
 NUMBERS = st.floats(-1e3, 1e3) | st.sampled_from([0.0, -0.0, 5e-324, 1e-200, 1e100, -1e100])
 
 WEIGHTS = st.floats(-1e3, 1e3, width=32).map(lambda number: number + 0.0)  # no weight is ever -0
@@ -42,14 +43,17 @@ def draw_vector(data, features):
 @settings(max_examples=150, deadline=None)
 @given(st.data(), st.booleans())
 def test_whatever_is_done_gives_the_bits_of_whole_rows(data, single):
-    short, whole = native.Weights(single, True), theta.Weights(single)
+    short, whole = native.Weights(single, 16), theta.Weights(single)
     for kept in (short, whole):
         kept.grow(0, 0)
     for _ in range(data.draw(st.integers(1, 12))):
         features, labels = whole.features, whole.labels
-        kind = data.draw(st.sampled_from(["grow", "step", "step", "step", "shrink", "put", "wide"]))
+        kind = data.draw(st.sampled_from(KINDS))
         if kind == "grow":
-            size = features + data.draw(st.integers(0, 20)), labels + data.draw(st.integers(0, 30))
+            size = (
+                features + data.draw(st.integers(0, 20)),
+                labels + data.draw(st.sampled_from([0, 3, 30, 200])),
+            )
             short.grow(*size)
             whole.grow(*size)
         elif kind == "shrink":
@@ -64,12 +68,23 @@ def test_whatever_is_done_gives_the_bits_of_whole_rows(data, single):
                     row[column] = data.draw(WEIGHTS)
             short.put(first, rows)
             whole.put(first, rows)
-        elif kind in ("step", "wide") and labels:
+        elif kind in ("step", "wide", "taken back") and labels:
             x, g = draw_vector(data, features), np.zeros(labels)
-            for column in data.draw(st.sets(st.integers(0, labels - 1), max_size=4 if kind == "step" else 9)):
+            for column in data.draw(
+                st.sets(st.integers(0, labels - 1), max_size=4 if kind == "step" else 40)
+            ):
                 g[column] = data.draw(st.floats(-10.0, 10.0))
             for kept in (short, whole):
+                before = kept.cells(x, g) if kind == "taken back" and not single else None
                 kept.step(x, g, 0.5)
+                if before is not None:
+                    kept.cells(x, g, before)
+        elif kind in ("count", "uncount") and labels and not single and not (whole.theta < 0.0).any():
+            rows, column = draw_vector(data, features).rows, data.draw(st.integers(0, labels - 1))
+            old = short.recount(rows, column, 10.0)
+            assert bits(old) == bits(whole.recount(rows, column, 10.0))
+            for kept in (short, whole) if kind == "uncount" else ():
+                kept.set_column(rows, column, old)
         same(short, whole)
         x = draw_vector(data, whole.features)
         if np.isfinite(scores := whole.scores(x)).all():
@@ -80,7 +95,7 @@ def test_whatever_is_done_gives_the_bits_of_whole_rows(data, single):
 
 
 def test_rows_are_long_until_there_are_many_labels_and_then_short():
-    weights = native.Weights(brief=True)
+    weights = native.Weights(brief=16)
     weights.grow(3, 16)
     assert not weights.short_rows
     weights.theta[1, 2] = 7.0
@@ -110,7 +125,7 @@ def test_a_learner_of_many_labels_is_saved_and_goes_on(algorithm, precision):
 
 
 def test_what_does_not_fit_is_refused():
-    weights = native.Weights(brief=True)
+    weights = native.Weights(brief=16)
     weights.grow(4, 20)
     before = bits(weights.theta)
     for first, rows in (
@@ -128,14 +143,19 @@ def test_what_does_not_fit_is_refused():
             weights.rows(*arguments)
     with pytest.raises(IndexError):
         weights.take(np.array([4]))
-    with pytest.raises(ValueError, match="long rows"):
-        weights.cells(vector([0], [1.0]), np.zeros(20))
+    for rows, column in (([4], 0), ([-1], 0), ([0], 20), ([0], -1)):
+        with pytest.raises(IndexError):
+            weights.recount(np.array(rows), column, 1.0)
+        with pytest.raises(IndexError):
+            weights.set_column(np.array(rows), column, np.zeros(1))
+    with pytest.raises(ValueError, match="type and length"):
+        weights.set_column(np.array([0]), 0, np.zeros(2))
     assert bits(weights.theta) == before
 
 
 def test_rare_words_take_a_line_of_the_cache_each():
     """Freed rows are taken again: what comes and goes needs no more memory than what is there."""
-    weights, g = native.Weights(brief=True), np.zeros(64)
+    weights, g = native.Weights(brief=16), np.zeros(64)
     weights.grow(0, 64)
     g[[3, 60]] = 1.0, -1.0
     for _ in range(50):
@@ -148,7 +168,7 @@ def test_rare_words_take_a_line_of_the_cache_each():
 
 
 def test_a_round_on_fewer_rows_than_the_table_has_is_left_to_the_pieces():
-    table, weights = native.Table(), native.Weights(brief=True)
+    table, weights = native.Table(), native.Weights(brief=16)
     for i in range(5000):
         table.add(f"n{i}")
     weights.grow(3, 20)

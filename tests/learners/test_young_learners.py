@@ -61,7 +61,7 @@ def test_a_snapshot_has_nothing_of_what_there_is_only_room_for():
 def test_room_is_made_in_few_blocks_and_never_beyond_the_most(features):
     room = room_for(features)
     assert features <= room <= MOST
-    assert room <= max(8, 2 * features, features + BLOCK - 1)
+    assert room <= max(8, 2 * features, features + BLOCK)
     places, curved, width = places_of(room)
     for fewer in range(room):
         own, hats, _ = places_of(fewer)

@@ -337,7 +337,8 @@ class Blend(Model):
         self.seen = arrays["seen"]
 
     def nbytes(self) -> int:
-        return self.nbytes_for(self.features, self.labels)
+        features, labels = self.features, self.labels
+        return sum(expert.nbytes(features, labels) for expert in self.experts) + 8 * labels
 
     def nbytes_for(self, features: int, labels: int) -> int:
         return sum(expert.nbytes_for(features, labels) for expert in self.experts) + 8 * labels

@@ -8,7 +8,7 @@ from ...growth import columns_for
 from ...instances import Floats, Vector
 from ...model import Round
 from ...weights.base import Arrays, Counters
-from ...weights.linear import Linear
+from ...weights.linear import BRIEF_IN_POOL, Linear
 from ..dual_ascent.certified import DualAscent
 from .expert_registry import ExpertEntry, Setting, register_expert
 from .experts import Expert, Inputs, Target
@@ -26,7 +26,7 @@ class DualAscentExpert(Expert):
 
     def __init__(self, setting: Setting) -> None:
         self.bits = setting.bits
-        self.weights = Linear()
+        self.weights = Linear(brief=BRIEF_IN_POOL)
         self.ascent = DualAscent("III", 1.0, 1.0)
         self._before: tuple[Vector, Floats, Any] | None = None
 
@@ -82,6 +82,9 @@ class DualAscentExpert(Expert):
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         self.weights.restore(arrays, {})
         self.ascent.restore(counters)
+
+    def nbytes(self, features: int, columns: int) -> int:
+        return self.weights.nbytes()
 
     def nbytes_for(self, features: int, columns: int) -> int:
         return 8 * features * columns_for(columns)

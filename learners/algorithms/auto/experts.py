@@ -101,6 +101,10 @@ class Expert(Savable):
         """Forget what was learned: the world has changed. An expert that follows by itself keeps its weights."""
         return
 
+    def nbytes(self, features: int, columns: int) -> int:
+        """Memory that it takes now, of so many features and columns."""
+        return self.nbytes_for(features, columns)
+
     @abstractmethod
     def nbytes_for(self, features: int, columns: int) -> int:
-        """Memory that so many features and columns take."""
+        """Memory that so many features and columns take at most."""

@@ -8,7 +8,8 @@
     q = P phi,  c = 1 / w + phi' q,  R <- R + (q / c) (Y - R' phi)',  P <- P - q q' / c,  P_0 = I
 
 Waves are random features of a Gaussian kernel (Rahimi and Recht 2007): sums of them are smooth functions of all features
-together; hats are curves of single ones. With more than 300 features it leaves for good. Its draws are a function of
+together; hats are curves of single ones. With more than 300 features it leaves for good, and above 2,048 columns, where one
+of its steps takes as long as all else, it leaves a pool that has dual ascent. Its draws are a function of
 the feature's number, by a generator of its own, so that they are the same everywhere and need not be saved.
 
 Room is made for some features at once. Where none has joined yet, phi is 0, P the identity and R 0, which adds nothing to
@@ -22,7 +23,7 @@ import numpy as np
 
 from ...growth import columns_for
 from ...instances import Floats, Ints
-from ...kernel import cos_turns, row_total, times
+from ...kernel import add_outer, cos_turns, row_total, times
 from ...kernel.elementary import TURN
 from ...weights.base import Arrays, Counters
 from .draws import normals, uniforms
@@ -30,7 +31,7 @@ from .expert_registry import ExpertEntry, Setting, register_expert
 from .experts import Expert, Inputs, Target
 
 WAVES = 128
-MOST = 300
+MOST, MOST_COLUMNS = 300, 2_048
 BLOCK = 64
 HATS = np.arange(9.0) * 0.5 - 2.0
 FREQUENCY = 1.5 / TURN
@@ -47,12 +48,14 @@ class LeastSquares(Expert):
     def __init__(self, setting: Setting) -> None:
         self.shift = 0.5 if setting.bits else 0.0
         self.bias = setting.bias
+        self.most = MOST_COLUMNS if "dual-ascent" in setting.beside else None
         self.labels = 0
         self.size = 1.0  # S
         self.events = 0
         self.theta = uniforms(0, WAVES)
         self._spare: Floats = np.zeros((0, 0))
         self._start()
+        self._marked = self.P, self.R
 
     def _start(self) -> None:
         self.features = 0
@@ -64,7 +67,7 @@ class LeastSquares(Expert):
 
     def grow(self, features: int, columns: int) -> None:
         features -= self.bias
-        if features > MOST:
+        if features > MOST or (self.most is not None and columns > self.most):
             self._leave()
         if not self.present:
             self.labels = columns
@@ -90,6 +93,7 @@ class LeastSquares(Expert):
 
     def mark(self) -> Any:
         """Arrays are replaced, but by the kernel's whole round: what they are now is the way back."""
+        self._marked = self.P, self.R
         return dict(vars(self))
 
     def rewind(self, mark: Any) -> None:
@@ -147,14 +151,16 @@ class LeastSquares(Expert):
         c = 1.0 / target.weight + max(times(phi, q), 0.0)
         fit = inputs.kept.get("fit")
         miss = target.Y - (self._fit(phi) if fit is None else fit)
-        R = self.R.copy()
+        # What was there at the mark is the way back until the event is over; for P, memory is kept.
+        R = self.R.copy() if self.R is self._marked[1] else self.R
         R[:, : self.labels] += np.multiply.outer(q / c, miss)
-        # In memory that is kept for it: the old P is the way back until the event is over.
-        P = self._spare if self._spare.shape == self.P.shape else np.empty_like(self.P)
-        np.multiply.outer(q, q, out=P)
-        P *= -1.0 / c
-        P += self.P
-        self.R, self.P, self._spare = R, P, self.P
+        P = self.P
+        if P is self._marked[0]:
+            P = self._spare if self._spare.shape == P.shape else np.empty_like(P)
+            P[:] = self.P
+            self._spare = self.P
+        add_outer(P, -1.0 / c, q[:, None])
+        self.R, self.P = R, P
         z = inputs.scaled.z
         self.size += (times(z, z) - self.size) * max(0.01, 1.0 / (self.events + 2.0))
         self.events += 1
@@ -194,7 +200,7 @@ class LeastSquares(Expert):
 
     def nbytes_for(self, features: int, columns: int) -> int:
         features -= self.bias
-        if not self.present or features > MOST:
+        if not self.present or features > MOST or (self.most is not None and columns > self.most):
             return 0
         room = room_for(features)
         width = places_of(room)[2]
@@ -202,10 +208,15 @@ class LeastSquares(Expert):
 
 
 def room_for(features: int) -> int:
-    """How many features room is made for: a power of two, and from 64 on a multiple of it."""
-    if features <= BLOCK:
-        return 0 if features < 1 else max(8, 1 << (features - 1).bit_length())
-    return min(-(-features // BLOCK) * BLOCK, MOST)
+    """How many features room is made for: a power of two, and from 64 on a multiple of it.
+
+    Beyond 8 it grows as the tables of the other experts do, which have a row for the bias: all of them at one event.
+    """
+    if features <= 8:
+        return 8 if features > 0 else 0
+    if features < BLOCK:
+        return 1 << features.bit_length()
+    return min((features // BLOCK + 1) * BLOCK, MOST)
 
 
 @cache

@@ -16,6 +16,8 @@ from ...growth import columns_for, grown
 from ...instances import Floats, Ints, Vector
 from ...kernel import log, times, word_scores
 from ...weights.base import Arrays, Counters
+from ...weights.linear import BRIEF_IN_POOL
+from ...weights.stored_rows import restore_stored, stored
 from .expert_registry import ExpertEntry, Setting, register_expert
 from .experts import Expert, Inputs, Target
 
@@ -33,13 +35,14 @@ class NaiveBayes(Expert):
         self.bits = setting.bits
         self.features = 0
         self.labels = 0
-        self._kept = kernel.Weights()
+        self._kept = kernel.Weights(brief=BRIEF_IN_POOL)
         self.background: Floats = np.zeros(0)  # L of all events
         self.words: Floats = np.zeros(0)  # N_k
         self.events: Floats = np.zeros(0)  # of label k
         self.all_words = 0.0
         self.all_events = 0.0
         self._before: list[list[Any]] = []
+        self._usual: tuple[Floats, Ints, Floats] | None = None
 
     def grow(self, features: int, columns: int) -> None:
         self._kept.grow(features, columns)
@@ -47,21 +50,19 @@ class NaiveBayes(Expert):
         self.background = grown(self.background, features)
         self.words, self.events = grown(self.words, columns), grown(self.events, columns)
 
-    @property
-    def logs(self) -> Floats:
-        """L: (features, labels), on the memory of the kernel until it grows."""
-        return self._kept.theta
-
     def mark(self) -> Any:
         """References, and copies of what is small; `learn` keeps the logarithms that it changes."""
-        self._before = []
+        self._before, self._usual = [], None
         arrays = self._kept, self.background, self.words.copy(), self.events.copy()
         return arrays, self.features, self.labels, self.all_words, self.all_events
 
     def rewind(self, mark: Any) -> None:
         for logs, rows, column, old in self._before:
             if old is not None:
-                logs[rows, column] = old
+                logs.set_column(rows, column, old)
+        if self._usual is not None:
+            background, rows, old = self._usual
+            background[rows] = old
         arrays, self.features, self.labels, self.all_words, self.all_events = mark
         self._kept, self.background, self.words, self.events = arrays
         self._kept.shrink(self.features, self.labels)
@@ -99,11 +100,11 @@ class NaiveBayes(Expert):
         more = target.weight / SMOOTHING
         labels = target.relevant.nonzero()[0].tolist() if target.only is None else [target.only]
         if len(rows):
-            logs = self.logs
             for k in labels:
-                self._raise(logs, rows, k, more)
+                self._raise(rows, k, more)
             if self.bits:
-                self._raise(self.background[:, None], rows, 0, more)
+                self._usual = self.background, rows, self.background.take(rows)
+                kernel.recount(self.background[:, None], rows, 0, more)
         seen = target.weight * len(rows)
         for k in labels:
             self.words[k] += seen
@@ -111,24 +112,24 @@ class NaiveBayes(Expert):
         self.all_words += seen
         self.all_events += target.weight
 
-    def _raise(self, logs: Floats, rows: Ints, column: int, more: float) -> None:
+    def _raise(self, rows: Ints, column: int, more: float) -> None:
         # Its place first, then the step, which gives the way back: nothing can fail between the two.
-        entry: list[Any] = [logs, rows, column, None]
+        entry: list[Any] = [self._kept, rows, column, None]
         self._before.append(entry)
-        entry[3] = kernel.recount(logs, rows, column, more)
+        entry[3] = self._kept.recount(rows, column, more)
 
     def parts(self, inputs: Inputs) -> tuple[Floats, Floats, Floats]:
         rows, values, size = inputs.words()
         x = inputs.scaled
         every = np.zeros((len(x.rows), self.labels))
-        block = self.logs[rows][:, : self.labels]
+        block = self._kept.take(rows)
         if self.bits:
             block = block - self.background.take(rows)[:, None]
         every[~x.dense & (x.values > 0.0)] = block * values[:, None]
         return every, self._constant(size), np.zeros(self.labels)
 
     def reset(self) -> None:
-        kept = kernel.Weights()
+        kept = kernel.Weights(brief=BRIEF_IN_POOL)
         kept.grow(self.features, self.labels)
         self._kept, self.background = kept, np.zeros_like(self.background)
         self.words, self.events = np.zeros_like(self.words), np.zeros_like(self.events)
@@ -136,7 +137,7 @@ class NaiveBayes(Expert):
 
     def arrays(self) -> Arrays:
         return {
-            "logs": self.logs[: self.features, : self.labels],
+            "logs": stored(self._kept),
             "background": self.background[: self.features],
             "words": self.words[: self.labels],
             "events": self.events[: self.labels],
@@ -148,11 +149,14 @@ class NaiveBayes(Expert):
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         if any(arrays[name].shape != own.shape for name, own in self.arrays().items()):
             raise ValueError("the counts do not fit the features and labels")
-        self.logs[: self.features, : self.labels] = arrays["logs"]
+        restore_stored(self._kept, arrays["logs"])
         self.background[: self.features] = arrays["background"]
         self.words[: self.labels] = arrays["words"]
         self.events[: self.labels] = arrays["events"]
         self.all_words, self.all_events = counters["all_words"], counters["all_events"]
+
+    def nbytes(self, features: int, columns: int) -> int:
+        return self._kept.nbytes() + 8 * (features + 2 * columns)
 
     def nbytes_for(self, features: int, columns: int) -> int:
         return 8 * (features * (columns_for(columns) + 1) + 2 * columns)

@@ -57,7 +57,7 @@ class Trees(Expert):
 
     def grow(self, features: int, columns: int) -> None:
         self.features, self.labels = features - self.bias, columns
-        if self.features > MOST or columns > MOST_COLUMNS:
+        if self.present and (self.features > MOST or columns > MOST_COLUMNS):
             self.present = False
             self._start()
         if not self.present or not columns:

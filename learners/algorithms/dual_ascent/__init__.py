@@ -11,7 +11,7 @@ from ...model import FirstOrder, Model
 from ...registry import Algorithm, Cost, Parameter, Size, Spec, first_order_cost, needs, register
 from ...weights.base import Weights
 from ...weights.entropic import Entropic
-from ...weights.linear import Linear, Named
+from ...weights.linear import BRIEF, Linear, Named
 from .certified import DualAscent
 from .mistakes import OneRelevant, Relevant, TwoLabels
 
@@ -23,7 +23,7 @@ def build(spec: Spec) -> Model:
     weights: Weights = (
         Entropic(spec["dimension"])
         if spec["complexity"] == "entropy"
-        else (Named if "label_words" in spec else Linear)(spec["precision"] == "float32", brief=True)
+        else (Named if "label_words" in spec else Linear)(spec["precision"] == "float32", brief=BRIEF)
     )
     return FirstOrder(_TASKS[spec["task"]](), DualAscent(spec["update"], spec["C"], spec["gamma"]), weights)
 

@@ -98,15 +98,43 @@ static inline double cos_turns_of(double turns) {
     return x - x * square * polynomial(SINE, COUNT_OF(SINE), square);
 }
 
+/* Labels that never were right mostly have one score: so many numbers at a time are taken over where all equal the one before. */
+#define RUN 16
+
+static inline int is_run(const double *x, ptrdiff_t i) {
+    int same = 1;
+    for (ptrdiff_t n = 0; n < RUN; n++) same &= x[i + n] == x[i - 1];
+    return same;
+}
+
 /* out_i = e^(x_i - shift). */
 WIDE static void exp_each(const double *x, double shift, double *restrict out, ptrdiff_t count) {
-    for (ptrdiff_t i = 0; i < count; i++) out[i] = exp_of(x[i] - shift);
+    ptrdiff_t i = 0;
+    for (; i + RUN <= count; i += RUN)
+        if (i && is_run(x, i))
+            for (ptrdiff_t n = 0; n < RUN; n++) out[i + n] = out[i - 1];
+        else
+            for (ptrdiff_t n = 0; n < RUN; n++) out[i + n] = exp_of(x[i + n] - shift);
+    for (; i < count; i++) out[i] = exp_of(x[i] - shift);
+}
+
+#define LANES_OF_TOP 8
+
+/* The highest of some numbers, at least one; several at a time, for a comparison is exact in any order. */
+WIDE static double top_of(const double *x, ptrdiff_t count) {
+    double tops[LANES_OF_TOP], top = x[0];
+    ptrdiff_t i = 0;
+    for (int n = 0; n < LANES_OF_TOP; n++) tops[n] = top;
+    for (; i + LANES_OF_TOP <= count; i += LANES_OF_TOP)
+        for (int n = 0; n < LANES_OF_TOP; n++) tops[n] = x[i + n] > tops[n] ? x[i + n] : tops[n];
+    for (; i < count; i++) top = x[i] > top ? x[i] : top;
+    for (int n = 0; n < LANES_OF_TOP; n++) top = tops[n] > top ? tops[n] : top;
+    return top;
 }
 
 /* p_i = e^x_i / sum e^x_j. */
 static inline void softmax_of(const double *x, double *p, ptrdiff_t count) {
-    double top = count ? x[0] : 0.0, sum = 0.0;
-    for (ptrdiff_t i = 1; i < count; i++) top = x[i] > top ? x[i] : top;
+    double top = count ? top_of(x, count) : 0.0, sum = 0.0;
     exp_each(x, top, p, count);
     for (ptrdiff_t i = 0; i < count; i++) sum += p[i];
     for (ptrdiff_t i = 0; i < count; i++) p[i] /= sum;

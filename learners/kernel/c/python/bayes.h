@@ -30,7 +30,19 @@ static void words_of(const int64_t *rows, const double *u, const unsigned char *
 /* s_k += log(events_k + 1/2) - size log(words_k + room). */
 WIDE static void add_priors(double *restrict s, const double *words, const double *events, double size, double room,
                        Py_ssize_t labels) {
-    for (Py_ssize_t k = 0; k < labels; k++) s[k] += log_normal(events[k] + 0.5) - size * log_normal(words[k] + room);
+    double last = 0.0; /* what is added to the label before */
+    Py_ssize_t k = 0;
+    for (; k + RUN <= labels; k += RUN) {
+        if (k && is_run(events, k) && is_run(words, k)) {
+            for (Py_ssize_t n = 0; n < RUN; n++) s[k + n] += last;
+            continue;
+        }
+        double parts[RUN];
+        for (Py_ssize_t n = 0; n < RUN; n++) parts[n] = log_normal(events[k + n] + 0.5) - size * log_normal(words[k + n] + room);
+        for (Py_ssize_t n = 0; n < RUN; n++) s[k + n] += parts[n];
+        last = parts[RUN - 1];
+    }
+    for (; k < labels; k++) s[k] += log_normal(events[k] + 0.5) - size * log_normal(words[k] + room);
 }
 
 /* word_scores(weights, x, words, events, room) -> (rows, values, size, s): see welford.py. `x` is (rows, u, dense, unseen). */
@@ -105,8 +117,9 @@ static int calibrate(const double *p, const double *sums, Py_ssize_t count, doub
     double f, rest = 0.0, second = 0.0;
     if (count < 2) return 0;
     Py_ssize_t k = 0;
-    for (Py_ssize_t i = 1; i < count; i++) k = p[i] > p[k] ? i : k;
-    if (!isfinite(p[k])) return 0;
+    double top = top_of(p, count);
+    if (!isfinite(top)) return 0;
+    while (k < count - 1 && p[k] != top) k++;
     int i = knot_of(p[k], &f);
     double weight = (1.0 - f) * sums[i] + f * sums[i + 1];
     double miss = (1.0 - f) * sums[KNOTS + i] + f * sums[KNOTS + i + 1];

@@ -236,9 +236,9 @@ static PyObject *blend_bind(PyObject *self, PyObject *state) {
     return NULL;
 }
 
-/* Whether the weights have a row for every feature, a long one, and a column for every label. */
+/* Whether the weights have a row for every feature, and a column for every label. */
 static int weights_fit(const Blend *blend, const Weights *weights) {
-    return !weights->single && !weights->brief && weights->labels == blend->labels &&
+    return !weights->single && weights->labels == blend->labels &&
            (size_t)weights->features == blend->table->names.count;
 }
 

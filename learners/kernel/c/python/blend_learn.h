@@ -167,7 +167,24 @@ static int member_has_room(const Member *own, Py_ssize_t count, Py_ssize_t more,
     if (own->kind == LEAST_SQUARES) return own->curves.features >= count + more - bias;
     if (own->kind == NAIVE_BAYES && own->room < count + more) return 0;
     if (own->kind == ADAGRAD && own->room && count + more > own->room) return 0; /* it leaves */
+    if (own->weights->places) return (Py_ssize_t)own->weights->placed >= count + more;
     return own->weights->room >= count + more && (own->kind != ADAGRAD || own->squares->room >= count + more);
+}
+
+/* Room for the numbers that the steps of dual ascent and naive Bayes will bring where rows may be lists: -1 with an exception. */
+static int blend_prepare(Blend *blend) {
+    const Vector *x = blend->asked.x;
+    const Words *words = &blend->words;
+    for (int i = 0; i < blend->members; i++) {
+        const Member *own = &blend->member[i];
+        if (own->kind == DUAL_ASCENT && blend->moves && weights_prepare(own->weights, x->known, x->rows, x->unknown, blend->g)) return -1;
+        if (own->kind != NAIVE_BAYES || !own->weights->places) continue;
+        if (changes_reserve(own->weights)) return -1;
+        for (Py_ssize_t n = 0; n < blend->rights; n++) own->weights->changed[n] = (uint32_t)blend->right[n];
+        if (rows_prepare(own->weights, words->known, words->rows, words->all - words->known, own->weights->changed, (size_t)blend->rights))
+            return -1;
+    }
+    return 0;
 }
 
 /* The pool after this round, in memory of its own: -1 with an exception. */
@@ -268,7 +285,7 @@ static PyObject *blend_plan(PyObject *self, PyObject *arguments) {
         return NULL;
     blend->teaches = blend->pool.bits;
     for (Py_ssize_t n = 0; n < blend->rights; n++) blend->teaches |= blend->seen[blend->right[n]] > 0.0;
-    if (blend_pool(blend, &gaps, &more) || blend_ascend(blend, &sums) < 0) return NULL;
+    if (blend_pool(blend, &gaps, &more) || blend_ascend(blend, &sums) < 0 || blend_prepare(blend)) return NULL;
     double z = 0.0, size = blend->size, pace = 1.0 / ((double)curved + 2.0);
     for (Py_ssize_t i = 0; i < x->known + x->unknown; i++) z += blend->x.z[i] * blend->x.z[i];
     size += (z - size) * (pace > 0.01 ? pace : 0.01);
@@ -282,13 +299,8 @@ static PyObject *blend_plan(PyObject *self, PyObject *arguments) {
     return result;
 }
 
-/* L <- log(exp(L) + more) for the words' rows, `width` apart. */
-static void raise_counts(double *L, Py_ssize_t width, const Words *words, double more) {
-    for (Py_ssize_t i = 0; i < words->all; i++) {
-        double *cell = L + words->rows[i] * width;
-        *cell = log_of(exp_of(*cell) + more);
-    }
-}
+/* L <- log(exp(L) + more). */
+static inline void raise_count(double *cell, double more) { *cell = log_of(exp_of(*cell) + more); }
 
 /* The step of entropy on the pair that is most wrong: the lowest label that is right, the highest other one. */
 static void entropy_learn(Blend *blend, const Member *own, const double *z) {
@@ -321,11 +333,11 @@ static void member_learn(Blend *blend, Member *own, const double *z) {
         double more = blend->weight / own->setting, seen = blend->weight * (double)words->all;
         for (Py_ssize_t n = 0; n < blend->rights; n++) {
             Py_ssize_t k = blend->right[n];
-            raise_counts((double *)own->weights->block->data + k, own->weights->width, words, more);
+            for (Py_ssize_t i = 0; i < words->all; i++) raise_count(weights_place(own->weights, words->rows[i], (uint32_t)k), more);
             own->words[k] += seen;
             own->events[k] += blend->weight;
         }
-        if (blend->pool.bits) raise_counts(own->background, 1, words, more);
+        for (Py_ssize_t i = 0; i < words->all && blend->pool.bits; i++) raise_count(own->background + words->rows[i], more);
     } else if (own->kind == RECENT_ERRORS) {
         double step = blend->weight / (blend->weight + own->setting);
         for (Py_ssize_t k = 0; k < labels; k++) own->words[k] += step * ((blend->Y[k] - blend->linked[k]) - own->words[k]);

@@ -81,10 +81,10 @@ static void rounds_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-static int all_finite(const double *t, Py_ssize_t count) {
-    double wrong = 0.0;
-    for (Py_ssize_t k = 0; k < count; k++) wrong += t[k] - t[k];
-    return wrong == 0.0;
+WIDE static int all_finite(const double *t, Py_ssize_t count) {
+    int64_t wrong = 0;
+    for (Py_ssize_t k = 0; k < count; k++) wrong |= !(t[k] - t[k] == 0.0);
+    return !wrong;
 }
 
 /* Whether table, weights and blocks have the same features. */
@@ -150,10 +150,16 @@ static int rounds_look(Rounds *rounds, PyObject *instance) {
 }
 
 static inline Py_ssize_t highest(const double *t, Py_ssize_t count, Py_ssize_t but) {
-    Py_ssize_t best = -1;
-    for (Py_ssize_t k = 0; k < count; k++)
-        if (k != but && (best < 0 || t[k] > t[best])) best = k;
-    return best;
+    Py_ssize_t first = but == 0;
+    if (first >= count) return -1;
+    double top = top_of(t + first, but > first ? but - first : count - first);
+    if (but > first && but + 1 < count) {
+        double behind = top_of(t + but + 1, count - but - 1);
+        top = behind > top ? behind : top;
+    }
+    for (Py_ssize_t k = first; k < count; k++)
+        if (k != but && t[k] == top) return k;
+    return first; /* scores that are no numbers */
 }
 
 /* predict(instance, top, names) -> (ranking, margin, label, known, unknown), or None where it is left to the pieces. top < 0: all. Of an order

@@ -117,8 +117,8 @@ static void scale(double *values, size_t first, size_t count, size_t at, size_t 
 typedef struct {
     const char *rows;
     size_t bytes;
-    Block *const *places; /* where weights keep the places of rows that may be short (rows.h), else NULL */
-    const char *shorts;
+    Block *const *places; /* where weights keep the places of rows that may be lists (rows.h), else NULL */
+    const Store *lists;
 } Ahead;
 
 static void fetch_row(const Ahead *ahead, size_t number) {
@@ -126,11 +126,14 @@ static void fetch_row(const Ahead *ahead, size_t number) {
         /* This is read, not only asked for: of the weights as they are now, which may have fewer rows than the table. */
         const Block *places = *ahead->places;
         uint32_t place = number < places->bytes / sizeof place ? ((const uint32_t *)places->data)[number] : 0;
-        if (!(place & 1)) {
-            if (place) PREFETCH_FAR(ahead->shorts + (size_t)((place - 2) >> 1) * 64);
+        if (!IS_LONG(place)) {
+            int class = place_class(place);
+            if (class < 0) return;
+            const char *list = (const char *)ahead->lists[class].block->data + place_number(place) * list_bytes(class);
+            for (size_t byte = 0; byte < list_bytes(class); byte += 64) PREFETCH_FAR(list + byte);
             return;
         }
-        number = (place - 2) >> 1;
+        number = place_number(place);
     }
     for (size_t byte = 0; byte < ahead->bytes; byte += 64) PREFETCH_FAR(ahead->rows + number * ahead->bytes + byte);
 }

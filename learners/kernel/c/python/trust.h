@@ -1,8 +1,8 @@
 /* trust.py: one round of the automatic learner's pool, in place; hedge.h has its parts without Python. */
 
-/* The log loss of the log-odds t, for bits the mean; p is left in `p`. */
-static double log_loss(const double *t, const double *Y, double *p, Py_ssize_t count, int bits) {
-    double sum = 0.0, product = 0.0, top = t[0];
+/* The log loss of the log-odds t, for bits the mean; p is left in `p` where it is asked for, which else is only room. */
+static double log_loss(const double *t, const double *Y, double *p, Py_ssize_t count, int bits, int asked) {
+    double sum = 0.0, product = 0.0, top;
     if (bits) {
         for (Py_ssize_t k = 0; k < count; k++) {
             double wrong = Y[k] > 0.5 ? -t[k] : t[k], small = exp_of(-fabs(wrong));
@@ -11,10 +11,10 @@ static double log_loss(const double *t, const double *Y, double *p, Py_ssize_t c
         }
         return sum / (double)count;
     }
-    for (Py_ssize_t k = 1; k < count; k++) top = t[k] > top ? t[k] : top;
+    top = top_of(t, count);
     exp_each(t, top, p, count);
     for (Py_ssize_t k = 0; k < count; k++) sum += p[k], product += t[k] * Y[k];
-    for (Py_ssize_t k = 0; k < count; k++) p[k] /= sum;
+    for (Py_ssize_t k = 0; k < count && asked; k++) p[k] /= sum;
     return (log_of(sum) + top) - product;
 }
 
@@ -54,10 +54,11 @@ static int trust_round(Trust *pool, const double *Z, const double *Y, Py_ssize_t
     double each[1 + MEMBERS], *t = spare, *p = t + count, *other = p + count;
     int m = pool->members;
     multiply(pool->weights, Z, t, 1, m, count);
-    *loss = log_loss(t, Y, other, count, pool->bits);
+    *loss = log_loss(t, Y, other, count, pool->bits, 0);
     multiply(pool->a, Z, t, 1, m, count);
-    each[0] = log_loss(t, Y, p, count, pool->bits);
-    for (int i = 0; i < m; i++) each[1 + i] = log_loss(Z + i * count, Y, other, count, pool->bits);
+    each[0] = log_loss(t, Y, p, count, pool->bits, 1);
+    for (int i = 0; i < m; i++) /* of who has left, all log-odds are 0 */
+        each[1 + i] = pool->present[i] || pool->bits ? log_loss(Z + i * count, Y, other, count, pool->bits, 0) : log_of((double)count);
     pool->gaps = gap_of(pool, each);
     for (int i = 0; i <= m; i++) pool->losses[i] += each[i];
     if (teaches && newton(pool, Z, Y, p, count, weight)) return -1;

@@ -7,7 +7,7 @@ static PyTypeObject *WeightsType;
 /* For `look_up`. */
 static Ahead weights_ahead(const Weights *weights) {
     if (!weights->places) return (Ahead){weights->block->data, row_bytes(weights), NULL, NULL};
-    return (Ahead){weights->block->data, row_bytes(weights), &weights->places, weights->shorts.block->data};
+    return (Ahead){weights->block->data, row_bytes(weights), &weights->places, weights->lists};
 }
 
 /* How many columns a block of `labels` columns takes: the next multiple of a step of at most an eighth. */
@@ -19,22 +19,17 @@ static Py_ssize_t columns_for(Py_ssize_t labels) {
     return (labels + step - 1) / step * step;
 }
 
-/* Let rows be short where they can, for columns that have become many: -1 with an exception, and nothing changed. */
+/* Let rows be lists where they can, for columns that have become many: -1 with an exception, and nothing changed. */
 static int weights_shorten(Weights *weights, Py_ssize_t features, Py_ssize_t width) {
     Weights next = *weights;
-    size_t longs = 0, shorts = 0, before = row_bytes(weights);
+    size_t before = row_bytes(weights);
     const char *from = weights->block->data;
-    for (Py_ssize_t i = 0; i < weights->features; i++) {
-        int count = row_count(weights, from + (size_t)i * before, weights->labels);
-        longs += count > SHORT;
-        shorts += count && count <= SHORT;
-    }
     next.width = width;
     next.placed = features < 16 ? 16 : (size_t)features;
     next.places = block_new(next.placed, sizeof(uint32_t));
-    if (!next.places || store_reserve(&next.shorts, shorts, sizeof(ShortRow)) || longs_reserve(&next, longs)) {
+    if (!next.places || rows_reserve_for(&next, from, weights->features, before, weights->labels)) {
         Py_XDECREF((PyObject *)next.places);
-        Py_XDECREF((PyObject *)next.shorts.block);
+        for (int class = 0; class < CLASSES; class++) Py_XDECREF((PyObject *)next.lists[class].block);
         return -1;
     }
     for (Py_ssize_t i = 0; i < weights->features; i++) row_fill(&next, i, from + (size_t)i * before, weights->labels);
@@ -43,7 +38,7 @@ static int weights_shorten(Weights *weights, Py_ssize_t features, Py_ssize_t wid
     return 0;
 }
 
-/* `weights_reserve` where rows may be short. */
+/* `weights_reserve` where rows may be lists. */
 static int places_reserve(Weights *weights, Py_ssize_t features, Py_ssize_t width) {
     if ((size_t)features > weights->placed) {
         size_t placed = (size_t)features > 2 * weights->placed ? (size_t)features : 2 * weights->placed;
@@ -74,7 +69,7 @@ static int weights_reserve(Weights *weights, Py_ssize_t features, Py_ssize_t lab
         if (room < 16) room = 16;
     }
     if (weights->places) return places_reserve(weights, features, width);
-    if (weights->brief && width > NARROW) return weights_shorten(weights, features, width);
+    if (weights->brief && width > weights->brief) return weights_shorten(weights, features, width);
     if (width == weights->width && room == weights->room) return 0;
     if (width && room > PY_SSIZE_T_MAX / 8 / width) return PyErr_NoMemory(), -1;
     Block *block = block_new((size_t)(room * width), (size_t)size);
@@ -167,7 +162,7 @@ static int active_of(PyObject *object, size_t features, Active *x) {
 SCORES(scores_double, double)
 SCORES(scores_single, float)
 
-/* The same where rows may be short: long ones four at a time, others one by one. Rows of zeros add nothing. */
+/* The same where rows may be lists: long ones four at a time, others one by one. Rows of zeros add nothing. */
 #define LONG_ROW(TYPE, place) ((const TYPE *)weights->block->data + (Py_ssize_t)place_number(place) * weights->width)
 #define BRIEF_SCORES(NAME, TYPE)                                                                             \
     WIDE static void NAME(const Weights *weights, Py_ssize_t count, const int64_t *rows, const double *x, double *restrict t) { \
@@ -176,25 +171,26 @@ SCORES(scores_single, float)
         for (Py_ssize_t k = 0; k < labels; k++) t[k] = 0.0;                                                  \
         while (i < count) {                                                                                  \
             uint32_t place = places[rows[i]];                                                                \
-            if (i + 4 <= count && (place & places[rows[i + 1]] & places[rows[i + 2]] & places[rows[i + 3]] & 1)) { \
+            if (i + 4 <= count && IS_LONG(place) && IS_LONG(places[rows[i + 1]]) && IS_LONG(places[rows[i + 2]]) && \
+                IS_LONG(places[rows[i + 3]])) {                                                              \
                 const TYPE *a = LONG_ROW(TYPE, place), *b = LONG_ROW(TYPE, places[rows[i + 1]]);             \
                 const TYPE *c = LONG_ROW(TYPE, places[rows[i + 2]]), *d = LONG_ROW(TYPE, places[rows[i + 3]]); \
                 double p = x[i], q = x[i + 1], r = x[i + 2], s = x[i + 3];                                   \
                 i += 4;                                                                                      \
                 for (Py_ssize_t n = i; n < i + 4 && n < count; n++)                                          \
-                    for (Py_ssize_t k = 0; (places[rows[n]] & 1) && k < labels; k += 64 / (Py_ssize_t)sizeof(TYPE)) \
+                    for (Py_ssize_t k = 0; IS_LONG(places[rows[n]]) && k < labels; k += 64 / (Py_ssize_t)sizeof(TYPE)) \
                         PREFETCH(LONG_ROW(TYPE, places[rows[n]]) + k);                                       \
                 for (Py_ssize_t k = 0; k < labels; k++)                                                      \
                     t[k] = (((t[k] + p * (double)a[k]) + q * (double)b[k]) + r * (double)c[k]) + s * (double)d[k]; \
                 continue;                                                                                    \
             }                                                                                                \
             double value = x[i++];                                                                           \
-            if (place & 1) {                                                                                 \
+            if (IS_LONG(place)) {                                                                            \
                 const TYPE *row = LONG_ROW(TYPE, place);                                                     \
                 for (Py_ssize_t k = 0; k < labels; k++) t[k] += value * (double)row[k];                      \
             } else if (place) {                                                                              \
-                const ShortRow *brief = short_row(weights, place);                                           \
-                for (uint32_t n = 0; n < brief->count; n++) t[brief->columns[n]] += value * brief->values[n]; \
+                List list = list_of(weights, place);                                                         \
+                for (uint32_t n = 0; n < *list.count; n++) t[list.columns[n]] += value * list.values[n];     \
             }                                                                                                \
         }                                                                                                    \
     }

@@ -3,11 +3,11 @@
 static PyObject *weights_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     static char *words[] = {"single", "brief", NULL};
     int single = 0, brief = 0;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|pp", words, &single, &brief)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|pi", words, &single, &brief)) return NULL;
     Weights *weights = (Weights *)PyType_GenericAlloc(type, 0);
     if (!weights) return NULL;
     weights->single = single;
-    weights->brief = brief;
+    weights->brief = brief < 0 ? 0 : brief;
     weights->block = block_new(0, 8);
     if (!weights->block) Py_CLEAR(weights);
     return (PyObject *)weights;
@@ -18,7 +18,8 @@ static void weights_dealloc(PyObject *self) {
     Weights *weights = (Weights *)self;
     Py_XDECREF((PyObject *)weights->block);
     Py_XDECREF((PyObject *)weights->places);
-    Py_XDECREF((PyObject *)weights->shorts.block);
+    for (int class = 0; class < CLASSES; class++) Py_XDECREF((PyObject *)weights->lists[class].block);
+    free(weights->changed);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -39,15 +40,7 @@ static PyObject *weights_grow(PyObject *self, PyObject *arguments) {
 }
 
 /* Forget the columns from `labels` on. */
-static void short_cut(ShortRow *brief, uint32_t labels) {
-    uint32_t kept = 0;
-    for (uint32_t n = 0; n < brief->count; n++)
-        if (brief->columns[n] < labels) {
-            brief->columns[kept] = brief->columns[n];
-            brief->values[kept++] = brief->values[n];
-        }
-    brief->count = kept;
-}
+static void list_cut(const List *list, uint32_t labels) { *list->count = list_place(list, labels); }
 
 /* Take growth back: what leaves is zeroed, so that it can join again. It needs no memory. */
 static PyObject *weights_shrink(PyObject *self, PyObject *arguments) {
@@ -64,7 +57,10 @@ static PyObject *weights_shrink(PyObject *self, PyObject *arguments) {
         char *row = long_row(weights, i);
         if (weights->places && i >= features) row_clear(weights, i);
         else if (row) memset(row + first * size, 0, ((size_t)weights->labels - first) * size);
-        else if (PLACE(weights, i)) short_cut(short_row(weights, PLACE(weights, i)), (uint32_t)labels);
+        else if (PLACE(weights, i)) {
+            List list = list_of(weights, PLACE(weights, i));
+            list_cut(&list, (uint32_t)labels);
+        }
     }
     weights->features = features;
     weights->labels = labels;
@@ -73,13 +69,13 @@ static PyObject *weights_shrink(PyObject *self, PyObject *arguments) {
 
 /* Copy the cells that a step along g touches: out of the weights (into = 0), or into them. */
 static void cells_copy(Weights *weights, const Active *x, const double *g, double *cells, int into) {
-    double *W = weights->block->data;
     for (Py_ssize_t i = 0; i < x->known; i++)
         for (Py_ssize_t k = 0; k < weights->labels; k++)
             if (g[k] != 0.0) {
-                double *cell = W + x->rows[i] * weights->width + k;
-                if (into) *cell = *cells++;
-                else *cells++ = *cell;
+                double *cell = weights_number(weights, x->rows[i], k); /* without a place it was 0, and is */
+                if (!into) *cells = cell ? *cell : 0.0;
+                else if (cell) *cell = *cells;
+                cells++;
             }
 }
 
@@ -92,8 +88,7 @@ static PyObject *weights_cells(PyObject *self, PyObject *arguments) {
     double *cells;
     Py_ssize_t count = 0;
     if (!PyArg_ParseTuple(arguments, "OO|O", &object, &direction, &given)) return NULL;
-    if (weights->single || weights->brief)
-        return PyErr_SetString(PyExc_ValueError, "only weights of float64 in long rows give cells"), NULL;
+    if (weights->single) return PyErr_SetString(PyExc_ValueError, "only weights of float64 give cells"), NULL;
     if (active_of(object, (size_t)weights->features, &x)) return NULL;
     if (numbers_of(direction, &g, 'd', weights->labels, 0)) {
         active_release(&x);
@@ -170,9 +165,7 @@ static PyObject *weights_put(PyObject *self, PyObject *arguments) {
     const char *rows = given.buf;
     if (!fits || first < 0 || first > weights->features - count) PyErr_SetString(PyExc_ValueError, "these rows do not fit the weights");
     else if (weights->places) {
-        size_t longs = 0;
-        for (Py_ssize_t i = 0; i < count; i++) longs += row_count(weights, rows + (size_t)i * bytes, weights->labels) > SHORT;
-        if (!longs_reserve(weights, longs) && !store_reserve(&weights->shorts, (size_t)count - longs, sizeof(ShortRow)))
+        if (!rows_reserve_for(weights, rows, count, bytes, weights->labels))
             for (Py_ssize_t i = 0; i < count; i++) {
                 row_clear(weights, first + i);
                 row_fill(weights, first + i, rows + (size_t)i * bytes, weights->labels);
@@ -199,7 +192,60 @@ static PyObject *weights_short_rows(PyObject *self, void *closure) {
 static PyObject *weights_nbytes(PyObject *self, PyObject *none) {
     (void)none;
     const Weights *weights = (Weights *)self;
-    return PyLong_FromSsize_t(weights->features * columns_for(weights->labels) * (weights->single ? 4 : 8));
+    size_t bytes = (size_t)columns_for(weights->labels) * number_size(weights);
+    if (!weights->places) return PyLong_FromSize_t((size_t)weights->features * bytes);
+    bytes = weights->longs.used * row_bytes(weights) + (size_t)weights->features * sizeof(uint32_t);
+    for (int class = 0; class < CLASSES; class++) bytes += weights->lists[class].used * list_bytes(class);
+    return PyLong_FromSize_t(bytes);
+}
+
+/* The rows of an array as numbers of rows here, and a column: -1 with an exception. */
+static int column_of(const Weights *weights, PyObject *object, Py_ssize_t column, Py_buffer *rows) {
+    if (numbers_of(object, rows, 'q', -1, 0)) return -1;
+    int within = !weights->single && column >= 0 && column < weights->labels;
+    for (Py_ssize_t i = 0; i < rows->len / 8; i++) within = within && (uint64_t)((const int64_t *)rows->buf)[i] < (uint64_t)weights->features;
+    if (within) return 0;
+    PyBuffer_Release(rows);
+    return PyErr_SetString(PyExc_IndexError, "there is no such entry of float64"), -1;
+}
+
+/* recount(rows, column, more): L <- log(exp(L) + more) in these rows of a column; the old numbers. */
+static PyObject *weights_recount(PyObject *self, PyObject *arguments) {
+    Weights *weights = (Weights *)self;
+    PyObject *object;
+    Py_ssize_t column;
+    double more, *old;
+    Py_buffer rows;
+    if (!PyArg_ParseTuple(arguments, "Ond", &object, &column, &more) || column_of(weights, object, column, &rows)) return NULL;
+    uint32_t own = (uint32_t)column;
+    Py_ssize_t count = rows.len / 8;
+    int failed = weights->places && rows_prepare(weights, count, rows.buf, 0, &own, 1);
+    PyObject *before = failed ? NULL : array_new(count, &old);
+    for (Py_ssize_t i = 0; before && i < count; i++) {
+        double *number = weights_place(weights, ((const int64_t *)rows.buf)[i], own);
+        old[i] = *number;
+        *number = log_of(exp_of(*number) + more);
+    }
+    PyBuffer_Release(&rows);
+    return before;
+}
+
+/* set_column(rows, column, numbers): what `recount` gave, again. */
+static PyObject *weights_set_column(PyObject *self, PyObject *arguments) {
+    const Weights *weights = (Weights *)self;
+    PyObject *object, *array;
+    Py_ssize_t column;
+    Py_buffer rows, numbers;
+    if (!PyArg_ParseTuple(arguments, "OnO", &object, &column, &array) || column_of(weights, object, column, &rows)) return NULL;
+    int failed = numbers_of(array, &numbers, 'd', rows.len / 8, 0);
+    for (Py_ssize_t i = 0; i < rows.len / 8 && !failed; i++) {
+        double *number = weights_number(weights, ((const int64_t *)rows.buf)[i], column);
+        if (number) *number = ((const double *)numbers.buf)[i]; /* without a place it was 0, and is */
+    }
+    PyBuffer_Release(&rows);
+    if (failed) return NULL;
+    PyBuffer_Release(&numbers);
+    Py_RETURN_NONE;
 }
 
 static PyObject *weights_features(PyObject *self, void *closure) {
@@ -225,13 +271,15 @@ static PyMethodDef weights_methods[] = {
     {"put", weights_put, METH_VARARGS, "Rows in the place of those that are there."},
     {"cells", weights_cells, METH_VARARGS, "The cells that a step touches, to be put back."},
     {"step", weights_step, METH_VARARGS, "W <- W - eta x g'."},
+    {"recount", weights_recount, METH_VARARGS, "L <- log(exp(L) + more) in these rows of a column; the old numbers."},
+    {"set_column", weights_set_column, METH_VARARGS, "What `recount` gave, again."},
     {"nbytes", weights_nbytes, METH_NOARGS, "Bytes of the weights in use."},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot weights_slots[] = {{Py_tp_new, weights_new},
                                       {Py_tp_dealloc, weights_dealloc},
                                       {Py_tp_getset, weights_getset},
                                       {Py_tp_methods, weights_methods},
-                                      {Py_tp_doc, "Weights of features by labels: Weights(single=False, brief=False)."},
+                                      {Py_tp_doc, "Weights of features by labels: Weights(single=False, brief=0)."},
                                       {0, NULL}};
 static PyType_Spec weights_spec = {"feedrank.learners.kernel._native.Weights", sizeof(Weights), 0, Py_TPFLAGS_DEFAULT,
                                    weights_slots};
