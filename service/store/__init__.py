@@ -12,6 +12,7 @@ from .interface import (
     Record,
     Snapshot,
     Store,
+    Waiting,
 )
 from .open import open_store
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, StoreSignal, Trimmed
@@ -36,5 +37,6 @@ __all__ = [
     "Store",
     "StoreSignal",
     "Trimmed",
+    "Waiting",
     "open_store",
 ]

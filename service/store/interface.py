@@ -121,11 +121,26 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Record:
-    """A record to remember. `digest`, not empty, identifies the request it answers; `due` is when `Store.due` shows it."""
+    """A record to remember. `digest`, not empty, identifies the request it answers; `due` is when `Store.due` shows it.
+
+    `rank` is its place among those that wait for an answer (`Store.waiting`), the lowest first, and `mark` a number by
+    which they are counted (`Store.open`); both end when it is taken or expires.
+    """
 
     value: bytes
     digest: str = ""
     due: float | None = None
+    rank: float | None = None
+    mark: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A record that waits for an answer."""
+
+    key: str
+    rank: float
+    value: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +280,18 @@ class Store(Protocol):
 
     async def due(self, now: float, limit: int) -> list[Due]:
         """Records that are due at `now` and not taken, earliest first, of all logs; they stay until taken or expired."""
+        ...
+
+    async def waiting(self, log: str, after: float, limit: int) -> list[Waiting]:
+        """Records with a rank above `after` that are not taken and that nobody has a lease of, by rank."""
+        ...
+
+    async def lease(self, log: str, records: Sequence[str], seconds: float) -> list[str]:
+        """Hide records from `waiting` for so long; those of them that nobody else had hidden, each given to one caller."""
+        ...
+
+    async def open(self, log: str, mark: float, most: int) -> int:
+        """How many records with this mark are not taken, or `most` if there are more."""
         ...
 
     async def get(self, kind: str, name: str) -> Document | None: ...

@@ -27,6 +27,9 @@ it knew by name holds a string instead (TOMB), which refuses its commands.
     feedrank4:{LOG}:records          hash   key -> record (see redis_records.py)
     feedrank4:{LOG}:expiry           sorted set of the records' keys by expiry
     feedrank4:{LOG}:due              sorted set of the records' keys by due time
+    feedrank4:{LOG}:ranks            sorted set of the keys of records that wait for an answer, by rank
+    feedrank4:{LOG}:leases           sorted set of those that somebody is answering, by when the lease ends
+    feedrank4:{LOG}:marks            sorted set of the keys of records that are counted, by mark
 
     feedrank4:{documents:KIND}:values     hash   name -> "revision value", the value sealed
     feedrank4:{documents:KIND}:names      sorted set, all scores 0, for paging by name
@@ -47,7 +50,11 @@ PREFIX = f"feedrank{LAYOUT}"
 DUE = f"{PREFIX}:due"
 CHANGES = f"{PREFIX}:changes"
 
-PARTS = ("meta", "log", "ids", "order", "retracted", "outcomes", "snapshots", "records", "expiry", "due")
+WAITING = ("ranks", "leases", "marks")
+PARTS = (
+    *("meta", "log", "ids", "order", "retracted", "outcomes", "snapshots", "records", "expiry", "due"),
+    *WAITING,
+)
 COPIES = ("copy", "copied")
 DOCUMENTS = ("values", "names", "revision")
 

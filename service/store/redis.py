@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from feedrank.service.contract.faults import StoreUnavailable
 
-from . import keys, redis_erasing
+from . import keys, redis_erasing, redis_waiting
 from .interface import (
     LAST,
     Document,
@@ -21,6 +21,7 @@ from .interface import (
     Position,
     Record,
     Snapshot,
+    Waiting,
 )
 from .redis_listen import Listener
 from .redis_pipes import Argument, Pipes, Script
@@ -29,10 +30,10 @@ from .redis_records import is_live, pack, unpack
 from .shared import checksum, collect, ended, erased, genesis, portions, seal, unseal
 from .signals import Clash, Closed, Diverged, Missing, Stale
 
-APPEND, SAVE, OUTCOMES, DROP, REMEMBER, AMEND, DUE, PUT = OWN = tuple(
-    map(Script, ("append", "save", "outcomes", "drop", "remember", "amend", "due", "put"))
+APPEND, SAVE, OUTCOMES, DROP, REMEMBER, AMEND, LEASE, PUT = OWN = tuple(
+    map(Script, ("append", "save", "outcomes", "drop", "remember", "amend", "lease", "put"))
 )
-SCRIPTS = (*OWN, *redis_erasing.SCRIPTS)
+SCRIPTS = (*OWN, *redis_erasing.SCRIPTS, *redis_waiting.SCRIPTS)
 UNREGISTERED = 3_600_000  # milliseconds that parts without their registration stay: long enough for any save
 PART = 2**20  # bytes of a snapshot in one value
 CLOSED = 30 * 86_400  # seconds that a dropped log stays closed
@@ -100,7 +101,10 @@ class RedisStore:
     async def append(
         self, log: str, drafts: Sequence[Draft], expected: Position | None = None
     ) -> list[Placement]:
-        kinds = ("meta", "log", "ids", "order", "retracted", "snapshots", "records", "expiry", "due")
+        kinds = (
+            *("meta", "log", "ids", "order", "retracted", "snapshots", "records", "expiry", "due"),
+            *keys.WAITING,
+        )
         arguments: list[Argument] = [
             log,
             keys.changes(log),
@@ -237,10 +241,12 @@ class RedisStore:
         arguments: list[Argument] = [repr(now), int(ttl * 1000) + 1, repr(now + ttl), self._touch]
         times = []
         for name, record in records.items():
-            digest, due = (record.digest, record.due) if isinstance(record, Record) else ("", None)
-            arguments += [name, digest, "" if due is None else repr(due), pack(record, now + ttl)]
-            times += [] if due is None else [due]
-        names = [keys.log(log, part) for part in ("records", "expiry", "due", "log", "meta", "ids")]
+            one = record if isinstance(record, Record) else Record(record)
+            numbers = ["" if value is None else repr(value) for value in (one.due, one.rank, one.mark)]
+            arguments += [name, one.digest, *numbers, pack(one, now + ttl)]
+            times += [] if one.due is None else [one.due]
+        kinds = ("records", "expiry", "due", "log", "meta", "ids", *keys.WAITING)
+        names = [keys.log(log, kind) for kind in kinds]
         what, *rest = await self._script(REMEMBER, names, arguments)
         if what == b"clash":
             raise Clash(int(rest[0]))
@@ -274,29 +280,21 @@ class RedisStore:
             await self._announce(log, due)
 
     async def due(self, now: float, limit: int) -> list[Due]:
-        logs = await self._pipes.run(
-            keys.DUE, "ZRANGEBYSCORE", keys.DUE, "-inf", repr(now), "LIMIT", 0, limit
-        )
-        records: list[Due] = []
-        for log in (name.decode() for name in logs):
-            following, *rest = await self._due(log, now, limit)
-            records += [
-                Due(log, key.decode(), float(at)) for key, at in zip(rest[::2], rest[1::2], strict=True)
-            ]
-            if not rest:
-                # Removed first and looked at again: what is announced meanwhile is either seen here or announced after.
-                await self._pipes.run(keys.DUE, "ZREM", keys.DUE, log)
-                following, *_ = await self._due(log, now, 1)
-                if following:
-                    await self._announce(log, float(following))
-        return sorted(records, key=lambda record: record.at)[:limit]
+        return await redis_waiting.due(self._pipes, self._announce, now, limit)
 
-    async def _due(self, log: str, now: float, limit: int) -> list[bytes]:
-        names = [keys.log(log, part) for part in ("due", "records")]
-        rows: list[bytes] = await self._pipes.run(
-            names[0], *DUE.call(names, [repr(now), repr(time.time()), limit])
-        )
-        return rows
+    async def waiting(self, log: str, after: float, limit: int) -> list[Waiting]:
+        return await redis_waiting.waiting(self._pipes, log, after, limit)
+
+    async def lease(self, log: str, records: Sequence[str], seconds: float) -> list[str]:
+        now, names = time.time(), [keys.log(log, part) for part in ("ranks", "leases")]
+        return [
+            key.decode()
+            for key in await self._script(LEASE, names, [repr(now), repr(now + seconds), *records])
+        ]
+
+    async def open(self, log: str, mark: float, most: int) -> int:
+        name = keys.log(log, "marks")
+        return min(most, int(await self._pipes.run(name, "ZCOUNT", name, repr(mark), repr(mark))))
 
     # Documents
 

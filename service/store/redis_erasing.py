@@ -18,7 +18,10 @@ ERASE, SEARCH = SCRIPTS = (Script("erase"), Script("search"))
 PAGE = 1_000  # entries that are copied, or records that are looked at, in one call
 STAYS = 60  # seconds until another process may go on where one was killed
 AGAIN = 0.2  # seconds between two looks at whether another process is done
-KINDS = ("meta", "log", "order", *keys.COPIES, "ids", "retracted", "outcomes", "records", "expiry", "due")
+KINDS = (
+    *("meta", "log", "order", *keys.COPIES, "ids", "retracted", "outcomes", "records", "expiry", "due"),
+    *keys.WAITING,
+)
 
 
 async def search(pipes: Pipes, log: str, id: str, text: bytes) -> tuple[list[int], list[str]]:

@@ -29,6 +29,7 @@ from .interface import (
     Position,
     Record,
     Snapshot,
+    Waiting,
 )
 from .outage import Outage
 from .shared import unseal
@@ -199,6 +200,15 @@ class SqliteStore:
 
     async def due(self, now: float, limit: int) -> list[Due]:
         return await self._ranged(lambda db: kept.due_records(db, now, time.time(), limit))
+
+    async def waiting(self, log: str, after: float, limit: int) -> list[Waiting]:
+        return await self._ranged(lambda db: kept.waiting(db, log, after, limit, time.time()))
+
+    async def lease(self, log: str, records: Sequence[str], seconds: float) -> list[str]:
+        return await self._write(lambda db: kept.lease(db, log, records, seconds, time.time()))
+
+    async def open(self, log: str, mark: float, most: int) -> int:
+        return self._at_once(lambda db: kept.open_records(db, log, mark, most, time.time()))
 
     # Documents
 

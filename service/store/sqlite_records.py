@@ -6,9 +6,9 @@ import contextlib
 import json
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from .interface import Due, Record
+from .interface import Due, Record, Waiting
 from .shared import checksum, seal, unseal
 from .signals import Clash, Missing, Stale
 from .sqlite_rows import find, load_log, load_record
@@ -71,12 +71,16 @@ def write_records(
 ) -> int:
     """Rows of records; how many were written."""
     rows = [
-        (log, name, expires, seal(one.value), one.digest, one.due)
+        (log, name, expires, seal(one.value), one.digest, one.due, one.rank, one.mark)
         if isinstance(one, Record)
-        else (log, name, expires, seal(one), "", None)
+        else (log, name, expires, seal(one), "", None, None, None)
         for name, one in records.items()
     ]
-    return db.executemany(f"INSERT OR {conflict} INTO records VALUES (?, ?, ?, ?, ?, 0, ?)", rows).rowcount  # noqa: S608
+    return db.executemany(
+        f"INSERT OR {conflict} INTO records (log, key, expires, value, digest, due, rank, mark)"  # noqa: S608
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        rows,
+    ).rowcount
 
 
 def taken_value(db: sqlite3.Connection, log: str, version: int) -> bytes:
@@ -108,3 +112,32 @@ def due_records(db: sqlite3.Connection, now: float, clock: float, limit: int) ->
         (now, clock, limit),
     )
     return [Due(*row) for row in rows]
+
+
+def waiting(db: sqlite3.Connection, log: str, after: float, limit: int, now: float) -> list[Waiting]:
+    rows = db.execute(
+        "SELECT key, rank, value FROM records WHERE log = ? AND rank > ? AND expires > ? AND leased <= ?"
+        " ORDER BY rank LIMIT ?",
+        (log, after, now, now, limit),
+    )
+    return [Waiting(key, rank, unseal(value, f"the record {key!r}")) for key, rank, value in rows]
+
+
+def lease(db: sqlite3.Connection, log: str, records: Sequence[str], seconds: float, now: float) -> list[str]:
+    return [
+        key
+        for key in records
+        if db.execute(
+            "UPDATE records SET leased = ? WHERE log = ? AND key = ? AND expires > ? AND leased <= ?"
+            " AND rank IS NOT NULL",
+            (now + seconds, log, key, now, now),
+        ).rowcount
+    ]
+
+
+def open_records(db: sqlite3.Connection, log: str, mark: float, most: int, now: float) -> int:
+    (count,) = db.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM records WHERE log = ? AND mark = ? AND expires > ? LIMIT ?)",
+        (log, mark, now, most),
+    ).fetchone()
+    return int(count)

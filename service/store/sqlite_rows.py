@@ -256,7 +256,7 @@ def take_record(db: sqlite3.Connection, log: str, name: str, version: int) -> No
     """Remove what an entry has taken; of one with a digest, that it was there is kept for repeats."""
     db.execute("DELETE FROM records WHERE log = ? AND key = ? AND digest = ''", (log, name))
     db.execute(
-        "UPDATE records SET taken = ?, due = NULL, value = ? WHERE log = ? AND key = ?",
+        "UPDATE records SET taken = ?, due = NULL, rank = NULL, mark = NULL, value = ? WHERE log = ? AND key = ?",
         (version, seal(b""), log, name),
     )
 

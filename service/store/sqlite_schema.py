@@ -83,6 +83,14 @@ MIGRATIONS = (
     ALTER TABLE logs ADD COLUMN revisions TEXT NOT NULL DEFAULT '';
     INSERT INTO counters VALUES ('erased', 0);
     """,
+    # Records that wait for an answer: their order, until when who answers has them, and what they are counted by.
+    """
+    ALTER TABLE records ADD COLUMN rank REAL;
+    ALTER TABLE records ADD COLUMN leased REAL NOT NULL DEFAULT 0;
+    ALTER TABLE records ADD COLUMN mark REAL;
+    CREATE INDEX records_by_rank ON records (log, rank) WHERE rank IS NOT NULL;
+    CREATE INDEX records_by_mark ON records (log, mark) WHERE mark IS NOT NULL;
+    """,
 )
 CHAINED = 3  # the step that gives older entries their chain
 SCHEMA = len(MIGRATIONS)

@@ -239,3 +239,55 @@ def test_a_log_ends_where_its_numbers_end_and_touches_no_other(with_store):
             assert await store.examine(log) == []
 
     with_store(body)
+
+
+def test_records_wait_by_rank_until_they_are_taken(with_store):
+    async def body(store):
+        ranks = {"c": 0.5, "a": 0.1, "b": 0.25}
+        await store.remember("a", {key: Record(key.encode(), rank=rank) for key, rank in ranks.items()}, 60)
+        await store.remember("a", {"no": b"x", "own": Record(b"y", "digest", rank=-1.0)}, 60)
+        await store.remember("other", {"z": Record(b"z", rank=0.0)}, 60)
+
+        async def keys(after=-2.0, limit=10):
+            return [one.key for one in await store.waiting("a", after, limit)]
+
+        assert await keys() == ["own", "a", "b", "c"]
+        assert await keys(0.1) == ["b", "c"]
+        assert await keys(limit=2) == ["own", "a"]
+        assert [(one.rank, one.value) for one in await store.waiting("a", 0.2, 1)] == [(0.25, b"b")]
+        await store.append("a", [Draft(b"1", ("i",), "d", take="b"), Draft(b"2", ("j",), "d", take="own")])
+        assert await keys() == ["a", "c"]
+        await store.drop("a")
+        assert await keys() == []
+
+    with_store(body)
+
+
+def test_a_lease_hides_a_record_from_others_and_ends(with_store, later):
+    async def body(store):
+        await store.remember("a", {key: Record(b"v", rank=float(i)) for i, key in enumerate("abc")}, 1e6)
+        assert await store.lease("a", ["a", "c", "none"], 100) == ["a", "c"]
+        assert await store.lease("a", ["a", "b"], 100) == ["b"]
+        assert await store.waiting("a", -1, 10) == []
+        later(101)
+        assert [one.key for one in await store.waiting("a", -1, 10)] == ["a", "b", "c"]
+        assert await store.lease("a", ["b"], 100) == ["b"]
+        later(2e6)
+        assert await store.waiting("a", -1, 10) == []
+
+    with_store(body)
+
+
+def test_records_are_counted_by_their_mark_while_they_are_open(with_store):
+    async def body(store):
+        marks = {"a": 0.95, "b": 0.95, "c": -0.95, "d": None}
+        await store.remember("a", {key: Record(b"v", "d", mark=mark) for key, mark in marks.items()}, 60)
+        assert [await store.open("a", mark, 10) for mark in (0.95, -0.95, 0.9)] == [2, 1, 0]
+        assert await store.open("a", 0.95, 1) == 1
+        await store.append("a", [Draft(b"1", ("i",), "d", take="a")])
+        assert await store.open("a", 0.95, 10) == 1
+        await store.append("a", [Draft(b"2", ("j",), "d")])
+        await store.erase("a", [], ["b"])
+        assert await store.open("a", 0.95, 10) == 0
+
+    with_store(body)

@@ -54,9 +54,10 @@ class OldRelease:
         assert reply.startswith(b"placed"), reply
 
     def remember(self, log, key):
-        names = [keys.older(log, part) for part in ("records", "expiry", "due", "log", "meta", "ids")]
+        kinds = ("records", "expiry", "due", "log", "meta", "ids", *keys.WAITING)
+        names = [keys.older(log, kind) for kind in kinds]
         record = Record(b"record", due=1.0)
-        row = [key, "", repr(1.0), redis_records.pack(record, time.time() + 600)]
+        row = [key, "", repr(1.0), "", "", redis_records.pack(record, time.time() + 600)]
         self.client.eval(
             self.texts["remember"],
             len(names),
@@ -172,6 +173,8 @@ def test_a_snapshot_of_an_older_layout_says_what_it_leaves_out(redis_server, tmp
     db.executescript(
         "ALTER TABLE snapshots DROP COLUMN without; DROP TABLE store; ALTER TABLE entries DROP COLUMN erased;"
         "ALTER TABLE logs DROP COLUMN salt; ALTER TABLE logs DROP COLUMN revisions;"
+        "DROP INDEX records_by_rank; DROP INDEX records_by_mark; ALTER TABLE records DROP COLUMN rank;"
+        "ALTER TABLE records DROP COLUMN leased; ALTER TABLE records DROP COLUMN mark;"
         "DELETE FROM counters WHERE name = 'erased'; PRAGMA user_version = 3;"
     )
     db.close()

@@ -1,12 +1,12 @@
 -- Append drafts to a log: all of them, each once, taking the records they name, or none.
--- KEYS: meta, log, ids, order, retracted, snapshots, records, expiry, due
+-- KEYS: meta, log, ids, order, retracted, snapshots, records, expiry, due, and others that have keys of records
 -- ARGV: log, channel, time, prefix of part keys, chain of an empty log, version and chain that the writer expects or "",
 --       1 to write in any case, then for each draft:
 --       body, its checksum, digest, record or "", checksum that the record must have or "", retracts, base, 1 if it revises
 --       or "", number of ids, ids...
 -- Replies "placed CHAIN TIME VERSION FRESH CHAIN ...", "clash INDEX", "missing INDEX", "stale", "trimmed", "diverged VERSION", "full",
 --         "damaged INDEX" (the row of an id), "erased INDEX PLACE" (of the id), "closed".
-local meta, log, ids, order, retracted, snapshots, records, expiry, due = unpack(KEYS)
+local meta, log, ids, order, retracted, snapshots, records, expiry = unpack(KEYS)
 local now = tonumber(ARGV[3])
 local state = redis.call('HMGET', meta, 'version', 'floor', 'closed', 'chain', 'root', 'at', 'salt')
 local version, floor, closed = tonumber(state[1] or 0), tonumber(state[2] or 1), state[3]
@@ -94,7 +94,7 @@ for _, draft in ipairs(fresh) do
   if draft.taken then
     fields[#fields + 1] = 't'
     fields[#fields + 1] = draft.taken
-    redis.call('ZREM', due, draft.take)
+    for i = 9, #KEYS do redis.call('ZREM', KEYS[i], draft.take) end
     if draft.request == '' then
       redis.call('HDEL', records, draft.take)
       redis.call('ZREM', expiry, draft.take)

@@ -1,11 +1,11 @@
 -- Write a log anew with checksums in the place of bodies, some entries at each call: what is deleted from a stream stays in
 -- its memory. The last call puts the copy in the place of the log, and lets go of all else that is to be erased.
--- KEYS: meta, log, order, copy, copied, ids, retracted, outcomes, records, expiry, due
+-- KEYS: meta, log, order, copy, copied, ids, retracted, outcomes, records, expiry, due, and others that have keys of records
 -- ARGV: who, a new salt, entries of a call, seconds that a copy stays if nobody goes on with it,
 --       number of entries, then for each: version, its checksums, 1 if it is to be forgotten as well (not what retracted it)
 --       number of records and their keys, number of further ids and these
 -- Replies "done", "more", "busy" (another process erases) or "closed".
-local meta, log, order, copy, copied, ids, retracted, outcomes, records, expiry, due = unpack(KEYS)
+local meta, log, order, copy, copied, ids, retracted, outcomes, records = unpack(KEYS)
 local limit, stays = tonumber(ARGV[3]), ARGV[4]
 local state = redis.call('HMGET', meta, 'closed', 'copying', 'salt', 'floor', 'version')
 if state[1] then return 'closed' end
@@ -71,8 +71,7 @@ for id, version in pairs(forgotten) do
 end
 for _, key in ipairs(lists[1]) do
   redis.call('HDEL', records, key)
-  redis.call('ZREM', expiry, key)
-  redis.call('ZREM', due, key)
+  for i = 10, #KEYS do redis.call('ZREM', KEYS[i], key) end
   lists[2][#lists[2] + 1] = key
 end
 for _, id in ipairs(lists[2]) do bury(id, state[5] or 0) end
