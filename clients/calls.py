@@ -128,6 +128,6 @@ def without_none(**values: object) -> JSON:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def params_of(**values: str | int | None) -> dict[str, str]:
+def params_of(**values: str | float | None) -> dict[str, str]:
     """The query parameters that were given."""
     return {key: str(value) for key, value in values.items() if value is not None}

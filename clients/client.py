@@ -75,6 +75,7 @@ class Calls:
     clicks = Method(requests.clicks)
     retract = Method(requests.retract)
     rename_label = Method(requests.rename_label)
+    queue = Method(requests.queue)
     evaluate = Method(requests.evaluate)
     events = Method(requests.events)
     history = Method(requests.history)

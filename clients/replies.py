@@ -32,6 +32,8 @@ __all__ = [
     "Prediction",
     "Predictions",
     "Progress",
+    "Queue",
+    "QueueEntry",
     "Reliability",
     "Renamed",
     "Retracted",
@@ -287,6 +289,32 @@ class ClicksSoFar:
     clicks: list[str]
     # seconds since 1970
     closes_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueEntry:
+    """A remembered prediction that waits for an answer."""
+
+    prediction_id: str
+    instance: JSON
+    # what was decided, or would have been
+    label: str | None = None
+    labels: list[str] | None = None
+    ranking: list[str] | None = None
+    # of the decision, where it was stated
+    probability: float | None = None
+    margin: float | None = None
+    # seconds since 1970
+    remembered_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """Predictions without an answer, those first whose answer would teach most."""
+
+    queue: list[QueueEntry]
+    # the cursor of the next page, or null
+    next: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,7 @@ from .replies import (
     Outcomes,
     Prediction,
     Predictions,
+    Queue,
     Reliability,
     Renamed,
     Retracted,
@@ -133,6 +134,14 @@ def clicks(name: str, prediction_id: str, ids: Iterable[str]) -> Call[ClicksSoFa
     """Clicks as they come. They join the prediction, and become one event when its window (`wait`) is over."""
     body = dumps({"prediction_id": prediction_id, "clicks": list(ids)})
     return Call("POST", _path(name, "clicks"), reply_of(ClicksSoFar), body)
+
+
+def queue(
+    name: str, limit: int | None = None, *, lease: float | None = None, cursor: str | None = None
+) -> Call[Queue]:
+    """Remembered predictions without an answer, the least certain first; `lease` seconds nobody else gets them."""
+    params = params_of(limit=limit, lease=lease, cursor=cursor)
+    return Call("GET", _path(name, "queue"), reply_of(Queue), params=params)
 
 
 def retract(

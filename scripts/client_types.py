@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from feedrank.service.contract import experiment_models, reply_models  # noqa: E402
+from feedrank.service.contract import experiment_models, reply_models, sureness_models  # noqa: E402
 
 PAGE = ROOT / "clients" / "replies.py"
 WIDTH = 100
@@ -46,7 +46,9 @@ TYPES: dict[str, tuple[type[BaseModel], ...]] = {
     "Renamed": (reply_models.Renamed,),
     "Retracted": (reply_models.Retracted,),
     "ClicksSoFar": (reply_models.ClicksSoFar,),
-    "Reliability": (reply_models.Reliability,),
+    "QueueEntry": (sureness_models.QueueEntry,),
+    "Queue": (sureness_models.Queue,),
+    "Reliability": (sureness_models.Reliability,),
     "Alias": (reply_models.Alias,),
     "Aliases": (reply_models.Aliases,),
     "Experiment": (experiment_models.Experiment,),

@@ -45,6 +45,7 @@ from .predictor import Predictor
 from .questions import affordable
 from .renamer import Renamer
 from .retractor import Retractor
+from .review import Review
 from .streams import Stream
 from .supervisor import Supervisor
 from .sweeper import Sweeper
@@ -81,6 +82,7 @@ class Host:
         self.rename = Renamer(store, self._memory, self._writer)
         self.sweeper = Sweeper(store, self._memory, self._writer, settings, self._supervisor)
         self.clicks = self.sweeper.clicks
+        self.queue = Review(store, self._memory)
         views = Views(store, self._catalogue, self._memory)
         self.events, self.history, self.labels = views.events, views.history, views.labels
         self.reliability, self.weights = views.reliability, views.weights

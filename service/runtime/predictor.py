@@ -34,6 +34,7 @@ from feedrank.service.store.shared import Batcher, Waiter
 
 from . import questions
 from .at_once import waits
+from .certainty import probability, rank
 from .folding import LATER, Counts
 from .learner_state import LoadedLearner
 from .memory import Memory
@@ -197,9 +198,13 @@ class Predictor:
                 "version": version,
             }
             due = None if id.startswith(DEFERRED) else _default_reward(learner, record, self._settings)
+            waits_for = None
+            if not core.form.items:
+                waits_for = rank(prediction, id)
+                record |= {"at": time.time(), "sure": (probability(prediction), prediction.margin)}
             if question.digest:
                 record |= {"at": time.time(), "reply": reply}
-            kept = Record(encode(record), question.digest, due)
+            kept = Record(encode(record), question.digest, due, waits_for)
             records[id] = Remembered(kept, reply if question.digest else None)
         return reply
 

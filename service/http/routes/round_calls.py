@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from feedrank.service.contract.json_types import JSON
@@ -12,6 +12,7 @@ from feedrank.service.http.bodies import Call, JsonReply, reply
 from feedrank.service.http.openapi import Documented, Name, call, described
 from feedrank.service.http.stream import NDJSON, StreamReply
 from feedrank.service.runtime.replies import BODY
+from feedrank.service.runtime.review import LARGEST
 
 router = APIRouter(route_class=Call, tags=["rounds"])
 
@@ -88,6 +89,20 @@ async def stream(request: Request, name: Name) -> Response:
 async def clicks(request: Request, name: Name, body: Annotated[JSON, Documented("ClicksBody")]) -> Response:
     """Join clicks to a remembered prediction; when its window is over, one feedback event with all of them is learned."""
     return reply(await request.app.state.host.clicks(name, body), 202)
+
+
+@router.get("/v1/learners/{name}/queue", **call("feedback", 404, reply="Queue"))
+async def queue(
+    request: Request,
+    name: Name,
+    limit: Annotated[int, Query(ge=1, le=LARGEST, description="the most predictions to reply")] = 20,
+    lease: Annotated[
+        float, Query(ge=0, le=86_400, description="seconds for which others do not get them")
+    ] = 0,
+    cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
+) -> Response:
+    """Remembered predictions without an answer: the least certain first, spread over labels and inputs."""
+    return reply(await request.app.state.host.queue(name, limit, lease, cursor))
 
 
 @router.post("/v1/learners/{name}/retract", **call("feedback", 404, 409, 413, reply="Retracted", also=LATER))

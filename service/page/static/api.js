@@ -63,11 +63,13 @@ const query = (values) => {
 export const learners = (cursor) => send("GET", `v1/learners${query({ limit: 100, cursor })}`);
 export const learner = (name) => send("GET", address("learners", name));
 export const history = (name, points) => send("GET", address("learners", name, `/history${query({ points })}`));
+export const queue = (name, values) => send("GET", address("learners", name, `/queue${query(values)}`));
 export const reliability = (name) => send("GET", address("learners", name, "/reliability"));
 export const labels = (name, limit) => send("GET", address("learners", name, `/labels${query({ limit })}`));
 export const weights = (name, label, limit) => send("GET", address("learners", name, `/weights${query({ label, limit })}`));
 export const events = (name, after, limit) => send("GET", address("learners", name, `/events${query({ after, limit })}`));
 export const predict = (name, body) => send("POST", address("learners", name, "/predict"), body);
+export const retract = (name, body) => send("POST", address("learners", name, "/retract"), body);
 export const feedback = (name, body) => send("POST", address("learners", name, "/feedback"), body);
 export const rename = (name, renames) => send("POST", address("learners", name, "/labels"), { rename: renames });
 export const create = (name, spec) => send("PUT", address("learners", name), spec);

@@ -6,6 +6,7 @@ import { comparePage } from "./compare.js";
 import { experimentPage, experimentsPage } from "./experiments.js";
 import { learnerPage } from "./learner.js";
 import { learnersPage } from "./learners.js";
+import { reviewPage } from "./review.js";
 import { surePage } from "./sure.js";
 
 const EVERY = 1000; // milliseconds between looks
@@ -14,6 +15,7 @@ const status = document.getElementById("status");
 const pages = [
   [/^#\/learners\/([^/]+)$/, learnerPage],
   [/^#\/learners\/([^/]+)\/sure$/, surePage],
+  [/^#\/learners\/([^/]+)\/review$/, reviewPage],
   [/^#\/compare\/([^/]+)$/, comparePage],
   [/^#\/experiments\/([^/]+)$/, experimentPage],
   [/^#\/experiments$/, experimentsPage],

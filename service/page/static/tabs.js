@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 
-const PAGES = [["", "Overview"], ["/sure", "How sure can I be"]];
+const PAGES = [["", "Overview"], ["/sure", "How sure can I be"], ["/review", "Review"]];
 
 // The head of a learner's page, with the way to the others; `rest` names this one.
 export function learnerHead(name, rest, kind) {

@@ -103,7 +103,7 @@ def test_replies_of_a_learner(ask, name):
     if name == "d-multiclass":
         (old,) = truth.values()
         ask("POST", f"{one}/labels", f"{template}/labels", json={"rename": {old: "another"}})
-    for part in ("", "/events", "/history", "/labels", "/reliability"):
+    for part in ("", "/events", "/history", "/labels", "/reliability", "/queue"):
         ask("GET", one + part, template + part)
     ask("PUT", f"/v1/aliases/{name}-alias", "/v1/aliases/{name}", json={"learner": name})
     for path in ("/v1/aliases", "/v1/learners", "/livez", "/readyz"):

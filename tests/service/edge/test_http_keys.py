@@ -63,6 +63,7 @@ CALLS = [
     ("PUT", "/v1/aliases/alias", {"learner": "mail"}, {"admin"}),
     ("GET", "/v1/learners", None, {"predict", "feedback", "admin"}),
     ("GET", "/v1/learners/mail", None, {"predict", "feedback", "admin"}),
+    ("GET", "/v1/learners/mail/queue", None, {"feedback", "admin"}),
     ("GET", "/v1/learners/mail/reliability", None, {"predict", "feedback", "admin"}),
     ("GET", "/v1/learners/mail/history", None, {"predict", "feedback", "admin"}),
     ("GET", "/v1/learners/mail/events", None, {"admin"}),

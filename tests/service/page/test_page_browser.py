@@ -267,3 +267,26 @@ def test_how_sure_it_can_be(server, teach, browser):
     assert len(browser.find(".stated tbody tr")) == len(reply["bins"])
     assert browser.text(".stated tbody tr:last-child td")[-1] == str(reply["bins"][-1]["n"])
     assert browser.one(".tabs [aria-current]").text == "How sure can I be"
+
+
+def test_review_by_keys_with_undo(server, teach, browser):
+    teach(server, "m", 60, {"task": "multiclass"})
+    for words in (["flight", "invoice"], ["invoice", "team"], ["gate", "due"]):
+        server.post("/v1/learners/m/predict", json={"features": words})
+    show(browser, server, "/#/learners/m/review")
+    browser.wait(lambda: browser.find(".choices button"))
+    first = browser.text(".instance p")
+    label = browser.one(".choices li:nth-child(2) button").get_attribute("data-label")
+    browser.one("body").send_keys("2")
+    browser.wait(lambda: browser.text(".outcome")[0] == f"{label}. 1 answered.")
+    assert browser.text(".instance p") != first
+    event = server.get("/v1/learners/m/events", params={"after": 60}).json()["events"][0]
+    assert (event["truth"], " ".join(event["instance"]["features"])) == ({"label": label}, first[0])
+    assert server.get("/v1/learners/m/queue").json()["queue"] == []  # the others are leased to this page
+    browser.one("body").send_keys("u")
+    browser.wait(lambda: browser.text(".outcome")[0].startswith("The last answer was retracted"))
+    assert server.get("/v1/learners/m/events", params={"after": 60}).json()["events"][0]["retracted"]
+    browser.one("body").send_keys("1")
+    browser.wait(lambda: browser.text(".outcome")[0].endswith("1 answered."))
+    browser.one("body").send_keys("1")
+    browser.wait(lambda: not browser.one(".card").is_displayed())
