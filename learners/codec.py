@@ -6,6 +6,7 @@ The header tells the spec, names, counters, and of every array its name, type an
 The digest is that of all before it. Equal learners give equal bytes, so it is also a fingerprint of the state.
 """
 
+import copy
 import hashlib
 import json
 import math
@@ -28,6 +29,7 @@ from .soundness import (
     check_header,
     check_kinds,
     check_labels,
+    check_magnitudes,
     check_renames,
     check_same,
     dtype_of,
@@ -35,6 +37,7 @@ from .soundness import (
     size_of,
 )
 from .spec import completed
+from .trial import try_out
 from .weights.base import Arrays
 
 MAGIC = b"FEEDRANK"
@@ -49,19 +52,7 @@ _PIECE = 2**22  # bytes that are read or written at a time
 
 def pieces(learner: Learner) -> Iterator[bytes | memoryview]:
     """The whole learner, piece by piece, the digest last: one of a gigabyte is never copied as a whole."""
-    arrays = {f"model/{name}": array for name, array in learner.model.arrays().items()}
-    names, ends = learner.features.text()
-    arrays["names"] = np.frombuffer(names, np.uint8)
-    arrays["ends"] = np.frombuffer(ends, np.int64)
-    if learner.transform.idf:
-        arrays["counts"] = learner.features.counts
-    if learner.transform.scaling is not None:
-        statistics = learner.transform.scaling.arrays(len(learner.features))
-        arrays |= {f"scaling/{name}": array for name, array in statistics.items()}
-    if learner.transform.blocks is not None:
-        arrays |= {f"blocks/{name}": array for name, array in learner.transform.blocks.arrays().items()}
-    arrays["recent"] = np.array(learner.progress.recent, dtype=np.float64)
-    progress = learner.progress
+    arrays, progress = arrays_of(learner), learner.progress
     header = {
         "spec": learner.spec,
         "version": learner.version,
@@ -83,6 +74,23 @@ def pieces(learner: Learner) -> Iterator[bytes | memoryview]:
         digest.update(piece)
         yield piece
     yield digest.digest()
+
+
+def arrays_of(learner: Learner) -> Arrays:
+    """All arrays of a snapshot, by name."""
+    arrays = {f"model/{name}": array for name, array in learner.model.arrays().items()}
+    names, ends = learner.features.text()
+    arrays["names"] = np.frombuffer(names, np.uint8)
+    arrays["ends"] = np.frombuffer(ends, np.int64)
+    if learner.transform.idf:
+        arrays["counts"] = learner.features.counts
+    if learner.transform.scaling is not None:
+        statistics = learner.transform.scaling.arrays(len(learner.features))
+        arrays |= {f"scaling/{name}": array for name, array in statistics.items()}
+    if learner.transform.blocks is not None:
+        arrays |= {f"blocks/{name}": array for name, array in learner.transform.blocks.arrays().items()}
+    arrays["recent"] = np.array(learner.progress.recent, dtype=np.float64)
+    return arrays
 
 
 def _contents(head: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:
@@ -112,16 +120,24 @@ def fingerprint(learner: Learner) -> str:
     return bytes(deque(pieces(learner), 1)[0]).hex()
 
 
-def load(data: bytes | BinaryIO) -> Learner:
+def load(data: bytes | BinaryIO, *, trial: bool = True) -> Learner:
     """The learner that was dumped, to the last bit; SnapshotError with the reason if the bytes are not one.
 
-    Of a file, what follows its position is read, in pieces: it takes the memory of the learner and little more.
+    Of a file, what follows its position is read, in pieces: it takes the memory of the learner and little more. It is read
+    twice: the first reading is for a trial (trial.py), which is left out where the bytes are known to be one's own.
     """
     file = BytesIO(data) if isinstance(data, bytes) else data
     header, places = _open(file)
     try:
+        if trial:
+            tried = _restored(copy.deepcopy(header), places, file)
+            check_magnitudes(arrays_of(tried))
+            try_out(tried)
+            check_magnitudes(arrays_of(tried))
+            del tried
         learner = _restored(header, places, file)
-        probe(learner)
+        if not trial:
+            probe(learner)
     except MemoryError:
         raise
     except Exception as error:  # whatever a forged part makes a model raise, the snapshot is refused

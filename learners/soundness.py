@@ -20,6 +20,7 @@ from .learner import Learner
 from .weights.base import Arrays, Counters
 
 LARGEST = 2**53  # what a count may be: JSON readers and float64 keep no more
+FARTHEST = 1e100  # a number of a snapshot that someone else made
 PROBED = 8  # features that the trial prediction names
 FIELDS = {"spec", "version", "labels", "events", "progress", "counters", "arrays"}
 OPTIONAL = {"renames", "vector"}
@@ -172,6 +173,15 @@ def check_same(learner: Learner, stored: Arrays, counters: Counters) -> None:
             raise ValueError(f"{name} does not fit the learner")
     if json.dumps(learner.model.counters()) != json.dumps(counters):
         raise ValueError("the counters do not fit the learner")
+
+
+def check_magnitudes(arrays: Arrays) -> None:
+    """No number is so large that its cube has none: what is made of such a one later is not finite."""
+    for name, array in arrays.items():
+        if array.dtype.kind != "f":
+            continue
+        if not (float(array.max(initial=0.0)) <= FARTHEST and float(array.min(initial=0.0)) >= -FARTHEST):
+            raise ValueError(f"{name} contains a number beyond {FARTHEST:g}")
 
 
 def probe(learner: Learner) -> None:

@@ -80,8 +80,10 @@ class ChoiceLearner(Learner):
         for name in self.features:
             if name[:1] == CONTEXT:
                 self._contexts.add(name[1:])
-            else:
+            elif name[:1] in (FEATURE, ID):
                 self._columns.add(name)
+            else:
+                raise ValueError("a name has no mark of what it names")
         self._room()
 
     def _room(self) -> None:

@@ -129,6 +129,8 @@ class Rewards(Model):
         shape = arrays["weights"].shape
         if arrays["precision"].shape != shape or len(shape) != 2 or not (arrays["precision"] > 0.0).all():
             raise ValueError("weights and their precision differ in shape, or a precision is not above 0")
+        if shape != (self.weights.rows, self.weights.columns):
+            raise ValueError("the weights do not fit the names")
         if len(arrays["served"]) != shape[1] or len(arrays["earned"]) != shape[1]:
             raise ValueError("what the items earned does not fit the weights")
         self.weights = Bilinear()

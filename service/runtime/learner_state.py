@@ -270,7 +270,7 @@ class LearnerState:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SnapshotError(f"the snapshot cannot be read: {error}") from error
         series = Series(MOST_POINTS, int(stride), curve)
-        state = cls(learners.load(data), series, skipped, labels, reliability)
+        state = cls(learners.load(data, trial=False), series, skipped, labels, reliability)
         state.at = optional(shown["now"])
         state.outdated = arithmetic != ARITHMETIC
         return state

@@ -128,6 +128,56 @@ def test_arrays_of_another_length_are_refused_or_work(spec):
         assert_works(forged, spec)
 
 
+WIDE = [
+    {"task": "multiclass"},
+    {"task": "multilabel", "algorithm": "least-squares"},
+    {"task": "ordinal", "labels": ["1", "2"], "algorithm": "trees"},
+    {"task": "label-ranking", "algorithm": "dual-ascent", "complexity": "entropy"},
+    {"task": "subset-ranking"},
+    {"task": "subset-ranking", "preset": "subset-ranking-1"},
+    {"task": "choice"},
+    {"task": "multiclass", "algorithm": "predtron", "norm": "l1", "normalize": "auto"},
+    {"task": "multiclass", "algorithm": "quadratic-surrogate"},
+]
+
+
+@pytest.mark.parametrize("spec", WIDE, ids=json.dumps)
+@pytest.mark.parametrize("extreme", [1e300, -1e300, 1e-300])
+def test_a_number_that_no_round_can_go_on_with_is_refused(spec, extreme):
+    """It is finite where it stands; what is made of it must be, too: scores, and the state behind an event."""
+    data = snapshot(spec, 1, 9)
+    refused = 0
+    for which, array in enumerate(parts(data)[1]):
+        if array.dtype != np.float64 or not array.size:
+            continue
+        for at in {0, array.size // 2, array.size - 1}:
+            header, arrays = parts(data)
+            arrays[which].reshape(-1)[at] = extreme
+            try:
+                forged = load(signed(header, arrays))
+            except SnapshotError:
+                refused += 1
+            else:
+                assert_works(forged, spec)
+    assert refused or extreme == 1e-300
+
+
+def test_a_choice_has_no_names_without_a_mark():
+    """They were counted as items, so that the weights had columns of none."""
+    header, arrays = parts(snapshot({"task": "choice"}, 1, 9))
+    names = [name for name, _, _ in header["arrays"]]
+    text = arrays[names.index("names")]
+    text[text == ord("c")] = 0
+    with pytest.raises(SnapshotError):
+        load(signed(header, arrays))
+
+
+def test_the_trial_leaves_no_trace():
+    for spec in WIDE:
+        data = snapshot(spec, 1, 9)
+        assert dump(load(data)) == dump(load(data, trial=False)) == data
+
+
 @pytest.mark.parametrize(
     ("bias", "text", "ends"), [(True, b"wuv", [1, 2, 3]), (True, b"uv", [1, 1, 2]), (False, b"v", [0, 1])]
 )
