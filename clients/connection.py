@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,15 +16,34 @@ import typer
 from . import local_socket
 from .client import Client
 from .exceptions import ClientError
+from .payloads import JSON
 
 Server = Annotated[str | None, typer.Option(envvar="FEEDRANK_SERVER", help="URL of a running service")]
 Store = Annotated[
     str | None, typer.Option(help="`sqlite:PATH` or `redis://...`: open this store without a server")
 ]
 LearnerName = Annotated[str, typer.Option(help="the learner")]
+LearnerArgument = Annotated[str, typer.Argument(help="name of the learner, or an alias")]
 Key = Annotated[
     str | None, typer.Option(envvar="FEEDRANK_KEY", help="key of the service, if it requires one")
 ]
+
+
+def json_object(text: str) -> JSON:
+    """An object given on the command line."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise typer.BadParameter(f"{text!r} is no JSON object")
+    return value
+
+
+def text_or_json(form: str) -> None:
+    """Refuse another `--format`."""
+    if form not in ("text", "json"):
+        raise typer.BadParameter("--format is text or json")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from .client import Client
-from .connection import LearnerName, with_client
+from .connection import LearnerArgument, LearnerName, json_object, with_client
 from .exceptions import NotFound
 from .history.formats import READERS, Source, format_of, reader_of
 from .history.predictions import PredictedLine, answers, write_answers
@@ -58,7 +57,7 @@ def load_history(
     spec: Annotated[str, typer.Option(help="spec of a new learner, as JSON")] = "{}",
 ) -> None:
     """Learn from a file of past events. Each line counts once, so an interrupted import can be run again."""
-    asked = _object(spec) | ({"task": task} if task else {})
+    asked = json_object(spec) | ({"task": task} if task else {})
     roles = _spec_of(client, learner, asked).get("input", {})
     columns = Columns(truth, tuple(features or ()), tuple(text or ()), id, several, exact, roles=roles)
     if roles and (features or text):
@@ -78,16 +77,6 @@ def _spec_of(client: Client, learner: str, asked: JSON) -> JSON:
         return client.learner(learner).spec
     except NotFound:
         return asked
-
-
-def _object(text: str) -> JSON:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise FormatError(f"--spec is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise FormatError("--spec must be an object")
-    return value
 
 
 def _ensure(client: Client, learner: str, spec: JSON) -> None:
@@ -144,7 +133,7 @@ def show_report(report: ImportReport, reading: Source) -> None:
 @with_client("predict", FormatError, LetorError)
 def predict_file(
     client: Client,
-    learner: Annotated[str, typer.Argument(help="name of the learner, or an alias")],
+    learner: LearnerArgument,
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="the rows, plain or gzip")],
     output: Annotated[Path, typer.Option("--output", "-o", help="`.csv`, `.tsv`, `.jsonl` or `.parquet`")],
     features: Annotated[

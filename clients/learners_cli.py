@@ -14,12 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from .client import Client
-from .connection import with_client
+from .connection import LearnerArgument, json_object, with_client
 from .payloads import JSON
 
 app = typer.Typer(help="Create learners, predict, send feedback.", no_args_is_help=True, add_completion=False)
 
-LearnerArgument = Annotated[str, typer.Argument(help="name of the learner, or an alias")]
 JsonText = Annotated[str, typer.Argument(help="JSON, or `-` to read it from standard input")]
 
 
@@ -35,13 +34,7 @@ Format = Annotated[OutputFormat, typer.Option("--format", help="output format")]
 
 def parsed(text: str) -> JSON:
     """An object given on the command line."""
-    try:
-        value = json.loads(sys.stdin.read() if text == "-" else text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise typer.BadParameter(f"{text!r} is no JSON object")
-    return value
+    return json_object(sys.stdin.read() if text == "-" else text)
 
 
 def show(reply: Any, form: OutputFormat) -> None:
@@ -157,7 +150,7 @@ def snapshot(
 ) -> None:
     """Write a learner to a portable file, or create a learner from such a file."""
     if restore:
-        print(f"{name} is at version {client.restore(name, file.read_bytes()).version}")
+        print(f"{name}: version {client.restore(name, file.read_bytes()).version}")
     else:
         data = client.snapshot(name)
         file.write_bytes(data)

@@ -65,7 +65,7 @@ def _decoded(stream: Any, file: BinaryIO, progress: Callable[[int], object]) -> 
                 progress(file.tell())
             yield line.decode("utf-8", "replace")
     except (EOFError, gzip.BadGzipFile) as error:
-        raise LetorError(f"the file is damaged: {error}") from error
+        raise LetorError(f"damaged: {error}") from error
     progress(file.tell())
 
 
@@ -107,5 +107,5 @@ def _row(words: list[str]) -> tuple[str, float, dict[str, float]]:
 def _number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text} is not a finite number")
+        raise ValueError(f"{text} is not finite")
     return value

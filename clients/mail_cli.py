@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .client import Client
-from .connection import Key, LearnerName, Server, Store, service
+from .connection import Key, LearnerName, Server, Store, service, text_or_json
 from .mail.account import Account, AccountError, Secret, Trust, connect
 from .mail.accounts_file import Watched, read_accounts
 from .mail.bookkeeping import MailState
@@ -133,8 +133,7 @@ def rank(
     format: Annotated[str, typer.Option(help="`text` or `json`")] = "text",
 ) -> None:
     """Rank the folders for the message on standard input."""
-    if format not in ("text", "json"):
-        raise typer.BadParameter("--format is text or json")
+    text_or_json(format)
     names = service_name(server, store)
     with one_line(), service(server, store, key) as client, MailState(state, "", learner, names) as record:
         trained(client, record)

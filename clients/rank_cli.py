@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from rich.table import Table
 
 from .client import Client
-from .connection import LearnerName, with_client
+from .connection import LearnerName, json_object, text_or_json, with_client
 from .exceptions import NotFound, Refused
 from .letor import LetorError, Query, read
 from .payloads import JSON
@@ -49,12 +49,7 @@ def train(
     form: FormatOption = "text",
 ) -> None:
     """Learn in one pass: rank each list, measure the ranking, then learn from the list."""
-    try:
-        parameters = json.loads(spec)
-    except ValueError as error:
-        raise typer.BadParameter(f"--spec is not JSON: {error}") from error
-    if not isinstance(parameters, dict):
-        raise typer.BadParameter("--spec must be an object")
+    parameters = json_object(spec)
     try:
         client.learner(learner)
     except NotFound:
@@ -77,8 +72,7 @@ def evaluate(
 
 
 def _run(client: Client, name: str, files: list[Path], means: Means, *, learn: bool, form: str) -> None:
-    if form not in ("text", "json"):
-        raise typer.BadParameter("--format is text or json")
+    text_or_json(form)
     waiting: deque[Query] = deque()
     for line in client.stream(name, _entries(_listed(files, means), waiting, learn)):
         if isinstance(line, Refused):

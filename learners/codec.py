@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .errors import OutdatedSnapshotError, SnapshotError
+from .errors import OutdatedSnapshotError, SnapshotError, damaged_snapshot
 from .learner import Learner, build
 from .names import Names
 from .results import Progress
@@ -236,7 +236,7 @@ def _open(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Place]]:
         digest.update(piece)
         left -= len(piece)
     if digest.digest() != file.read(_DIGEST):
-        raise SnapshotError("the snapshot is damaged: its checksum does not match")
+        raise damaged_snapshot()
     at = start + _START.size
     file.seek(at)
     places: dict[str, Place] = {}

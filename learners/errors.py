@@ -47,6 +47,26 @@ class OutdatedSnapshotError(SnapshotError):
     """A sound snapshot of an older release, whose sums ran in another order."""
 
 
+def lacks(piece: object, what: str) -> ValueError:
+    """A piece is asked for what only others of its kind have; the registrations see to it that this does not happen."""
+    return ValueError(f"{type(piece).__name__} has no {what}")
+
+
+def already_registered(name: object) -> ValueError:
+    """A name is registered once."""
+    return ValueError(f"{name} is registered already")
+
+
+def damaged_snapshot() -> SnapshotError:
+    """What is read is not what was written."""
+    return SnapshotError("the snapshot is damaged: its checksum does not match")
+
+
+def unreadable_snapshot(why: object) -> SnapshotError:
+    """The bytes are sound, and make no sense."""
+    return SnapshotError(f"the snapshot cannot be read: {why}")
+
+
 def pointer(*parts: str | int) -> str:
     """A JSON pointer to the place that `parts` lead to."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)

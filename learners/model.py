@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import kernel
-from .errors import OptionError, pointer
+from .errors import OptionError, lacks, pointer
 from .instances import Floats, Ints
 from .json_types import Json
 from .kernel import FeatureBlocks, Table
@@ -89,7 +89,7 @@ class Surrogate(ABC):
     def restore(self, counters: Counters) -> None:
         """Take the state back."""
         if counters:
-            raise ValueError(f"{type(self).__name__} has no state to restore")
+            raise lacks(self, "state to restore")
 
 
 class Model(Savable):
@@ -127,15 +127,15 @@ class Model(Savable):
 
     def price(self, costs: Sequence[float]) -> None:
         """What missing, or rejecting, each label costs; called where the loss has costs."""
-        raise ValueError(f"{type(self).__name__} has no loss with costs")
+        raise lacks(self, "loss with costs")
 
     def charge(self, costs: CostMatrix) -> None:
         """What each decision costs on each truth; called where the loss is `matrix`."""
-        raise ValueError(f"{type(self).__name__} has no matrix of costs")
+        raise lacks(self, "matrix of costs")
 
     def group(self, blocks: Sequence[int]) -> None:
         """The block of each label, -1 for one that no block names; called where the loss has blocks."""
-        raise ValueError(f"{type(self).__name__} has no loss with blocks")
+        raise lacks(self, "loss with blocks")
 
     @abstractmethod
     def decide(self, x: X, loss: str | None = None) -> Decision:

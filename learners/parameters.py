@@ -3,6 +3,8 @@
 from .checks import choice, cost_matrix, costs, integer, label_blocks, number
 from .registry import Parameter, needs
 
+OF_VECTORS = "goes with feature vectors"
+FIRST_PLACES = "only the first so many positions count"
 WEIGHTS = Parameter(
     costs(zero=False),
     "what missing each label costs; a label not named costs 1",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import forms
 from .checks import Check
+from .errors import already_registered
 from .forms import Form
 from .instances import FeatureVector, ItemList
 from .model import Model
@@ -186,7 +187,7 @@ def register_preset(task: str, settings: Mapping[str, object]) -> None:
 
 def _new(table: dict[Key, Value], key: Key, value: Value) -> None:
     if key in table:
-        raise ValueError(f"{key} is registered already")
+        raise already_registered(key)
     table[key] = value
 
 

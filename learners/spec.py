@@ -10,7 +10,7 @@ from . import forms, registry, table_rows, text, vectors
 from .checks import boolean, choice, label_list, number, numbers
 from .errors import SpecError, pointer
 from .forms import Form
-from .parameters import BELOW
+from .parameters import BELOW, OF_VECTORS
 from .registry import Algorithm, Parameter, Spec
 
 # A month: a prediction that waits longer is forgotten before.
@@ -29,7 +29,7 @@ COMMON: dict[str, Parameter] = {
         choice("none", "idf"),
         "`idf` multiplies each feature by 1 + log((1 + n) / (1 + n_j)), n events so far, n_j of them with feature j",
         forms=lambda form: not form.items,
-        why="goes with feature vectors",
+        why=OF_VECTORS,
         example="idf",
     ),
     "normalize": Parameter(
@@ -63,7 +63,7 @@ COMMON: dict[str, Parameter] = {
         "what the columns of a record are, see below: makes the learner read `row`",
         None,
         forms=lambda form: not form.items,
-        why="goes with feature vectors",
+        why=OF_VECTORS,
         example={"subject": "text", "plan": "category", "age": "number"},
         omitted=True,
     ),

@@ -57,7 +57,7 @@ def _singles(value: object, place: str) -> Floats:
     """Plain numbers, or an array of them, rounded to float32."""
     if isinstance(value, np.ndarray):
         if value.ndim != 1 or value.dtype.kind not in "fiu":
-            raise InstanceError("must be one-dimensional and of numbers", place)
+            raise InstanceError(WRONG, place)
     elif not isinstance(value, list | tuple):
         raise InstanceError(WRONG, place)
     elif len(value) > LONGEST:

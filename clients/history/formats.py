@@ -23,6 +23,7 @@ from ..letor import queries
 from ..payloads import JSON
 from .encoding import encoding_of, lines
 from .log_rows import INSTANCES, LOG, OLDER_LOG, TRAINING, TRUTHS, from_cell, is_event, lesson
+from .parquet import arrow
 from .tables import Columns, FormatError, Line
 
 GZIP = b"\x1f\x8b"
@@ -137,10 +138,7 @@ def _object(number: int, value: JSON, columns: Columns) -> Iterator[Line]:
 
 def read_parquet(source: Source) -> Iterator[Line]:
     """Row groups in batches of 1,024: memory does not grow with the file."""
-    try:
-        from pyarrow import parquet  # noqa: PLC0415  (an extra)
-    except ModuleNotFoundError:
-        raise FormatError("Parquet needs pyarrow; run: pip install 'feedrank[parquet]'") from None
+    parquet = arrow().parquet
     try:
         file = parquet.ParquetFile(source.path)
     except (OSError, ValueError) as error:

@@ -14,6 +14,7 @@ from ..exceptions import Refused
 from ..payloads import JSON
 from ..replies import Prediction
 from .formats import format_of
+from .parquet import arrow
 from .tables import FormatError, Line
 
 COLUMNS = ("prediction", "probability", "margin", "known", "unknown", "abstained", "problem")
@@ -127,10 +128,6 @@ def write_answers(predicted: Iterable[PredictedLine], path: Path) -> int:
 
 
 def _parquet(rows: list[JSON], path: Path) -> int:
-    try:
-        import pyarrow as pa  # noqa: PLC0415  (an extra)
-        from pyarrow import parquet  # noqa: PLC0415
-    except ModuleNotFoundError:
-        raise FormatError("Parquet needs pyarrow; run: pip install 'feedrank[parquet]'") from None
+    pa, parquet = arrow()
     parquet.write_table(pa.Table.from_pylist(rows), path)
     return len(rows)

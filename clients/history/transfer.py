@@ -18,7 +18,8 @@ from ..exceptions import Refused
 from ..payloads import JSON
 from ..replies import Outcome
 from .log_rows import LOG, NUMBERS, TRAINING, by_new_names, lesson, to_cell
-from .tables import FormatError, Line
+from .parquet import arrow
+from .tables import Line
 
 POINTS = 20  # half of what the curve may have: with its words it fits a line of 80
 SHOWN = 20  # refusals that are kept with their reason
@@ -188,11 +189,7 @@ def write(log: Iterable[JSON], view: View, path: Path, form: str) -> int:
 
 
 def _parquet(rows: Iterable[JSON], columns: tuple[str, ...], path: Path) -> int:
-    try:
-        import pyarrow as pa  # noqa: PLC0415  (an extra)
-        from pyarrow import parquet  # noqa: PLC0415
-    except ModuleNotFoundError:
-        raise FormatError("Parquet needs pyarrow; run: pip install 'feedrank[parquet]'") from None
+    pa, parquet = arrow()
     schema = pa.schema([(name, pa.type_for_alias(NUMBERS.get(name, "string"))) for name in columns])
     reading, count = iter(rows), 0
     with parquet.ParquetWriter(path, schema) as writer:

@@ -14,9 +14,9 @@ from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientAbortError
 
 from .bookkeeping import MailState, feedback_id
-from .mailboxes import MAX_BYTES, ODD, boxes, headers, message, messages_of
+from .mailboxes import ODD, boxes, headers, message, messages_of
 from .message import date_of, key
-from .sources import MessageRef
+from .sources import MAX_BYTES, MessageRef
 
 __all__ = ["ImapSource"]
 

@@ -19,14 +19,13 @@ from imapclient.response_parser import parse_response
 from .folder_names import is_choice, label_of, special
 from .message import Headers, Report, read_headers
 from .namespaces import Namespaces
+from .sources import MAX_BYTES
 
 __all__ = [
-    "MAX_BYTES", "ODD", "Box", "OddFolderError", "OneLine", "Status", "boxes", "headers", "message", "messages_of",
+    "ODD", "Box", "OddFolderError", "OneLine", "Status", "boxes", "headers", "message", "messages_of",
     "remain", "status"
 ]  # fmt: skip
 
-MAX_BYTES = 1 << 20
-"""Bytes read of one message: more only holds attachments."""
 FETCH = 200
 _STATUS = ("UIDVALIDITY", "UIDNEXT", "MESSAGES")
 _HEADER, _BODY = b"BODY[HEADER]", b"BODY[]"

@@ -10,7 +10,17 @@ from ..checks import choice, integer, number, number_or
 from ..errors import InstanceError, SpecError, TruthError, pointer
 from ..instances import FeatureVector, Floats, ItemList
 from ..model import FirstOrder, Model, Round, Surrogate
-from ..parameters import BANDWIDTH, DEGREE, DISCOUNT, GAIN, KERNEL, MATRIX, REJECT_COSTS, WEIGHTS
+from ..parameters import (
+    BANDWIDTH,
+    DEGREE,
+    DISCOUNT,
+    FIRST_PLACES,
+    GAIN,
+    KERNEL,
+    MATRIX,
+    REJECT_COSTS,
+    WEIGHTS,
+)
 from ..registry import (
     Algorithm,
     Cost,
@@ -32,7 +42,7 @@ from ..weights.base import Weights
 from ..weights.expansion import KernelExpansion
 from ..weights.linear import BRIEF, Linear
 from ..weights.links import PNorm
-from ..weights.trace import FEATURES, LABELS, TraceNorm
+from ..weights.trace import FEATURES, LABELS, ROOM, TraceNorm
 
 __all__ = ["LossDriven", "Predtron", "Theory", "weights_of"]
 
@@ -132,7 +142,7 @@ def build(spec: Spec) -> Model:
 
 def _agree(spec: Spec) -> None:
     if spec.get("norm") == "trace" and len(spec["labels"]) > LABELS:
-        raise SpecError(f"norm: trace has room for {LABELS} labels", pointer("labels"))
+        raise SpecError(ROOM, pointer("labels"))
 
 
 def _accepts(spec: Mapping[str, Any], instance: FeatureVector | ItemList) -> None:
@@ -150,7 +160,7 @@ def cost(spec: Spec, size: Size) -> Cost:
         seconds, memory = seconds + 2e-7 * cells, memory + 40 * cells
     if spec.get("norm") == "trace":  # a decomposition of labels x labels
         if m > LABELS:
-            raise TruthError(f"norm: trace has room for {LABELS} labels")
+            raise TruthError(ROOM)
         seconds, memory = seconds + 1e-3 + 1e-5 * m * m + 1.5e-8 * m**3, memory + 100 * m * m
     if forms.of(spec["task"]).ranks and spec["variant"] == "standard":
         # NDCG of several grades is an assignment of m items to m places; two classes are a merge of two lists.
@@ -182,7 +192,7 @@ register(
             "discount": DISCOUNT,
             "cutoff": Parameter(
                 integer(least=1),
-                "only the first so many positions count",
+                FIRST_PLACES,
                 None,
                 needs("loss", "ndcg", "precision"),
                 required=needs("loss", "precision"),

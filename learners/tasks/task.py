@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import lacks
 from ..instances import Floats
 from ..losses.costs import CostMatrix
 
@@ -52,11 +53,11 @@ class Task(ABC):
 
     def price(self, costs: Sequence[float]) -> None:
         """What missing, or rejecting, each label costs; only for losses with costs."""
-        raise ValueError(f"{type(self).__name__} has no costs")
+        raise lacks(self, "costs")
 
     def charge(self, costs: CostMatrix) -> None:
         """What each decision costs on each truth; only for the loss `matrix`."""
-        raise ValueError(f"{type(self).__name__} has no matrix of costs")
+        raise lacks(self, "matrix of costs")
 
     def cost(self, y: Y) -> float:
         """What missing y costs, where the decision is an argmax."""

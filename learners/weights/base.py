@@ -28,6 +28,9 @@ class Savable(ABC):
         """Take the state back, bit for bit."""
 
 
+MISFIT = "the weights do not fit the features and labels"
+
+
 class Weights(Savable):
     """theta and W = link(theta), rows for features, columns for labels (one column for lists)."""
 

@@ -22,7 +22,7 @@ from .. import kernel
 from ..growth import columns_for, grown
 from ..instances import Floats, Ints, Matrix, Vector
 from ..kernel import exp, exp_of, log, log_of, total
-from .base import Arrays, Counters, Weights, X
+from .base import MISFIT, Arrays, Counters, Weights, X
 
 __all__ = ["Entropic"]
 
@@ -200,7 +200,7 @@ class Entropic(Weights):
         self.dimension = int(counters["dimension"])
         theta = arrays["theta"]
         if theta.shape != (self.features, self.labels) or self.dimension < 1:
-            raise ValueError("the weights do not fit the features and labels")
+            raise ValueError(MISFIT)
         if any(arrays[name].shape != (self.labels,) for name in ("Z", "level", "drift")):
             raise ValueError("the sums of the weights do not fit the labels")
         if not (arrays["Z"] > 0.0).all():

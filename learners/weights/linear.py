@@ -6,7 +6,7 @@ from .. import kernel
 from ..blocks import Blocks
 from ..instances import Floats, Ints, Matrix, Vector
 from ..kernel.label_words import NameMatches
-from .base import Arrays, Counters, Weights, X
+from .base import MISFIT, Arrays, Counters, Weights, X
 from .stored_rows import restore_stored, stored
 
 # Columns above which rows may be lists, for less memory; in the pool of a preset, where they also take less time.
@@ -82,7 +82,7 @@ class Linear(Weights):
         del counters
         theta = arrays["theta"]
         if theta.shape != (self.features, self.labels):
-            raise ValueError("the weights do not fit the features and labels")
+            raise ValueError(MISFIT)
         restore_stored(self.kernel, theta)
 
     def nbytes(self) -> int:

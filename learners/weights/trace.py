@@ -31,6 +31,7 @@ from .links import dual_exponent, round_down
 __all__ = ["FEATURES", "LABELS", "TraceNorm"]
 
 LABELS, FEATURES = 512, 4096
+ROOM = f"norm: trace has room for {LABELS} labels"
 AFRESH = 256
 
 
@@ -53,7 +54,7 @@ class TraceNorm(Linear):
     def grow(self, features: int, labels: int) -> None:
         """Zero rows and columns for what is new, up to what can be decomposed while others wait."""
         if labels > LABELS:
-            raise InputError(f"norm: trace has room for {LABELS} labels")
+            raise InputError(ROOM)
         features = min(features, FEATURES)
         super().grow(features, labels)
         if labels > len(self.G):

@@ -21,7 +21,7 @@ from feedrank.service.runtime.trials import Job, Lessons, key_of, renames_of, ru
 from feedrank.service.runtime.views import audit
 from feedrank.service.store import Store
 
-from .rebuild import Dask, StoreUrl, Workers, bar, executor, run
+from .rebuild import Dask, LearnerArgument, StoreUrl, Until, Workers, bar, counted, executor, run
 from .sweep import Form
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -29,7 +29,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def evaluate(
-    learner: Annotated[str, typer.Argument(help="name of the learner, or an alias")],
+    learner: LearnerArgument,
     spec: Annotated[
         list[Path], typer.Option(help="JSON file with a spec or a list of specs; may be repeated")
     ],
@@ -37,7 +37,7 @@ def evaluate(
         str | None, typer.Option(help="measure to compare; default: the learner's loss")
     ] = None,
     confidence: Annotated[float, typer.Option(help="confidence of the intervals")] = 0.95,
-    until: Annotated[int | None, typer.Option(min=1, help="stop after this version")] = None,
+    until: Until = None,
     workers: Workers = None,
     dask: Dask = None,
     state: Annotated[
@@ -128,7 +128,7 @@ def show(lessons: Lessons, specs: list[JSON], replies: list[JSON], form: str) ->
         row += [number(reply[whose]["mean"]) for whose in ("own", "other")]
         table.add_row(*row, interval(reply), text)
     Console().print(table)
-    print(f"{lessons.name}: {lessons.count} events under {len(specs)} specs")
+    print(counted(lessons, len(specs)))
 
 
 def interval(reply: JSON) -> str:

@@ -26,7 +26,7 @@ from feedrank.service.runtime.learner_state import LearnerState
 from feedrank.service.runtime.replay import Replay, Report, replay_job
 from feedrank.service.runtime.replay import replay as run_replay
 from feedrank.service.runtime.replay import verify as run_verify
-from feedrank.service.runtime.trials import Job, run_jobs
+from feedrank.service.runtime.trials import Job, Lessons, run_jobs
 from feedrank.service.store import Store, StoreSignal, open_store
 
 T = TypeVar("T")
@@ -37,6 +37,8 @@ replay = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 verify = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 Workers = Annotated[int | None, typer.Option(min=1, help="number of processes; default: one per core")]
 Dask = Annotated[str | None, typer.Option(help="scheduler of a Dask cluster: tcp://HOST:PORT")]
+Until = Annotated[int | None, typer.Option(min=1, help="stop after this version")]
+LearnerArgument = Annotated[str, typer.Argument(help="name of the learner, or an alias")]
 StoreUrl = Annotated[str | None, typer.Option("--store", help="sqlite:PATH or redis://HOST:PORT/DB")]
 
 
@@ -46,7 +48,7 @@ def _replay(
     spec: Annotated[
         Path | None, typer.Option(help="JSON file: also rebuild with this spec, and compare")
     ] = None,
-    until: Annotated[int | None, typer.Option(help="stop after this version", min=1)] = None,
+    until: Until = None,
     workers: Workers = None,
     dask: Dask = None,
     state: Annotated[
@@ -192,3 +194,8 @@ def show_summary(summary: JSON) -> None:
 
 def points(fold: LearnerState) -> dict[int, JSON]:
     return {point["rounds"]: point for point in fold.history()}
+
+
+def counted(lessons: Lessons, specs: int) -> str:
+    """What was learned from, in a line."""
+    return f"{lessons.name}: {lessons.count} events under {specs} specs"

@@ -17,7 +17,7 @@ from feedrank.service.runtime import trials
 from feedrank.service.runtime.trials import Lessons, Trial
 from feedrank.service.store import Store
 
-from .rebuild import Dask, StoreUrl, Workers, bar, executor, run
+from .rebuild import Dask, LearnerArgument, StoreUrl, Until, Workers, bar, counted, executor, run
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 Form = Annotated[str, typer.Option("--format", help="`table` or `json`")]
@@ -25,7 +25,7 @@ Form = Annotated[str, typer.Option("--format", help="`table` or `json`")]
 
 @app.command()
 def sweep(
-    learner: Annotated[str, typer.Argument(help="name of the learner, or an alias")],
+    learner: LearnerArgument,
     grid: Annotated[str | None, typer.Option(help="try every combination: '{\"C\": [0.1, 1, 10]}'")] = None,
     random: Annotated[
         int, typer.Option(min=0, help="try this many random settings of the algorithm's parameters")
@@ -35,7 +35,7 @@ def sweep(
         str, typer.Option(help="JSON fields that replace those of the learner's spec in all trials")
     ] = "{}",
     seed: Annotated[int, typer.Option(help="seed of the random settings")] = 0,
-    until: Annotated[int | None, typer.Option(min=1, help="stop after this version")] = None,
+    until: Until = None,
     workers: Workers = None,
     dask: Dask = None,
     state: Annotated[
@@ -97,7 +97,7 @@ def show(lessons: Lessons, results: list[Trial], form: str) -> None:
         interval = "" if trial.half_width is None else f"± {trial.half_width:.4f}"
         table.add_row(str(place), mean, interval, str(trial.refused or ""), text)
     Console().print(table)
-    print(f"{lessons.name}: {lessons.count} events under {len(results)} specs")
+    print(counted(lessons, len(results)))
     losses = sorted({str(trial.spec["loss"]) for trial in results if "loss" in trial.spec})
     if len(losses) > 1:
         print(f"no best: the specs lose by {', '.join(losses)}, which cannot be compared")

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from .json_types import JSON
-from .reply_models import Served
+from .reply_models import NextPage, Served
 from .request_models import FeedbackOne, Options, PredictOne, examples
 
 
@@ -224,7 +224,7 @@ class UnitPage(BaseModel):
     """Units in the order of their first exposures."""
 
     units: list[Unit]
-    next: str | None = Field(description="the cursor of the next page, or null")
+    next: NextPage
 
 
 class RampBody(BaseModel):
@@ -482,4 +482,4 @@ class ExperimentPage(BaseModel):
     """A page of experiments by name; with a key bound to prefixes, only those it reaches."""
 
     experiments: list[ListedExperiment]
-    next: str | None = Field(description="the cursor of the next page, or null")
+    next: NextPage

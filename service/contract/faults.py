@@ -123,6 +123,9 @@ class StateDropped(StoreUnavailable):
     status, type, title = 503, "state-dropped", "The learner is being rebuilt"
 
 
+NO_MEMORY = "the server has not enough memory for this: send it again later"
+
+
 class MemoryFull(StoreUnavailable):
     """There is no memory for it now: nothing was begun, and the same request may be sent again."""
 
@@ -159,3 +162,28 @@ class StoreRefused(ServiceError):
     """The store at this address cannot be used (locked, foreign, newer, damaged, not writable) and is untouched."""
 
     status, type, title = 503, "store-refused", "The store cannot be opened"
+
+
+def no_such(title: str) -> NotFound:
+    """A learner or an experiment, by its title."""
+    return NotFound(f"there is no {title}")
+
+
+def name_taken(name: str) -> Conflict:
+    """Somebody else was faster."""
+    return Conflict(f"the name {name!r} was taken by another request")
+
+
+def being_rebuilt(title: str) -> StateDropped:
+    """The state was dropped, and is folded from its log again."""
+    return StateDropped(f"{title} is being rebuilt: send it again")
+
+
+def no_store(place: object) -> StoreRefused:
+    """What is only read must be there."""
+    return StoreRefused(f"there is no store at {place}")
+
+
+def stopped(experiment: str) -> Conflict:
+    """A stopped experiment stays so."""
+    return Conflict(f"the experiment {experiment!r} is stopped: make a new one")

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from .faults import MemoryFull
+from .faults import NO_MEMORY, MemoryFull
 
 FLOOR, LEAST, RESERVE = 64 * 2**20, 8 * 2**20, 16 * 2**20
 EVERY = 0.001
@@ -45,7 +45,7 @@ class Headroom:
     def admit(self) -> None:
         """Refuse to begin anything while memory is scarce."""
         if self.scarce():
-            raise MemoryFull("the server has not enough memory for this: send it again later")
+            raise MemoryFull(NO_MEMORY)
 
     def dumps(self, value: Any, default: Any = None, option: int | None = None) -> bytes:
         """`orjson.dumps`, or MemoryError where it might find none."""

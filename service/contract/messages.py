@@ -69,11 +69,16 @@ def placed(error: InputError | Unprocessable, prefix: str = "") -> Unprocessable
     return error.under(prefix) if prefix else error
 
 
+def no_object() -> Unprocessable:
+    """A body that is something else."""
+    return Unprocessable.at("", "must be an object")
+
+
 def only(request: object, fields: frozenset[str]) -> View:
     """An object with no other fields than these."""
     # A plain dict is seen at once; asking an abstract class takes longer than all else here.
     if type(request) is not dict and not isinstance(request, Mapping):
-        raise Unprocessable.at("", "must be an object")
+        raise no_object()
     if request.keys() <= fields:
         return request
     strange = [name for name in request if name not in fields]
@@ -87,7 +92,7 @@ def instance_of(request: Body, settings: Settings, roles: Mapping[str, str] | No
     """The instance of a request, within the limits of size, vectors as the log keeps them; the core reads the rest."""
     # A plain dict is seen at once; asking an abstract class takes longer than all else here.
     if type(request) is not dict and not isinstance(request, Mapping):
-        raise Unprocessable.at("", "must be an object")
+        raise no_object()
     instance: JSON = {}
     for name in INSTANCE:
         if name in request:
@@ -156,11 +161,11 @@ def excluded(request: Body, form: Form) -> list[str]:
     return value
 
 
-def whole(request: Body, name: str) -> int:
-    """A field that counts something; 0 if it is missing."""
-    value = request.get(name, 0)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise Unprocessable.at(pointer(name), "must be a whole number of at least 0")
+def whole(request: Body, name: str, least: int = 0) -> int:
+    """A field that counts something; `least` if it is missing."""
+    value = request.get(name, least)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise Unprocessable.at(pointer(name), f"must be a whole number of at least {least}")
     return value
 
 

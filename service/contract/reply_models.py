@@ -5,12 +5,14 @@ A field that joins a reply later is optional, so that a client can also read wha
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
 from .json_types import JSON
 from .request_models import Count
+
+NextPage = Annotated[str | None, Field(description="the cursor of the next page, or null")]
 
 
 class Problem(BaseModel):
@@ -151,7 +153,7 @@ class Learners(BaseModel):
     """A page of learners by name; with a key bound to prefixes, only those it reaches."""
 
     learners: list[ListedLearner]
-    next: str | None = Field(description="the cursor of the next page, or null")
+    next: NextPage
 
 
 class Point(BaseModel):
@@ -241,7 +243,7 @@ class Aliases(BaseModel):
     """A page of aliases by name; with a key bound to prefixes, only those it reaches."""
 
     aliases: list[Alias]
-    next: str | None = Field(description="the cursor of the next page, or null")
+    next: NextPage
 
 
 class Health(BaseModel):

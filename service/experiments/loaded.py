@@ -16,7 +16,7 @@ from typing import BinaryIO, ClassVar
 
 import orjson
 
-from feedrank.learners.errors import SnapshotError
+from feedrank.learners.errors import damaged_snapshot, unreadable_snapshot
 from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime.folding import Counts, Recipe
@@ -143,11 +143,11 @@ def recipe(plan: Plan) -> Recipe[ExperimentFold, LoggedRound]:
     def load(file: BinaryIO, digest: str) -> ExperimentFold:
         data = file.read()
         if sha256(data).hexdigest() != digest:
-            raise SnapshotError("the snapshot is damaged: its checksum does not match")
+            raise damaged_snapshot()
         try:
             return ExperimentFold(plan, State.from_json(plan, orjson.loads(data)))
         except (ValueError, KeyError, TypeError) as error:
-            raise SnapshotError(f"the snapshot cannot be read: {error}") from error
+            raise unreadable_snapshot(error) from error
 
     return Recipe(lambda: ExperimentFold(plan, State.new(plan)), load, LoggedRound.read)
 

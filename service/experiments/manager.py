@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 
 import orjson
 
-from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
+from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable, stopped
 from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import flag, only
 from feedrank.service.contract.naming import check_limit, every_name
@@ -214,7 +214,7 @@ class Experiments:
         async with self._cache.use(name) as live:
             await live.follow()
             if live.figures.status == "stopped" and step != "stop":
-                raise Conflict(f"the experiment {name!r} is stopped: make a new one")
+                raise stopped(name)
             await self._logbook.note(live, {"kind": step})
         return await self.info(name)
 

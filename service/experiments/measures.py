@@ -54,6 +54,11 @@ _WORDS = {
 }
 
 
+def directed(noun: str, lower: bool) -> str:
+    """What is compared, with its direction: `reward, higher is better`."""
+    return f"{noun}, {'lower' if lower else 'higher'} is better"
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """`loss` for measures that are one."""
@@ -92,7 +97,7 @@ class Measure:
     @property
     def in_words(self) -> str:
         """The same with its direction: `reward, higher is better`."""
-        return f"{self.noun}, {'lower' if self.lower_is_better else 'higher'} is better"
+        return directed(self.noun, self.lower_is_better)
 
 
 def read(text: object, specs: Sequence[View], method: str, place: str = "/measure") -> Measure:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from math import isfinite, nan
 
 from feedrank.learners import forms
+from feedrank.service.contract import messages
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON, Body, View
 
 from . import measures
 from .assignment import Assignment, shares
-from .measures import Measure
+from .measures import Measure, directed
 from .per import RETURNS, Per, Rule, read_rule, read_segments, rule_json
 from .per import read as read_per
 
@@ -106,11 +107,10 @@ class Plan:
         """What is compared, for people."""
         if measure is None and (self.per is None or self.per.rule.value != RETURNS):
             return "follows the first feedback"
-        direction = "lower" if self.lower_is_better(measure) else "higher"
         noun = "" if measure is None else measure.noun
         if self.per is not None:
             noun = self.per.rule.in_words(noun, self.per.window_in_words)
-        return f"{noun}, {direction} is better"
+        return directed(noun, self.lower_is_better(measure))
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -216,7 +216,7 @@ def read(name: str, definition: Body, specs: Sequence[View]) -> Plan:
         wait=wait,
         default=default,
         handover=_handover(definition, method, len(arms)),
-        behaviour=_flag(definition, "behaviour") and form.ranks and form.items,
+        behaviour=messages.flag(definition, "behaviour", False) and form.ranks and form.items,
         per=per,
         segments=read_segments(definition),
         assignment=Assignment(seed, tuple(weights)),
@@ -225,19 +225,12 @@ def read(name: str, definition: Body, specs: Sequence[View]) -> Plan:
 
 def _handover(definition: Body, method: str, arms: int) -> bool:
     """Whether the second arm takes over from the first as evidence allows."""
-    wanted = _flag(definition, "handover")
+    wanted = messages.flag(definition, "handover", False)
     if wanted and (method != "interleave" or arms != 2):
         raise Unprocessable.at(
             "/handover", "needs `interleave` and two arms: the one in use, then its challenger"
         )
     return wanted
-
-
-def _flag(definition: Body, place: str) -> bool:
-    value = definition.get(place, False)
-    if not isinstance(value, bool):
-        raise Unprocessable.at(f"/{place}", "must be true or false")
-    return value
 
 
 def _text(each: Mapping[str, Measure]) -> str | None:

@@ -86,10 +86,8 @@ def exposure(live: LoadedExperiment, record: JSON, now: float, id: str | None = 
 
 
 def top_of(request: Body) -> int | None:
-    top = request.get("top")
-    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
-        raise Unprocessable.at("/top", "must be a whole number of at least 1")
-    return top
+    """How many places of the list are shown; None for all of them."""
+    return None if request.get("top") is None else messages.whole(request, "top", 1)
 
 
 def truth_of(live: LoadedExperiment, request: Body) -> JSON:
@@ -100,14 +98,6 @@ def truth_of(live: LoadedExperiment, request: Body) -> JSON:
         for name, value in messages.truth_of(request).items()
         if name != "reward" or name in accepted
     }
-
-
-def offset_of(request: Body) -> int:
-    """How many places of the list stand on pages before this one."""
-    offset = request.get("offset", 0)
-    if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
-        raise Unprocessable.at("/offset", "must be a whole number of at least 0")
-    return offset
 
 
 def page_of(instance: JSON, shown: Sequence[str]) -> JSON:

@@ -30,6 +30,7 @@ from feedrank.service.contract.messages import (
     id_of,
     only,
     request_digest,
+    whole,
 )
 from feedrank.service.contract.prediction_ids import new_prediction_id
 from feedrank.service.runtime import Host
@@ -115,7 +116,7 @@ class Serving:
         plan, unit = live.plan, id_of(request, "unit")
         seat = id if unit is None else unit
         counted = live.figures.status == RUNNING and plan.assignment.takes_part(seat, live.figures.share)
-        top, offset = records.top_of(request), records.offset_of(request)
+        top, offset = records.top_of(request), whole(request, "offset")
         question = {name: value for name, value in request.items() if name not in _OWN} | {"remember": False}
         if not plan.split or forms.of(live.specs[0]["task"]).decision is forms.LABELS:
             # A draft needs whole lists, and the measures of sets how many labels there are.
@@ -177,7 +178,7 @@ class Serving:
         """Add to the items what users did with them before."""
         query = request.get("query")
         if query is not None and (not isinstance(query, str) or len(query) > LONGEST_QUERY):
-            raise Unprocessable.at("/query", f"must be text of at most {LONGEST_QUERY} characters")
+            raise Unprocessable.at("/query", f"a query is text of at most {LONGEST_QUERY} characters")
         if query is not None:
             record["query"] = query_hash(live.plan.seed, query)
         behaviour = live.figures.behaviour

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from math import isnan
 
-from feedrank.service.contract.faults import Conflict, Unprocessable
+from feedrank.service.contract.faults import Conflict, Unprocessable, stopped
 from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import (
     LONGEST_PREDICTION_ID,
@@ -155,10 +155,10 @@ class UnitCalls:
             raise Unprocessable.at("/share", "missing field `share`")
         share = number(request["share"], "/share")
         if not 0 < share <= 1:
-            raise Unprocessable.at("/share", "must be a number above 0 and at most 1")
+            raise Unprocessable.at("/share", "must be a share above 0 and of at most 1")
         await live.follow()
         if live.figures.status == STOPPED:
-            raise Conflict(f"the experiment {live.name!r} is stopped: make a new one")
+            raise stopped(live.name)
         if share < live.figures.share:
             raise Conflict(
                 f"the share is {live.figures.share:g} and never becomes smaller: those who are in would leave. "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Path
+from fastapi import FastAPI, Path, Query
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaMode, JsonSchemaValue, models_json_schema
@@ -23,6 +23,7 @@ Name = Annotated[
     str,
     Path(pattern=f"^{NAME}$", description="letters, digits, `.`, `_`, `-`; at most 128", examples=["mail"]),
 ]
+Cursor = Annotated[str | None, Query(description="`next` of the page before")]
 
 TITLES = {
     401: "no valid key",

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from feedrank.learners.errors import InputError, SnapshotError, pointer
 from feedrank.service.contract.faults import (
+    NO_MEMORY,
     NotFound,
     ServiceError,
     StateDropped,
@@ -85,7 +86,7 @@ def describe(error: Exception) -> ServiceError:
             return Refused("the connection ended before the request did")
         case MemoryError():
             log.error("there was not enough memory", exc_info=error)
-            return StateDropped("the server has not enough memory for this: send it again later")
+            return StateDropped(NO_MEMORY)
         case TimeoutError():
             return TimedOut("the reply took too long; the same request may be sent again")
         case _:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from feedrank.service.contract.faults import Conflict, Gone, NotFound, ServiceError
+from feedrank.service.contract.faults import Conflict, Gone, NotFound, ServiceError, no_such
 from feedrank.service.contract.prediction_ids import predicted_at
 from feedrank.service.store import (
     Clash,
@@ -75,7 +75,7 @@ def refusal(
         case Stale():
             return Conflict("the prediction has changed meanwhile: send it again")
         case Closed():
-            return NotFound(f"there is no {follower.title}")
+            return no_such(follower.title)
     return None
 
 

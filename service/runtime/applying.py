@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Generic
 
-from feedrank.service.contract.faults import StateDropped
+from feedrank.service.contract.faults import being_rebuilt
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Position
@@ -102,7 +102,7 @@ class Applier(Generic[S, E]):
             log.exception("%s dropped its state at event %d", self.title, version)
             if not isinstance(error, Exception):
                 raise error
-            raise StateDropped(f"{self.title} is being rebuilt: send it again") from error
+            raise being_rebuilt(self.title) from error
         self._broken = True
         self._failures[version] = self._failures.get(version, 0) + 1
         log.exception("event %d of %s could not be applied", version, self.title)

@@ -23,7 +23,7 @@ from typing import TypeVar
 import orjson
 
 from feedrank.learners.spec import completed
-from feedrank.service.contract.faults import Conflict, NotFound, StorageFull, StoreUnavailable
+from feedrank.service.contract.faults import Conflict, NotFound, StorageFull, StoreUnavailable, name_taken
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import check_name, every_name, is_name
 from feedrank.service.store import Document, Stale, Store
@@ -173,7 +173,7 @@ class Catalogue:
         try:
             await self._store.put(KIND, entry.name, orjson.dumps(value), entry.revision)
         except Stale:
-            raise Conflict(f"the name {entry.name!r} was taken by another request") from None
+            raise name_taken(entry.name) from None
         finally:
             self.forget(entry.name)
 

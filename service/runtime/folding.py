@@ -154,7 +154,12 @@ async def stopped(task: asyncio.Task[None]) -> None:
         task.cancel()
         await asyncio.wait([task], timeout=AGAIN)
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.error("something in the background failed", exc_info=error)
+        background_failed(error)
+
+
+def background_failed(error: BaseException) -> None:
+    """Say what nobody waited for."""
+    log.error("something in the background failed", exc_info=error)
 
 
 def timed(work: Callable[..., T], *arguments: object) -> tuple[T, float]:

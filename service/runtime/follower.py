@@ -21,7 +21,7 @@ import time
 
 import orjson
 
-from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, StoreUnavailable
+from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, StoreUnavailable, no_such
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Damaged, Diverged, Store, Trimmed
@@ -77,7 +77,7 @@ class Follower(Applier[S, E]):
         """Start from the newest snapshot that can be read (before a version), or from nothing; the log's last version."""
         head = await self._store.head(self.log)
         if head.closed:
-            raise NotFound(f"there is no {self.title}")
+            raise no_such(self.title)
         self._broken = False
         self.newest = max(self.newest, head.version)
         self.pending.clear()
@@ -247,7 +247,7 @@ class Follower(Applier[S, E]):
     async def lacking(self, what: str) -> ServiceError:
         """Why something is not in the store: the log was dropped, or it should be there."""
         closed = (await self._store.head(self.log)).closed
-        return NotFound(f"there is no {self.title}") if closed else StoreUnavailable(what)
+        return no_such(self.title) if closed else StoreUnavailable(what)
 
     def twin(self, horizon: int | None = None) -> Follower[S, E]:
         """A second follower of the same log, for a moment, that saves nothing by itself. See `rewind` for the horizon."""

@@ -26,6 +26,7 @@ from feedrank.service.contract.faults import (
     StorageFull,
     StoreUnavailable,
     Unprocessable,
+    name_taken,
 )
 from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import ErrorScope
@@ -248,7 +249,7 @@ class Host:
                 try:
                     await self.store.save(entry.log, snapshot, {}, keep=1, floor=1)
                 except Closed:  # whoever took the name has cleared what was there
-                    raise Conflict(f"the name {name!r} was taken by another request") from None
+                    raise name_taken(name) from None
         await self._catalogue.activate(entry)
         # Loaded again, there would be two of it in memory.
         description = await asyncio.to_thread(learner.describe)

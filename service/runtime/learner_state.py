@@ -22,7 +22,7 @@ import orjson
 from feedrank import learners
 from feedrank.learners import reading, registry, renaming, truths
 from feedrank.learners.codec import ARITHMETIC
-from feedrank.learners.errors import InputError, SnapshotError
+from feedrank.learners.errors import InputError, SnapshotError, damaged_snapshot, unreadable_snapshot
 from feedrank.learners.inference.reliability import Reliability
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.learners.learner import Learner
@@ -259,7 +259,7 @@ class LearnerState:
             counted = rest.pop("reliability", None)
             reliability = None if counted is None else Reliability.load(counted)
             if expected is not None and digest(orjson.dumps(rest), last) != expected:
-                raise SnapshotError("the snapshot is damaged: its checksum does not match")
+                raise damaged_snapshot()
             curve = [
                 (int(rounds), CurvePoint(float(total), optional(at), tuple(map(optional, experts))))
                 for (rounds, total), at, experts in zip(points, shown["at"], shown["experts"], strict=True)
@@ -268,7 +268,7 @@ class LearnerState:
             skipped = int(rest["skipped"])
             arithmetic = int(rest.get("arithmetic", 1))  # 0.2 wrote none
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SnapshotError(f"the snapshot cannot be read: {error}") from error
+            raise unreadable_snapshot(error) from error
         series = Series(MOST_POINTS, int(stride), curve)
         state = cls(learners.load(data, trial=False), series, skipped, labels, reliability)
         state.at = optional(shown["now"])

@@ -20,7 +20,7 @@ from feedrank.service.store import Store
 from .at_once import waits
 from .catalogue import CatalogEntry, Catalogue
 from .changes import Changes
-from .folding import LATER, Counts, Later, finished, timed
+from .folding import LATER, Counts, Later, background_failed, finished, timed
 from .learner_state import LoadedLearner
 from .supervisor import Supervisor
 
@@ -188,7 +188,7 @@ class Memory:
         while self._background:
             for result in await asyncio.gather(*self._background, return_exceptions=True):
                 if isinstance(result, BaseException):
-                    log.error("something in the background failed", exc_info=result)
+                    background_failed(result)
         self._learners.clear()
         self.executor.shutdown()
 

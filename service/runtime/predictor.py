@@ -16,8 +16,8 @@ from feedrank.service.contract.faults import (
     Conflict,
     Gone,
     NotFound,
-    StateDropped,
     Unprocessable,
+    being_rebuilt,
 )
 from feedrank.service.contract.json_types import JSON, Body
 from feedrank.service.contract.messages import (
@@ -25,6 +25,7 @@ from feedrank.service.contract.messages import (
     SHARED,
     batch_of,
     encode,
+    no_object,
     placed,
     request_digest,
 )
@@ -106,7 +107,7 @@ class Predictor:
             learner.worker.turned()
             records: Records = {}
             if type(request) is not dict and not isinstance(request, Mapping):
-                raise Unprocessable.at("", "must be an object")
+                raise no_object()
             if "instances" in request:
                 waiter.set_result(await self._batch(learner, request, records, form))
                 return
@@ -180,7 +181,7 @@ class Predictor:
     ) -> JSON:
         """The reply by the weights as they are, without waiting; `ranking` gives its entries as the caller wants them."""
         if not learner.loaded:
-            raise StateDropped(f"{learner.title} is being rebuilt: send it again")
+            raise being_rebuilt(learner.title)
         core, id = learner.state.learner, question.id
         prediction = core.predict(question.parsed, **question.options)
         reply: JSON = {"prediction_id": id} if question.remember else {}

@@ -30,7 +30,7 @@ from feedrank.service.contract.faults import (
     Unprocessable,
 )
 from feedrank.service.contract.json_types import JSON, Body
-from feedrank.service.contract.messages import Event, batch_of, placed
+from feedrank.service.contract.messages import Event, batch_of, no_object, placed
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Closed, Diverged, Draft, Placement, Store
 from feedrank.service.store.shared import Batcher, Waiter
@@ -106,7 +106,7 @@ class Writer:
         try:
             learner.worker.turned()
             if type(request) is not dict and not isinstance(request, Mapping):
-                raise Unprocessable.at("", "must be an object")
+                raise no_object()
             if "events" in request:
                 step, made = await self._read_batch(learner, request, key), partial(batch_reply, form)
             else:

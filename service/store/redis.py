@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from feedrank.service.contract.faults import StoreUnavailable
 
-from . import keys, redis_erasing, redis_waiting
+from . import damage, keys, redis_erasing, redis_waiting
 from .interface import (
     LAST,
     Document,
@@ -161,7 +161,7 @@ class RedisStore:
     async def outcome(self, log: str, version: int) -> bytes | None:
         name = keys.log(log, "outcomes")
         row: bytes | None = await self._pipes.run(name, "HGET", name, version)
-        return None if row is None else unseal(row, f"the outcome of entry {version}", version)
+        return None if row is None else unseal(row, damage.outcome(version), version)
 
     async def keep_outcomes(self, log: str, outcomes: Mapping[int, bytes]) -> None:
         names = [keys.log(log, part) for part in ("meta", "outcomes")]

@@ -14,7 +14,7 @@ from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, ResponseError
 
-from feedrank.service.contract.faults import StoreRefused, StoreUnavailable
+from feedrank.service.contract.faults import StoreRefused, StoreUnavailable, no_store
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.store_url import HIDDEN, shown
 
@@ -236,7 +236,7 @@ async def prepare(pipes: Pipes, name: str, read_only: bool, arithmetic: int) -> 
     if layout is not None:
         upgraded = await pipes.run(keys.UPGRADED, "GET", keys.UPGRADED)
     if read_only and layout is None:
-        raise StoreRefused(f"there is no store at {name}")
+        raise no_store(name)
     if read_only and (upgraded is None or int(upgraded) < keys.LAYOUT):
         raise StoreRefused(
             f"{name} was written by an older feedrank (layout {int(layout)}): start the service once to upgrade it"

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from . import keys
+from .damage import chain_changed, checked_id, ends_early, outcome, part_missing, snapshot, unfit_retraction
 from .interface import Document, Entry, Head, Placement
 from .redis_pipes import Pipes
 from .redis_records import is_live, unpack
-from .shared import check_entries, erased, genesis, id_check, tomb, unseal
+from .shared import check_entries, erased, genesis, tomb, unseal
 from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
 
 PAGE = 500
@@ -93,11 +94,9 @@ async def retractions(pipes: Pipes, log: str, floor: int, entries: Sequence[Entr
         if by:
             rows = await pipes.run(stream, "XRANGE", stream, f"{by}-0", f"{by}-0")
             if not rows or entry(*rows[0]).retracts != one.version:
-                raise Damaged(one.version, f"the retraction at entry {one.version} does not fit entry {by}")
+                raise unfit_retraction(one.version, by)
         if one.retracts >= floor and not await pipes.run(table, "HGET", table, one.retracts):
-            raise Damaged(
-                one.version, f"the retraction at entry {one.version} does not fit entry {one.retracts}"
-            )
+            raise unfit_retraction(one.version, one.retracts)
         result.append(replace(one, retracted=by))
     return result
 
@@ -162,9 +161,7 @@ async def is_erased(pipes: Pipes, log: str, id: str) -> bool:
 
 def check_id(id: str, row: bytes) -> tuple[int, str]:
     version, check, digest = (*row.decode(errors="replace").split(" ", 2), "", "")[:3]
-    if not version.isdecimal() or id_check(id, int(version), digest) != check:
-        raise Damaged(0, f"the row of the id {id!r} has changed since it was written")
-    return int(version), digest
+    return checked_id(id, version, digest, check)
 
 
 class SnapshotRow(NamedTuple):
@@ -190,7 +187,7 @@ async def read_part(pipes: Pipes, log: str, upload: str, number: int, version: i
     """One part; None if the snapshot was dropped meanwhile."""
     name = keys.part(log, upload, number)
     row: bytes | None = await pipes.alone(name, "GET", name)
-    return None if row is None else unseal(row, f"the snapshot at version {version}")
+    return None if row is None else unseal(row, snapshot(version))
 
 
 async def parts(pipes: Pipes, log: str, version: int, row: SnapshotRow) -> AsyncIterator[bytes]:
@@ -217,9 +214,9 @@ async def examine(pipes: Pipes, log: str) -> list[str]:
         while page := await read(pipes, log, after, PAGE, None):
             after, last = page[-1].version, page[-1].chain.encode()
         if after != int(version or 0):
-            problems.append(f"the log ends at version {after} and should at {int(version or 0)}")
+            problems.append(ends_early(after, int(version or 0)))
         elif last and last != chain:
-            problems.append(f"the chain at version {after} has changed since it was written")
+            problems.append(chain_changed(after))
     except (Damaged, Trimmed) as damage:
         problems.append(str(damage) or "the log does not reach back to its first entry")
     snapshots = keys.log(log, "snapshots")
@@ -244,14 +241,14 @@ async def examine_snapshot(pipes: Pipes, log: str, version: int) -> list[str]:
         row = await load_snapshot(pipes, log, version)
         for number in range(row.parts if row else 0):
             if row and await read_part(pipes, log, row.upload, number, version) is None:
-                return [f"part {number} of the snapshot at version {version} is missing"]
+                return [part_missing(number, version)]
     except (Damaged, ValueError) as damage:
         return [str(damage)]
     return []
 
 
 def check_outcome(version: str, row: bytes) -> None:
-    unseal(row, f"the outcome of entry {version}")
+    unseal(row, outcome(version))
 
 
 def check_record(name: str, row: bytes) -> None:

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 from feedrank.service.contract.faults import StoreUnavailable
 
+from . import damage, sqlite_file
 from . import sqlite_erasing as erasing
-from . import sqlite_file
 from . import sqlite_records as kept
 from . import sqlite_rows as rows
 from . import sqlite_snapshots as snapshots
@@ -150,7 +150,7 @@ class SqliteStore:
             version,
             log,
         )
-        return None if row is None else unseal(row[0], f"the outcome of entry {version}", version)
+        return None if row is None else unseal(row[0], damage.outcome(version), version)
 
     async def keep_outcomes(self, log: str, outcomes: Mapping[int, bytes]) -> None:
         await self._write(lambda db: snapshots.keep_outcomes(db, log, outcomes), heavy=len(outcomes) > 100)

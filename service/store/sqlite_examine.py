@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 
-from .shared import id_check, unseal
+from .damage import chain_changed, checked_id, ends_early, outcome, part_missing, snapshot
+from .shared import unseal
 from .signals import Damaged, Trimmed
-from .sqlite_rows import chain_at, key, load_log, read
+from .sqlite_rows import chain_at, key, load_log, read, written_chain
 from .sqlite_snapshots import find_snapshot, read_part
 
 PAGE = 500
@@ -24,44 +25,39 @@ def examine(db: sqlite3.Connection, name: str) -> list[str]:
         while page := read(db, name, after, PAGE, None):
             after = page[-1].version
         if after != log.version:
-            problems.append(f"the log ends at version {after} and should at {log.version}")
-        elif chain_at(db, log, after) != (page_chain(db, log.id, after) or log.root):
-            problems.append(f"the chain at version {after} has changed since it was written")
+            problems.append(ends_early(after, log.version))
+        elif chain_at(db, log, after) != (written_chain(db, log, after) or log.root):
+            problems.append(chain_changed(after))
     except (Damaged, Trimmed) as damage:
         problems.append(str(damage))
     for (version,) in db.execute(
         "SELECT key - ? FROM snapshots WHERE key >= ? AND key < ?", (low, low, high)
     ):
         problems += examine_snapshot(db, name, version, chain_at(db, log, version))
-    for sql, what in (
-        (
-            "SELECT 'the outcome of entry ' || (key - :low), value FROM outcomes WHERE key >= :low AND key < :high",
-            "",
-        ),
-        ("SELECT 'the record ' || key, value FROM records WHERE log = :name", ""),
+    span = {"low": low, "high": high}
+    for version, value in db.execute(
+        "SELECT key - :low, value FROM outcomes WHERE key >= :low AND key < :high", span
     ):
-        for label, value in db.execute(sql, {"low": low, "high": high, "name": name}):
-            problems += sealed(value, what + label)
+        problems += sealed(value, outcome(version))
+    for record, value in db.execute("SELECT key, value FROM records WHERE log = ?", (name,)):
+        problems += sealed(value, f"the record {record}")
     for id, version, digest, guard in db.execute(
         "SELECT id, version, digest, guard FROM ids WHERE log = ?", (log.id,)
     ):
-        if id_check(id, version, digest) != guard:
-            problems.append(f"the row of the id {id!r} has changed since it was written")
+        try:
+            checked_id(id, version, digest, guard)
+        except Damaged as damage:
+            problems.append(str(damage))
     return problems
-
-
-def page_chain(db: sqlite3.Connection, log: int, version: int) -> str | None:
-    row = db.execute("SELECT chain FROM entries WHERE key = ?", (key(log, version),)).fetchone()
-    return None if row is None else str(row[0])
 
 
 def examine_snapshot(db: sqlite3.Connection, name: str, version: int, chain: str | None) -> list[str]:
     _, at, upload, parts, _ = find_snapshot(db, name, version) or ("", "", 0, 0, 0)
-    problems = [] if chain in (None, at) else [f"the snapshot at version {version} is of another history"]
+    problems = [] if chain in (None, at) else [f"{snapshot(version)} is of another history"]
     try:
         for number in range(parts):
             if read_part(db, upload, number, version) is None:
-                problems.append(f"part {number} of the snapshot at version {version} is missing")
+                problems.append(part_missing(number, version))
     except Damaged as damage:
         problems.append(str(damage))
     return problems

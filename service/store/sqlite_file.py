@@ -13,7 +13,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from feedrank.files import create_private, lock_file
-from feedrank.service.contract.faults import StoreRefused, StoreUnavailable
+from feedrank.service.contract.faults import StoreRefused, StoreUnavailable, no_store
 
 from .arithmetic import FIRST, notices
 from .sqlite_erasing import compact
@@ -155,7 +155,7 @@ def claim(connection: sqlite3.Connection, path: Path, arithmetic: int) -> tuple[
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """A connection that changes nothing, not even beside the file: for backups, also on a disk that cannot be written."""
     if not path.exists():
-        raise StoreRefused(f"there is no store at {path}")
+        raise no_store(path)
     inspect(path)
     address = f"file:{quote(str(path.absolute()))}"
     wal = Path(f"{path}-wal")

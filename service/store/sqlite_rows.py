@@ -6,9 +6,10 @@ import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .damage import checked_id, unfit_retraction
 from .interface import LAST, Document, Draft, Entry, Head, Placement, Position
 from .shared import check_entries, checksum, ended, erased, genesis, id_check, link, seal, tomb, unseal
-from .signals import Clash, Closed, Damaged, Diverged, Missing, Stale, Trimmed
+from .signals import Clash, Closed, Diverged, Missing, Stale, Trimmed
 
 
 class Log(NamedTuple):
@@ -71,6 +72,11 @@ def chain_at(db: sqlite3.Connection, log: Log, version: int) -> str | None:
         return log.root
     if not log.floor <= version < log.version:
         return None
+    return written_chain(db, log, version)
+
+
+def written_chain(db: sqlite3.Connection, log: Log, version: int) -> str | None:
+    """The chain that the entry at a version has, if there is one."""
     row = db.execute("SELECT chain FROM entries WHERE key = ?", (key(log.id, version),)).fetchone()
     return None if row is None else str(row[0])
 
@@ -181,12 +187,17 @@ def revise(db: sqlite3.Connection, log: int, base: int, by: int) -> None:
     drop_snapshots(db, key(log, base + 1), key(log + 1, 0))
 
 
+def drop_parts(db: sqlite3.Connection, upload: int) -> None:
+    """All parts of an upload."""
+    db.execute("DELETE FROM parts WHERE key >= ? AND key < ?", (upload << 20, (upload + 1) << 20))
+
+
 def drop_snapshots(db: sqlite3.Connection, low: int, high: int) -> None:
     """Those from key `low` on, before `high`, with their parts."""
     for (upload,) in db.execute(
         "SELECT upload FROM snapshots WHERE key >= ? AND key < ?", (low, high)
     ).fetchall():
-        db.execute("DELETE FROM parts WHERE key >= ? AND key < ?", (upload << 20, (upload + 1) << 20))
+        drop_parts(db, upload)
     db.execute("DELETE FROM snapshots WHERE key >= ? AND key < ?", (low, high))
 
 
@@ -199,9 +210,7 @@ def find(db: sqlite3.Connection, log: Log, id: str) -> tuple[int, str] | None:
             raise erased(id)
         return None
     version, digest, guard = row
-    if id_check(id, version, digest) != guard:
-        raise Damaged(0, f"the row of the id {id!r} has changed since it was written")
-    return int(version), str(digest)
+    return checked_id(id, version, str(digest), guard)
 
 
 def reaches(db: sqlite3.Connection, log: Log, base: int) -> bool:
@@ -239,9 +248,7 @@ def check_retraction(db: sqlite3.Connection, log: Log, entry: Entry) -> None:
             continue
         row = db.execute(f"SELECT {column} FROM entries WHERE key = ?", (key(log.id, other),)).fetchone()  # noqa: S608
         if row is None or (row[0] != entry.version and column == "retracts") or row[0] == 0:
-            raise Damaged(
-                entry.version, f"the retraction at entry {entry.version} does not fit entry {other}"
-            )
+            raise unfit_retraction(entry.version, other)
 
 
 def load_record(db: sqlite3.Connection, log: str, name: str, now: float) -> bytes | None:

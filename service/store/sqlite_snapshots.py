@@ -7,10 +7,22 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
+from . import damage
 from .interface import LAST, Position, Snapshot
 from .shared import collect, ended, genesis, portions, seal, unseal_large
 from .signals import Closed
-from .sqlite_rows import Log, chain_at, compare, count, create_log, drop_snapshots, key, load_log, remove
+from .sqlite_rows import (
+    Log,
+    chain_at,
+    compare,
+    count,
+    create_log,
+    drop_parts,
+    drop_snapshots,
+    key,
+    load_log,
+    remove,
+)
 
 T = TypeVar("T")
 HEAVY = 256 * 1024  # bytes from which a write leaves the event loop
@@ -56,11 +68,6 @@ def write_part(db: sqlite3.Connection, upload: int, number: int, data: bytes | m
     db.execute("INSERT INTO parts VALUES (?, ?)", ((upload << 20) + number, seal(data)))
 
 
-def abandon(db: sqlite3.Connection, upload: int) -> None:
-    """Remove the parts of an upload that will not be finished."""
-    db.execute("DELETE FROM parts WHERE key >= ? AND key < ?", (upload << 20, (upload + 1) << 20))
-
-
 def check(db: sqlite3.Connection, name: str, snapshot: Snapshot) -> Log:
     """The log, if it takes this snapshot: it is open and has the same history."""
     log = load_log(db, name)
@@ -90,12 +97,12 @@ def save(
         log = log._replace(id=create_log(db, name))
     late, digest = is_late(log, snapshot), stored_digest(db, log, snapshot.version)
     if not late and digest not in (None, snapshot.digest):
-        abandon(db, upload[0])
+        drop_parts(db, upload[0])
         return str(digest)
     write_outcomes(db, log, outcomes)
     forget_ids(db, log, retention.forget)
     if digest is not None or late:
-        abandon(db, upload[0])
+        drop_parts(db, upload[0])
         if late:
             return snapshot.digest
     else:
@@ -208,7 +215,7 @@ def find_snapshot(db: sqlite3.Connection, name: str, version: int) -> tuple[str,
 def read_part(db: sqlite3.Connection, upload: int, number: int, version: int) -> memoryview | None:
     """One part; None if the snapshot was dropped meanwhile."""
     row = db.execute("SELECT data FROM parts WHERE key = ?", ((upload << 20) + number,)).fetchone()
-    return None if row is None else unseal_large(row[0], f"the snapshot at version {version}")
+    return None if row is None else unseal_large(row[0], damage.snapshot(version))
 
 
 async def upload(
@@ -233,7 +240,7 @@ async def upload(
         )
     except BaseException:
         if parts:
-            await write(lambda db: abandon(db, number))
+            await write(lambda db: drop_parts(db, number))
         raise
 
 

@@ -57,7 +57,7 @@ def test_training_goes_on_with_the_learner_that_is_there(letor, tmp_path):
     [
         (("evaluate", "LETOR", "--store", "STORE"), "no learner"),
         (("train", "LETOR", "--store", "STORE", "--spec", "{"), "not JSON"),
-        (("train", "LETOR", "--store", "STORE", "--spec", "[]"), "an object"),
+        (("train", "LETOR", "--store", "STORE", "--spec", "[]"), "no JSON object"),
         (("train", "LETOR", "--store", "STORE", "--spec", '{"algorithm": "lambdamart"}'), "must be one of"),
         (("train", "BROKEN", "--store", "STORE"), "line 2"),
         (("train", "no/such/file", "--store", "STORE"), "does not exist"),

@@ -11,7 +11,7 @@ from ...checks import boolean, choice, integer
 from ...forms import Form
 from ...kernel.lists import PAIRED
 from ...model import Model
-from ...parameters import BELOW, BLOCKS, MATRIX, REJECT_COSTS, WEIGHTS
+from ...parameters import BELOW, BLOCKS, FIRST_PLACES, MATRIX, OF_VECTORS, REJECT_COSTS, WEIGHTS
 from ...registry import Algorithm, Cost, Parameter, Size, Spec, discover, needs, register
 from ...tasks.multilabel import Hamming, SubsetZeroOne
 from ...tasks.one_class import Multiclass
@@ -109,7 +109,7 @@ _SHARED: dict[str, Parameter] = {
         choice("idf", "none"),
         "`idf` multiplies a sparse feature by 1 + log((1 + n) / (1 + n_j)), n events so far, n_j of them with feature j",
         forms=lambda form: not form.items,
-        why="goes with feature vectors",
+        why=OF_VECTORS,
         example="none",
     ),
     "normalize": Parameter(
@@ -134,7 +134,7 @@ _SHARED: dict[str, Parameter] = {
     "blocks": BLOCKS,
     "cutoff": Parameter(
         integer(least=1),
-        "only the first so many positions count",
+        FIRST_PLACES,
         None,
         needs("loss", "ndcg", "precision"),
         forms=_has_cutoff,
@@ -172,7 +172,7 @@ register(
                 lambda spec: experts_of(spec["preset"]),
                 shown="those of `preset`",
                 forms=lambda form: not form.items,
-                why="goes with feature vectors",
+                why=OF_VECTORS,
                 example=["dual-ascent", "naive-bayes"],
             ),
         },

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...errors import lacks
 from ...instances import Floats
 from ...losses import classes, subsets
 from ...losses.classes import REJECT
@@ -28,15 +29,15 @@ class Decider(ABC):
 
     def price(self, costs: Sequence[float]) -> None:
         """What missing, or rejecting, each label costs."""
-        raise ValueError(f"{type(self).__name__} has no costs")
+        raise lacks(self, "costs")
 
     def charge(self, costs: CostMatrix) -> None:
         """What each decision costs on each truth."""
-        raise ValueError(f"{type(self).__name__} has no matrix of costs")
+        raise lacks(self, "matrix of costs")
 
     def group(self, blocks: Sequence[int]) -> None:
         """The block of each label, -1 for one that no block names."""
-        raise ValueError(f"{type(self).__name__} has no blocks")
+        raise lacks(self, "blocks")
 
     @abstractmethod
     def decide(self, t: Floats, p: Floats) -> Sigma:

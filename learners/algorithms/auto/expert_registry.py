@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...checks import Check
-from ...errors import SpecError, pointer
+from ...errors import SpecError, already_registered, pointer
 from ...registry import Spec
 from .experts import Expert
 
@@ -56,7 +56,7 @@ PRESETS: tuple[Mapping[str, Sequence[str]], ...] = (
 def register_expert(entry: ExpertEntry) -> None:
     """Make it known. Two of one name are a mistake of the programmer."""
     if entry.name in _EXPERTS:
-        raise ValueError(f"{entry.name} is registered already")
+        raise already_registered(entry.name)
     _EXPERTS[entry.name] = entry
 
 

@@ -30,7 +30,7 @@ from ...model import Decision, Model
 from ...results import ExpertRow
 from ...sparse import Csr
 from ...tasks.task import Sigma, Task, Y
-from ...weights.base import Arrays, Counters, X
+from ...weights.base import MISFIT, Arrays, Counters, X
 from .drift import Drift
 
 MOST = 100
@@ -265,7 +265,7 @@ class ListBlend(Model):
         square = size if self.ridge else 0
         shapes = {"P": (square, square), "w": (size, 3), "coin": (size, 4)}
         if any(arrays[name].shape != shape for name, shape in shapes.items()):
-            raise ValueError("the weights do not fit the features")
+            raise ValueError(MISFIT)
         self.P, self.w, self.coin = arrays["P"], arrays["w"], arrays["coin"]
         self.losses, self.entropies = arrays["losses"], arrays["entropies"]
         if self.losses.shape != (3,) or self.entropies.shape != (5,):

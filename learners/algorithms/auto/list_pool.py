@@ -38,7 +38,7 @@ from ...model import Decision, Model
 from ...results import ExpertRow
 from ...sparse import Csr
 from ...tasks.task import Sigma, Task, Y
-from ...weights.base import Arrays, Counters, X
+from ...weights.base import MISFIT, Arrays, Counters, X
 from .drift import Drift
 
 WIDEST = 300
@@ -263,7 +263,7 @@ class ListPool(Model):
         shapes = [(size, 4), left, square, (self.features, 4), (4,), (4, 4), (MEMBERS,), (MEMBERS,)]
         state = ListState(*(arrays[name] for name in ListState._fields))
         if [part.shape for part in state] != shapes:
-            raise ValueError("the weights do not fit the features")
+            raise ValueError(MISFIT)
         self.state = state
         self.gaps, self.drawn, self.served = counters["gaps"], counters["drawn"], counters["served"]
         self.rounds = counters["rounds"]

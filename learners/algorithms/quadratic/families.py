@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import OptionError, pointer
+from ...errors import OptionError, lacks, pointer
 from ...instances import Floats, Ints
 from ...losses import rankings as losses
 from ...losses.costs import CostMatrix
@@ -44,15 +44,15 @@ class Family(ABC):
 
     def price(self, costs: Sequence[float]) -> None:
         """What missing each label costs, where the loss has costs."""
-        raise ValueError(f"{type(self).__name__} has no loss with costs")
+        raise lacks(self, "loss with costs")
 
     def charge(self, costs: CostMatrix) -> None:
         """What each decision costs on each truth, where the loss is a matrix."""
-        raise ValueError(f"{type(self).__name__} has no matrix of costs")
+        raise lacks(self, "matrix of costs")
 
     def group(self, blocks: Sequence[int]) -> None:
         """The block of each label, -1 for a label that none names."""
-        raise ValueError(f"{type(self).__name__} has no loss with blocks")
+        raise lacks(self, "loss with blocks")
 
     @abstractmethod
     def psi(self, y: Y) -> tuple[Ints, Floats]:

@@ -11,7 +11,7 @@ from feedrank.service.contract.json_types import JSON
 from feedrank.service.experiments.evaluation import Evaluation
 from feedrank.service.experiments.manager import Experiments
 from feedrank.service.http.bodies import Call, reach, reached, reply
-from feedrank.service.http.openapi import Documented, Name, call, described
+from feedrank.service.http.openapi import Cursor, Documented, Name, call, described
 
 from .round_calls import LATER
 
@@ -42,7 +42,7 @@ async def create_experiment(
 async def list_experiments(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
+    cursor: Cursor = None,
 ) -> Response:
     """The experiments in order of name."""
     return reply(await experiments(request).page(limit, cursor, reach(request)))
@@ -131,7 +131,7 @@ async def units(
     request: Request,
     name: Name,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
+    cursor: Cursor = None,
 ) -> Response:
     """Each unit with its arm, first exposure, values and segments: what the verdict is computed from."""
     return reply(await experiments(request).units(name, cursor, limit))

@@ -12,7 +12,7 @@ from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.naming import is_name
 from feedrank.service.http.bodies import Call, reach, reached, reply
-from feedrank.service.http.openapi import Documented, Name, call, described
+from feedrank.service.http.openapi import Cursor, Documented, Name, call, described
 from feedrank.service.store.shared import portions, spool
 
 router = APIRouter(route_class=Call, tags=["learners"])
@@ -38,7 +38,7 @@ async def create(request: Request, name: Name, body: Annotated[JSON, Documented(
 async def learners(
     request: Request,
     limit: Limit = 100,
-    cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
+    cursor: Cursor = None,
 ) -> Response:
     """The learners in order of name."""
     return reply(await request.app.state.host.list(limit, cursor, reach(request)))
@@ -145,7 +145,7 @@ async def restore(
 async def aliases(
     request: Request,
     limit: Limit = 100,
-    cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
+    cursor: Cursor = None,
 ) -> Response:
     """The aliases in order of name."""
     return reply(await request.app.state.host.aliases(limit, cursor, reach(request)))
