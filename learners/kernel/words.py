@@ -25,7 +25,7 @@ _LETTER = rf"(?![{_IDEOGRAPHS}])[^\W_]"
 _MORE = rf"(?:{_LETTER}|[\u0300-\u036f])*"
 
 
-class Patterns(NamedTuple):
+class WordPatterns(NamedTuple):
     """What is looked for in folded text."""
 
     more: re.Pattern[str]
@@ -34,9 +34,9 @@ class Patterns(NamedTuple):
 
 
 @cache
-def patterns() -> Patterns:
+def word_patterns() -> WordPatterns:
     """Compiled at the first text: it would take a hundredth of a start."""
-    return Patterns(
+    return WordPatterns(
         re.compile(_MORE),
         re.compile(rf"[{_IDEOGRAPHS}]|{_LETTER}{_MORE}"),
         re.compile(rf"[{_IDEOGRAPHS}]"),
@@ -88,14 +88,14 @@ def _words(pieces: Iterable[str]) -> Iterator[list[str]]:
     for piece in pieces:
         words, start = [], 0
         if parts:
-            more = patterns().more.match(piece)
+            more = word_patterns().more.match(piece)
             start = more.end() if more else 0
             parts.append(piece[:start])
             if start == len(piece):
                 continue
             words, parts = ["".join(parts)], []
-        words += patterns().word.findall(piece, start)
-        if words and piece.endswith(words[-1]) and not patterns().ideograph.match(words[-1]):
+        words += word_patterns().word.findall(piece, start)
+        if words and piece.endswith(words[-1]) and not word_patterns().ideograph.match(words[-1]):
             parts = [words.pop()]
         yield words
     if parts:

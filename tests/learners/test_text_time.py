@@ -50,7 +50,7 @@ PARTS = [
 
 def plainly(value):
     """The rule as docs/spec.md has it, in one go."""
-    found = words.patterns().word.findall(unicodedata.normalize("NFKC", value).casefold())
+    found = words.word_patterns().word.findall(unicodedata.normalize("NFKC", value).casefold())
     return list(dict.fromkeys((*found, *map(" ".join, pairwise(found)))))
 
 
