@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from .json_types import JSON
+from .reply_models import NextPage
 from .request_models import Count
 
 
@@ -25,7 +26,7 @@ class Queue(BaseModel):
     """Predictions without an answer, those first whose answer would teach most."""
 
     queue: list[QueueEntry]
-    next: str | None = Field(description="the cursor of the next page, or null")
+    next: NextPage
 
 
 class StatedBin(BaseModel):

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.http.bodies import Call, JsonReply, reply
-from feedrank.service.http.openapi import Documented, Name, call, described
+from feedrank.service.http.openapi import Cursor, Documented, Name, call, described
 from feedrank.service.http.stream import NDJSON, StreamReply
 from feedrank.service.runtime.replies import BODY
 from feedrank.service.runtime.review import LARGEST
@@ -99,7 +99,7 @@ async def queue(
     lease: Annotated[
         float, Query(ge=0, le=86_400, description="seconds for which others do not get them")
     ] = 0,
-    cursor: Annotated[str | None, Query(description="`next` of the page before")] = None,
+    cursor: Cursor = None,
 ) -> Response:
     """Remembered predictions without an answer: the least certain first, spread over labels and inputs."""
     return reply(await request.app.state.host.queue(name, limit, lease, cursor))
