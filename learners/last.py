@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import reading
 from .instances import PLAIN, FeatureVector, ItemList
 from .lessons import Look
+from .registry import Spec
 
 # Lists with more numbers are read and scored again: what is kept takes some times their memory.
 LARGEST_LIST = 1 << 16
@@ -87,3 +89,24 @@ def raw_of(instance: object) -> Raw | None:
         if type(ids) is list and type(columns) is list:
             return ids[:], columns[:], items["rows"]
     return None
+
+
+class LastText:
+    """The last text that was read: once for its prediction and its feedback."""
+
+    __slots__ = ("_parsed", "_raw")
+
+    def __init__(self) -> None:
+        self._raw: Raw | None = None
+        self._parsed: FeatureVector | ItemList | None = None
+
+    def features_of(self, spec: Spec, instance: object) -> object:
+        """What is read to features, as these, so that it goes their way; features as they are."""
+        if type(instance) is not dict or (len(instance) == 1 and "features" in instance):
+            return instance
+        raw = raw_of(instance)
+        if raw is not None and raw == self._raw and self._parsed is not None:
+            return self._parsed
+        parsed = reading.instance(spec, instance)
+        self._raw, self._parsed = raw, None if raw is None else parsed
+        return parsed

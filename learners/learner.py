@@ -14,7 +14,7 @@ from .explaining import explain as explain_scores
 from .instances import FeatureVector, ItemList, Matrix
 from .json_types import Json
 from .label_settings import LabelSettings
-from .last import Last, Raw, last_of, raw_of
+from .last import Last, LastText, last_of
 from .lessons import NOTHING, Lesson, Look, list_lesson
 from .model import Model
 from .names import Names
@@ -54,9 +54,7 @@ class Learner:
         self.labels = Names()
         self.costs: dict[tuple[int, ...], registry.Cost] = {}  # see reading.py
         self._last: Last | None = None
-        self._words: tuple[Raw, FeatureVector | ItemList] | None = (
-            None  # the last text, and what it was read to
-        )
+        self._words = LastText()
         self._counted: X | None = None
         self._settings = LabelSettings(spec)
         blocks = self.transform.blocks
@@ -84,7 +82,7 @@ class Learner:
             reading.options(top, min_margin)
         most = -1 if top is None else min(top, ALL)
         if self._fused is not None and loss is None and not explain:
-            instance = self._as_features(instance)
+            instance = self._words.features_of(self.spec, instance)
             short = self._fused.predict(instance, most, self.labels.names)
             if short is not None:
                 ranking, gap, label, known, unknown, *probabilities = short
@@ -166,7 +164,7 @@ class Learner:
         if self.renames:
             truth, served = self.meant(truth), self.meant(served)
         if self._fused is not None:
-            instance = self._as_features(instance)
+            instance = self._words.features_of(self.spec, instance)
             short = self._short_round(self._fused, instance, truth, served, times)
             if short is not None:
                 return short
@@ -269,17 +267,6 @@ class Learner:
         last = self._last
         parsed = None if last is None else last.reading_of(instance)
         return reading.fitting(self, instance) if parsed is None else parsed
-
-    def _as_features(self, instance: object) -> object:
-        """What is read to features, as these; a text is read once for its prediction and its feedback."""
-        if type(instance) is not dict or (len(instance) == 1 and "features" in instance):
-            return instance
-        raw, last = raw_of(instance), self._words
-        if raw is not None and last is not None and last[0] == raw:
-            return last[1]
-        parsed = reading.instance(self.spec, instance)
-        self._words = None if raw is None else (raw, parsed)
-        return parsed
 
     def _look(self, parsed: FeatureVector | ItemList, loss: str | None = None) -> "Look":
         """x on what is known, what is not, and the decision."""

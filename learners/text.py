@@ -37,7 +37,7 @@ OF_ITEMS = "words-2"  # lists to rank have no field for it: before this rule, no
 PIECE = 2**14  # characters that are made into words at once
 
 
-class Patterns(NamedTuple):
+class MarkPatterns(NamedTuple):
     """What is looked for in a text before it is folded."""
 
     run: re.Pattern[str]
@@ -47,9 +47,9 @@ class Patterns(NamedTuple):
 
 
 @cache
-def patterns() -> Patterns:
+def patterns() -> MarkPatterns:
     """Compiled at the first text that is not ASCII."""
-    return Patterns(re.compile(r"[\W\uff9e\uff9f]{64,}"), re.compile(r"[\u1161-\u1175\u11a8-\u11c2]"))
+    return MarkPatterns(re.compile(r"[\W\uff9e\uff9f]{64,}"), re.compile(r"[\u1161-\u1175\u11a8-\u11c2]"))
 
 
 def tokens(text: str, rule: str = RULES[0]) -> list[str]:
