@@ -20,14 +20,19 @@ from pydantic.fields import FieldInfo
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from feedrank.service.contract import experiment_models, reply_models, sureness_models  # noqa: E402
+from feedrank.service.contract import (  # noqa: E402
+    experiment_bodies,
+    experiment_models,
+    reply_models,
+    sureness_models,
+)
 
 PAGE = ROOT / "clients" / "replies.py"
 WIDTH = 100
 # One call replies with either model of a pair: what only one of them has may be missing.
 TYPES: dict[str, tuple[type[BaseModel], ...]] = {
     "Entry": (reply_models.RankingEntry,),
-    "Prediction": (reply_models.Prediction, experiment_models.ExperimentPrediction),
+    "Prediction": (reply_models.Prediction, experiment_bodies.ExperimentPrediction),
     "Outcome": (reply_models.Outcome,),
     "Predictions": (reply_models.Predictions,),
     "Outcomes": (reply_models.Outcomes,),
@@ -52,9 +57,9 @@ TYPES: dict[str, tuple[type[BaseModel], ...]] = {
     "Alias": (reply_models.Alias,),
     "Aliases": (reply_models.Aliases,),
     "Experiment": (experiment_models.Experiment,),
-    "Assigned": (experiment_models.Assigned,),
-    "Unit": (experiment_models.Unit,),
-    "UnitPage": (experiment_models.UnitPage,),
+    "Assigned": (experiment_bodies.Assigned,),
+    "Unit": (experiment_bodies.Unit,),
+    "UnitPage": (experiment_bodies.UnitPage,),
 }
 BASES = {"Entry": "Named"}
 HEAD = '''"""Typed replies of the service. Decoding checks the types: a reply that differs raises InvalidResponse.

@@ -54,5 +54,7 @@ def test_few_values_are_of_any_type(package):
 
 @pytest.mark.parametrize("package", KNOWN)
 def test_no_file_is_longer_than_one_idea(package):
-    long = {path.name: path.read_text().count("\n") for path in (ROOT / package).rglob("*.py")}
+    texts = {path.name: path.read_text() for path in (ROOT / package).rglob("*.py")}
+    # What a script writes is as long as what it lists.
+    long = {name: text.count("\n") for name, text in texts.items() if "\nWritten by scripts/" not in text}
     assert {name: lines for name, lines in long.items() if lines > 350} == {}

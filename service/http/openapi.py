@@ -77,13 +77,14 @@ def described(reply: str, description: str = "Successful Response") -> JSON:
 def models() -> dict[str, type[BaseModel]]:
     """The models of the contract by name."""
     from feedrank.service.contract import (  # noqa: PLC0415
+        experiment_bodies,
         experiment_models,
         reply_models,
         request_models,
         sureness_models,
     )
 
-    modules = (experiment_models, reply_models, request_models, sureness_models)
+    modules = (experiment_bodies, experiment_models, reply_models, request_models, sureness_models)
     return {name: value for module in modules for name, value in vars(module).items() if is_model(value)}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from feedrank.clients import InvalidResponse, replies
 from feedrank.clients.calls import reply_of
-from feedrank.service.contract import experiment_models, reply_models
+from feedrank.service.contract import experiment_bodies, reply_models
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,7 +37,7 @@ def test_a_required_field_must_be_there_and_another_may_be_missing():
 
 def test_one_type_reads_what_either_of_two_models_has(script):
     text = script.written(
-        "Prediction", (reply_models.Prediction, experiment_models.ExperimentPrediction)
+        "Prediction", (reply_models.Prediction, experiment_bodies.ExperimentPrediction)
     ).splitlines()
     assert "    learner: str | None = None" in text  # null in a drafted list
     assert "    versions: dict[str, int] | None = None" in text  # of experiments alone
