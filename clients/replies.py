@@ -363,6 +363,8 @@ class Experiment:
     confidence: float
     status: str
     promoted: str | None = None
+    # of the arm that was promoted
+    promotion: JSON | None = None
     version: int
     rounds_per_unit: int
     # rounds and mean of each

@@ -183,6 +183,14 @@ class HandoverReport(BaseModel):
     examination: ExaminationReport
 
 
+class PromotionReport(BaseModel):
+    """Which alias was switched to which arm, and from which learner: switching it back takes the promotion back."""
+
+    arm: str
+    alias: str | None
+    replaced: str | None
+
+
 class Experiment(BaseModel):
     """A definition, and what may be said now; intervals and verdict hold at every look."""
 
@@ -192,6 +200,7 @@ class Experiment(BaseModel):
     confidence: float
     status: str
     promoted: str | None
+    promotion: PromotionReport | None = Field(None, description="of the arm that was promoted")
     version: int
     rounds_per_unit: int
     shadow: dict[str, JSON] = Field(description="rounds and mean of each")

@@ -224,10 +224,19 @@ class Experiments:
         async with self._cache.use(name) as live:
             await self._crediting.catch_up(live)
             arm, alias = self._winner(live, request)
+            replaced = await self._learner_behind(alias)
             # The alias first: it may be refused, and promoting twice does no harm.
             await self.host.alias(alias, arm)
-            await self._logbook.note(live, {"kind": "promote", "arm": arm, "alias": alias})
+            event = {"kind": "promote", "arm": arm, "alias": alias, "replaced": replaced}
+            await self._logbook.note(live, event)
         return await self.info(name)
+
+    async def _learner_behind(self, alias: str) -> str | None:
+        """What an alias stands for now: that to which a promotion can be taken back."""
+        try:
+            return str((await self.host.info(alias))["name"])
+        except NotFound:
+            return None
 
     def _winner(self, live: LoadedExperiment, request: Body) -> tuple[str, str]:
         """The arm to promote and the alias to switch; Conflict where the figures do not allow it."""

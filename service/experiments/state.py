@@ -92,6 +92,7 @@ class State:
     behaviour: Behaviour | None = None
     units: UnitTable | None = None
     segments: dict[Segment, UnitLevels] = field(default_factory=dict)
+    promotion: JSON | None = None
 
     @classmethod
     def new(cls, plan: Plan) -> State:
@@ -129,7 +130,9 @@ class State:
         if kind in _STATUS:
             if self.status != STOPPED or kind == "promote":
                 self.status = _STATUS[kind]
-            self.promoted = event.get("arm", self.promoted)
+            if kind == "promote":
+                self.promoted = event["arm"]
+                self.promotion = {name: event.get(name) for name in ("arm", "alias", "replaced")}
         if self.status == STOPPED:
             return
         self.arrivals.serve(event.get("served", [0] * len(self.arms)))
@@ -266,6 +269,7 @@ class State:
             "share": self.share,
             "units": None if self.units is None else self.units.to_json(),
             "segments": [levels.to_json() for levels in self.segments.values()],
+            "promotion": self.promotion,
         }
 
     @classmethod
@@ -285,7 +289,7 @@ class State:
             state.handover = Handover.from_json(1 - plan.confidence, data["handover"])
         if data.get("behaviour"):
             state.behaviour = Behaviour.from_json(data["behaviour"])
-        state.share = data.get("share", plan.share)
+        state.share, state.promotion = data.get("share", plan.share), data.get("promotion")
         if state.units is not None:
             state.units.load(data["units"])
         for levels, own in zip(state.segments.values(), data.get("segments", ()), strict=True):

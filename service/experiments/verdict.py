@@ -47,6 +47,7 @@ def report(plan: Plan, state: State) -> JSON:
     reply: JSON = {
         "status": state.status,
         "promoted": state.promoted,
+        "promotion": state.promotion,
         "version": state.events,
         "measure": plan.named if measure is None else measure.text,
         "measure_in_words": plan.in_words(measure),

@@ -87,3 +87,6 @@ export const experiments = (cursor) => send("GET", `v1/experiments${query({ limi
 export const experiment = (name) => send("GET", address("experiments", name));
 export const past = (name) => send("GET", address("experiments", name, "/history"));
 export const step = (name, what, body) => send("POST", address("experiments", name, `/${what}`), body);
+export const define = (name, body) => send("PUT", address("experiments", name), body);
+export const alias = (name, learner) => send("PUT", address("aliases", name), { learner });
+export const aliases = () => send("GET", `v1/aliases${query({ limit: 1000 })}`);

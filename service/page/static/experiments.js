@@ -3,10 +3,12 @@
 import * as api from "./api.js";
 import { chart } from "./chart.js";
 import { card, count, decimal, h, keyed } from "./dom.js";
+import { defineForm } from "./define.js";
+import { forest } from "./forest.js";
 import { delays, interval, shares } from "./pictures.js";
+import { actions } from "./steps.js";
 
 const TOGETHER = 10; // verdicts asked for at a look
-const PAIRS = 6; // charts drawn; the table has all pairs
 
 const link = (name) => h("a", { href: `#/learners/${encodeURIComponent(name)}` }, name);
 const plural = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
@@ -23,9 +25,9 @@ const ended = ({ status, promoted }) => (promoted ? `${promoted} was promoted` :
 
 export function experimentsPage() {
   const list = h("ul", { class: "experiments" });
-  const empty = h("p", { class: "empty", hidden: true }, "No experiment yet: PUT /v1/experiments/NAME with two arms creates one.");
+  const empty = h("p", { class: "empty", hidden: true }, "No experiment yet. Two learners of one task make one.");
   const first = h("p", { class: "note", hidden: true }, "These are the first hundred by name.");
-  const element = h("div", null, h("div", { class: "head" }, h("h1", null, "Experiments")), list, empty, first);
+  const element = h("div", null, h("div", { class: "head" }, h("h1", null, "Experiments")), list, empty, first, defineForm(() => update()));
   let turn = 0;
 
   async function update() {
@@ -56,73 +58,29 @@ export function experimentsPage() {
   return { element, update };
 }
 
-// A step that cannot be taken back is asked for once more, in words that say what it does.
-function confirmed(title, text, action, extra = null) {
-  return new Promise((resolve) => {
-    const dialog = h("dialog", { class: "confirm", "aria-labelledby": "confirm-title" });
-    const form = h("form", { method: "dialog" },
-      h("h2", { id: "confirm-title" }, title), h("p", null, text), extra,
-      h("menu", null, h("button", { class: "quiet", value: "" }, "Cancel"), h("button", { value: "ok" }, action)));
-    dialog.append(form);
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      resolve(dialog.returnValue === "ok");
-    });
-    document.body.append(dialog);
-    dialog.showModal();
-    form.querySelector("button").focus();
-  });
-}
-
-function actions(name, done) {
-  const note = h("output", { class: "outcome" });
-  const run = async (step, body) => {
-    try {
-      await api.step(name, step, body);
-      note.className = "outcome";
-      note.textContent = "";
-      await done();
-    } catch (error) {
-      note.className = "outcome bad";
-      note.textContent = error.message;
-    }
-  };
-  const pause = h("button", { class: "quiet", onclick: () => run(pause.step) }, "Pause");
-  const stop = h("button", { class: "quiet", onclick: async () => {
-    if (await confirmed(`Stop ${name}?`, "From now on nothing counts, and this cannot be undone. The learners are kept, and the first arm serves all units.", "Stop")) await run("stop");
-  } }, "Stop");
-  const promote = h("button", { onclick: async () => {
-    const arms = h("select", { id: "promote-arm" }, Object.keys(promote.report.arms).map((arm) => h("option", { selected: arm === promote.report.verdict }, arm)));
-    const alias = h("input", { id: "promote-alias", value: promote.report.definition.alias ?? "", required: true, spellcheck: "false" });
-    const override = h("input", { type: "checkbox", id: "promote-override" });
-    const guarded = promote.report.guardrails.some((one) => !one.passed);
-    const fields = h("div", { class: "fields" }, h("label", { for: "promote-arm" }, "Arm"), arms, h("label", { for: "promote-alias" }, "Alias that apps call"), alias,
-      guarded ? h("label", { class: "row", for: "promote-override" }, override, "promote even though a guardrail has not passed") : null);
-    const undecided = promote.report.verdict === "undecided" ? " The verdict is undecided." : "";
-    if (await confirmed(`Promote an arm of ${name}?`, `The alias is switched at once, on all replicas, and the experiment stops.${undecided}`, "Promote", fields)) {
-      await run("promote", { arm: arms.value, alias: alias.value, ...(override.checked ? { override: true } : {}) });
-    }
-  } }, "Promote");
-  const element = h("div", { class: "actions" }, h("div", { class: "row" }, pause, stop, promote), note);
-  return {
-    element,
-    update(report) {
-      promote.report = report;
-      pause.step = report.status === "paused" ? "resume" : "pause";
-      pause.textContent = report.status === "paused" ? "Resume" : "Pause";
-      pause.hidden = stop.hidden = report.status === "stopped";
-    },
-  };
-}
-
 export function experimentPage(name) {
   const kind = h("p", { class: "dim" });
   const verdict = h("p", { class: "verdict" });
+  const said = h("p");
   const why = h("p", { class: "note" });
   const arms = h("tbody");
+  const opens = h("th", { scope: "col", class: "number", hidden: true }, "Open");
   const head = ["Arm", "Mean", "Units", "Rounds"].map((title, i) => h("th", { scope: "col", class: i ? "number" : null }, title));
   const means = h("p", { class: "note" });
-  const pairs = h("div", { class: "pairs" });
+  let chosen = null;
+  const choose = (pair) => {
+    chosen = pair;
+    if (latest) draw(...latest);
+  };
+  const pairs = forest(choose);
+  const plot = chart("Confidence sequence");
+  const pairCard = card("Differences", pairs.element, h("p", { class: "note" }, "First arm minus second. An interval without 0 names the better one. Press a pair to see how its interval became narrower."));
+  const plotCard = card("", plot.element);
+  const parts = forest();
+  const partCard = card("Segments named in advance", parts.element);
+  const days = h("tbody");
+  const dayHead = h("tr");
+  const dayCard = card("By day of the first exposure", h("table", null, h("thead", null, dayHead), days));
   const ratio = h("div");
   const ratioCard = card("Share of units per arm", ratio);
   const late = h("div");
@@ -132,67 +90,92 @@ export function experimentPage(name) {
   const buttons = actions(name, () => update(true));
   const element = h("div", null,
     h("div", { class: "head" }, h("div", null, h("h1", null, name), kind)),
-    h("section", { class: "card" }, h("h2", null, "Verdict"), verdict, why, buttons.element),
-    pairs, guardCard,
-    card("Arms", h("table", { class: "arms" }, h("thead", null, h("tr", null, head)), arms), means),
+    h("section", { class: "card" }, h("h2", null, "Verdict"), verdict, said, why, buttons.element),
+    card("Arms", h("table", { class: "arms" }, h("thead", null, h("tr", null, head, opens)), arms), means),
+    pairCard, plotCard, guardCard, partCard, dayCard,
     h("div", { class: "halves" }, ratioCard, lateCard));
   let shown = "";
+  let latest = null;
 
   async function update(anyway = false) {
     const report = await api.experiment(name);
     const now = `${report.version} ${report.status} ${report.waiting}`;
     if (now === shown && !anyway) return;
-    const past = await api.past(name);
-    kind.textContent = `${ended(report)}, by ${report.method}; ${report.measure_in_words}; confidence ${report.confidence}; about ${report.target}`;
+    latest = [report, await api.past(name)];
+    kind.textContent = `${ended(report)}, by ${report.method}; ${report.measure_in_words}; confidence ${report.confidence}; ${report.share < 1 ? `${decimal(100 * report.share)} % of the units take part; ` : ""}about ${report.target}`;
     verdict.textContent = sentence(report);
     verdict.className = `verdict ${report.verdict === "undecided" ? "" : "decided"}`;
+    said.textContent = report.verdict === "undecided" ? "" : report.sentence;
     why.textContent = report.reason;
     buttons.update(report);
     showArms(report);
-    showPairs(report, past);
+    draw(...latest);
+    showParts(report);
     showPictures(report);
     shown = now;
   }
 
   function showArms(report) {
+    opens.hidden = !report.definition.per;
     keyed(arms, Object.entries(report.arms), ([arm]) => arm, ([arm]) => {
-      const numbers = [0, 1, 2].map(() => h("td", { class: "number" }));
+      const numbers = [0, 1, 2, 3].map(() => h("td", { class: "number" }));
       return Object.assign(h("tr", null, h("th", { scope: "row" }, link(arm)), numbers), { numbers });
-    }, (row, [arm, { mean, units, rounds }]) => {
+    }, (row, [arm, { mean, units, rounds, open }]) => {
       row.classList.toggle("winner", report.verdict === arm);
-      [decimal(mean), count(units), count(rounds)].forEach((text, i) => (row.numbers[i].textContent = text));
+      [decimal(mean), count(units), count(rounds), count(open)].forEach((text, i) => (row.numbers[i].textContent = text));
+      row.numbers[3].hidden = opens.hidden;
     });
     const each = report.rounds_per_unit === 1 ? "its first outcome" : `the mean of its first ${count(report.rounds_per_unit)} rounds`;
     const waiting = report.waiting ? ` ${plural(report.waiting, "round")} wait until their time to answer is over.` : "";
-    means.textContent = (report.definition.count === "units" ? `A unit counts by ${each}.` : report.method === "split" ? "Every round counts, and so no arm can be named." : "Every round counts.") + waiting;
+    means.textContent = report.definition.per
+      ? `A unit counts once, when its window is over; what never came is 0.${report.waiting ? ` ${plural(report.waiting, "unit")} still open.` : ""}`
+      : (report.definition.count === "units" ? `A unit counts by ${each}.` : report.method === "split" ? "Every round counts, and so no arm can be named." : "Every round counts.") + waiting;
   }
 
-  function showPairs(report, past) {
-    const drawn = report.differences.slice(0, PAIRS).map((difference, at) => ({ ...difference, at }));
+  const pairName = ({ arms: [one, other] }) => `${one} minus ${other}`;
+
+  function draw(report, past) {
+    const measured = report.differences.some((one) => one.difference !== null);
+    pairCard.hidden = plotCard.hidden = !measured;
+    if (!measured) return;
+    pairs.update(report.differences.map((one) => ({
+      name: pairName(one), low: one.lower, high: one.upper, at: one.difference, better: one.better, units: plural(one.units, "unit"),
+    })), (chosen ??= pairName(report.differences[0])));
+    const at = Math.max(0, report.differences.findIndex((one) => pairName(one) === chosen));
+    const one = report.differences[at];
+    const moments = past.points.map((moment) => ({ events: moment.events, ...moment.differences[at] })).filter((moment) => moment.units > 0);
+    const band = moments.map((moment) => [moment.events, moment.lower, moment.upper]);
+    // The first intervals are as wide as can be; the scale is that of what they have become.
+    const later = band.slice(Math.floor(band.length / 8));
+    const reach = Math.max(1e-6, ...later.flatMap(([, low, high]) => [Math.abs(low), Math.abs(high)])) * 1.05;
     const what = report.measure_in_words.replace(/, (lower|higher) is better$/, "");
-    keyed(pairs, drawn, (one) => one.arms.join("\n"), (one) => {
-      const plot = chart(`Confidence sequence of ${one.arms[0]} minus ${one.arms[1]}`);
-      return Object.assign(card(`${one.arms[0]} minus ${one.arms[1]}: ${what}`, plot.element), { plot });
-    }, (made, one) => {
-      const moments = past.points.map((moment) => ({ events: moment.events, ...moment.differences[one.at] })).filter((moment) => moment.units > 0);
-      const band = moments.map((moment) => [moment.events, moment.lower, moment.upper]);
-      // The first intervals are as wide as can be; the scale is that of what they have become.
-      const later = band.slice(Math.floor(band.length / 8));
-      const reach = Math.min(1, Math.max(0.02, ...later.flatMap(([, low, high]) => [Math.abs(low), Math.abs(high)])) * 1.05);
-      made.querySelector("h2").textContent = `${one.arms[0]} minus ${one.arms[1]}: ${what}`;
-      made.plot.update({
-        series: [{ name: `difference, interval at ${report.confidence}`, kind: "mean", points: moments.map((moment) => [moment.events, moment.difference]), band }],
-        x: "event", low: -reach, high: reach, zero: true,
-        describe: `Now ${decimal(one.difference)}, between ${decimal(one.lower)} and ${decimal(one.upper)}, by ${plural(one.units, "unit")}.`,
-      });
+    plotCard.querySelector("h2").textContent = `${pairName(one)} over time: ${what}`;
+    plot.update({
+      series: [{ name: `difference, interval at ${report.confidence}`, kind: "mean", points: moments.map((moment) => [moment.events, moment.difference]), band }],
+      x: "event", low: -reach, high: reach, zero: true,
+      describe: `Now ${decimal(one.difference)}, between ${decimal(one.lower)} and ${decimal(one.upper)}, by ${plural(one.units, "unit")}.`,
     });
+  }
+
+  function showParts(report) {
+    partCard.hidden = !report.segments.length;
+    parts.update(report.segments.map((one) => ({
+      name: `${one.segment} ${one.value}: ${pairName(one)}`, low: one.lower, high: one.upper, at: one.difference, better: one.better, units: plural(one.units, "unit"),
+    })));
+    dayCard.hidden = report.days.length < 2;
+    const names = Object.keys(report.arms);
+    dayHead.replaceChildren(h("th", { scope: "col" }, "Day"), ...names.map((arm) => h("th", { scope: "col", class: "number" }, arm)));
+    days.replaceChildren(...report.days.slice(-14).map((one) => h("tr", null, h("th", { scope: "row" }, count(one.day + 1)),
+      names.map((arm) => h("td", { class: "number", title: plural(one.units[arm], "unit") }, decimal(one.means[arm]))))));
   }
 
   function showPictures(report) {
     const split = report.sample_ratio !== null;
-    ratioCard.hidden = lateCard.hidden = !split;
+    const seen = Object.values(report.arms).some((own) => own.exposed ?? own.units);
+    ratioCard.hidden = !split || !seen;
+    lateCard.hidden = !split || !Object.values(report.arms).some((own) => own.answered);
     if (split) {
-      ratio.replaceChildren(shares(Object.entries(report.arms).map(([arm, { units }], i) => ({ name: arm, value: units, expected: report.sample_ratio.expected[i] }))),
+      ratio.replaceChildren(shares(Object.entries(report.arms).map(([arm, { units, exposed }], i) => ({ name: arm, value: exposed ?? units, expected: report.sample_ratio.expected[i] }))),
         h("p", { class: report.sample_ratio.mismatch ? "outcome bad" : "note" }, report.sample_ratio.mismatch
           ? "The shares of units differ from the weights: feedback of some arm is being lost."
           : `The marks show the shares set by the weights; the differences can be chance (p ${decimal(report.sample_ratio.p)}).`));

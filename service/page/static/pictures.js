@@ -34,9 +34,9 @@ export function delays(name, { served, answered, delays: buckets, delay_median: 
     h("p", { class: "note" }, summary));
 }
 
-// An interval on the scale from -1 to 1 (narrower where it can be), with 0 and a limit.
+// An interval, with 0 and a limit.
 export function interval(low, high, limit, label) {
-  const reach = Math.min(1, Math.max(0.05, Math.abs(low), Math.abs(high), Math.abs(limit)) * 1.1);
+  const reach = Math.max(0.05, Math.abs(low), Math.abs(high), Math.abs(limit)) * 1.1;
   const X = (value) => ((value + reach) / (2 * reach)) * WIDTH;
   return svg("svg", { viewBox: `0 0 ${WIDTH} 20`, preserveAspectRatio: "none", class: "strip", role: "img", "aria-label": label },
     svg("rect", { class: "ground", y: 7, width: WIDTH, height: 6, rx: 3 }),
