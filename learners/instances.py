@@ -296,8 +296,9 @@ def read(
     if "vector" not in instance:
         assert named is not None
         return named
-    numbers = vectors.read(instance["vector"])
-    return FeatureVector((), EMPTY, numbers) if named is None else kernel.beside(named, numbers)
+    if named is None:
+        return vectors.alone(instance["vector"])
+    return kernel.beside(named, vectors.read(instance["vector"]))
 
 
 def _features(features: object) -> FeatureVector:

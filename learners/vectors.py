@@ -14,7 +14,9 @@ import numpy as np
 from . import kernel
 from .checks import Check, integer
 from .errors import InstanceError, SpecError, pointer
+from .kernel import Features as FeatureVector
 from .kernel.elementary import Floats
+from .kernel.reference import EMPTY
 
 __all__ = ["LONGEST", "check_length", "length", "packed", "read", "read_each"]
 
@@ -35,6 +37,8 @@ length = Check(_length, {"type": "integer", "minimum": 1, "maximum": LONGEST})
 
 def read(value: object, place: str = "/vector") -> Floats:
     """The numbers, as float64; InstanceError, with a pointer, where they are none."""
+    if isinstance(value, FeatureVector) and value.vector is not None:  # as the kernel reads JSON
+        return value.vector
     if isinstance(value, str):
         count = 3 * (len(value) - value[-2:].count("=")) // 4 // 4
         numbers = kernel.read_singles(value, count) if len(value) <= 6 * LONGEST else None
@@ -51,6 +55,14 @@ def read(value: object, place: str = "/vector") -> Floats:
         bad = int(finite.argmin())
         raise InstanceError(NOT_FINITE, place if isinstance(value, str) else place + pointer(bad))
     return numbers
+
+
+def alone(value: object) -> FeatureVector:
+    """The instance of a vector alone."""
+    if isinstance(value, FeatureVector) and value.width:
+        return value
+    plain = kernel.vector_of(value)
+    return FeatureVector((), EMPTY, read(value)) if plain is None else plain
 
 
 def _singles(value: object, place: str) -> Floats:
@@ -102,7 +114,7 @@ def size(value: object) -> int:
     """How many numbers there are, roughly, of what was not read yet."""
     if isinstance(value, str):
         return len(value) * 3 // 16
-    return len(value) if isinstance(value, list | tuple | np.ndarray) else 0
+    return len(value) if isinstance(value, list | tuple | np.ndarray | FeatureVector) else 0
 
 
 def packed(value: object) -> object:

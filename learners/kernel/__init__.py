@@ -2,7 +2,7 @@
 
     NAME       "native" where the compiled kernel was built, else "numpy"; FEEDRANK_KERNEL forces one of them
     read       plain Python objects -> Features         loads    raw JSON -> objects with Features in them
-    text_features, together, beside   folded text -> Features, also with others, and with a vector
+    text_features, together, beside, vector_of   folded text -> Features; with others; with a vector; a vector alone
     matrix, read_singles   numbers -> an array             body_bytes  what reading a body takes
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     ascend     a direction of dual ascent               best     the highest scores
@@ -68,7 +68,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .theta import Weights
     from .trust import pool_round
     from .welford import recount, scale, tally, word_scores
-    from .words import beside, text_features, together
+    from .words import beside, text_features, together, vector_of
 else:
     from ._native import (
         FeatureBlocks,
@@ -116,6 +116,7 @@ else:
         times,
         together,
         total,
+        vector_of,
         word_scores,
     )
     from ._native import Vector as LookedUp
@@ -179,5 +180,6 @@ __all__ = [
     "times",
     "together",
     "total",
+    "vector_of",
     "word_scores",
 ]

@@ -71,6 +71,11 @@ def together(features: Features, words: Features) -> Features:
     return Features(list(values), np.fromiter(values.values(), np.float64, len(values)))
 
 
+def vector_of(value: object) -> Features | None:
+    """A vector alone; None leaves it to `vectors.read`."""
+    return None
+
+
 def beside(features: Features, vector: Floats) -> Features:
     """A copy of features with a vector."""
     return Features(features.names, features.values, vector)

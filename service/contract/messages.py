@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
 
-import numpy as np
 import orjson
 
 from feedrank.learners import kernel, truths, vectors
@@ -315,16 +314,16 @@ def loads(data: bytes) -> Any:
 def _as_written(value: object) -> object:
     if isinstance(value, FeatureVector) and value.json is not None:
         return orjson.Fragment(value.json)
-    if isinstance(value, np.ndarray):  # a vector that the kernel has read
+    if isinstance(value, FeatureVector) and value.width:  # a vector that came as numbers
         return vectors.packed(value)
     raise TypeError(f"{type(value).__name__} has no JSON")
 
 
 def _as_objects(value: object) -> object:
-    if isinstance(value, np.ndarray):
-        return vectors.packed(value)
     if not isinstance(value, FeatureVector):
         raise TypeError(f"{type(value).__name__} has no JSON")
+    if value.width:
+        return vectors.packed(value)
     return orjson.loads(value.json or b"null")
 
 
@@ -350,5 +349,7 @@ def truth_digest(truth: JSON, weight: float = 1.0) -> str:
 
 def request_digest(request: Body) -> str:
     """Equal for equal requests."""
+    if type(request.get("vector")) is list:  # as the kernel would have read it
+        request = {**request, "vector": vectors.packed(request["vector"])}
     data = encode(request, _as_objects, orjson.OPT_SORT_KEYS)
     return blake2b(data, digest_size=16).hexdigest()

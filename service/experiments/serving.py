@@ -18,6 +18,7 @@ import orjson
 from feedrank.learners import forms
 from feedrank.service.contract.faults import Conflict, ServiceError, Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
+from feedrank.service.contract.logged_vectors import pack
 from feedrank.service.contract.messages import (
     INSTANCE,
     LONGEST_PREDICTION_ID,
@@ -131,6 +132,7 @@ class Serving:
         arm, coins = self._hand_over(live, question, seat, record)
         self._extend(live, question, request, record)
         record["instance"] = {name: question[name] for name in INSTANCE if name in question}
+        pack(record["instance"], live.specs[0].get("input"))
         before = records.before_of(request)
         if before is not None:
             record["before"] = before

@@ -297,7 +297,7 @@ def read_event(entry: Entry) -> Event:
     event = Event.fold(entry)
     instance = event.instance
     if instance is not None and len(instance) == 1:
-        features = instance.get("features")
+        (features,) = instance.values()
         event.parsed = features if type(features) is FeatureVector else None
     return event
 

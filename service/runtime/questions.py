@@ -106,8 +106,9 @@ async def _read_options(learner: LoadedLearner, request: View, question: Questio
 
 async def read_instance(learner: LoadedLearner, instance: View) -> FeatureVector | ItemList:
     """What `reading.instance` reads: a long text is cut into words, and a long list checked, in a thread."""
-    features, spec = instance.get("features"), learner.state.learner.spec
-    if type(features) is FeatureVector and learner.takes_vectors and len(instance) == 1:
+    spec = learner.state.learner.spec
+    features = instance.get("features") if len(instance) == 1 else None
+    if type(features) is FeatureVector and learner.takes_vectors:
         if learner.accepts is not None:
             learner.accepts(spec, features)
         return features

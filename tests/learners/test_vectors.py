@@ -267,3 +267,40 @@ def test_a_snapshot_with_its_vector_elsewhere_is_refused(kind):
         with pytest.raises(ValueError):
             kind.Table().restore(*table.text(), counts, 0, place)
     kind.Table().restore(*table.text(), counts, 0, table.vector)
+
+
+DECIMALS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr),
+    st.tuples(st.integers(0, 10**20), st.integers(-345, 320)).map(lambda pair: f"{pair[0]}e{pair[1]}"),
+    st.tuples(st.integers(0, 10**9), st.integers(0, 10**17)).map(lambda pair: f"-{pair[0]}.{pair[1]:018d}"),
+    # Halfway between two neighbours, and beside that.
+    st.tuples(st.integers(2**53, 2**54), st.integers(-1, 1)).map(lambda pair: f"{pair[0] * 10 + pair[1]}e-1"),
+)
+
+
+@pytest.mark.skipif(kernel.NAME != "native", reason="the NumPy kernel leaves JSON to orjson")
+@given(st.lists(DECIMALS, min_size=1, max_size=9))
+def test_the_kernel_reads_the_nearest_numbers(decimals):
+    expected = [json.loads(decimal) for decimal in decimals]
+    read = kernel.loads(("{" + ",".join(f'"{i}": {text}' for i, text in enumerate(decimals)) + "}").encode())
+    assert read is None or list(read.values()) == expected
+    body = kernel.loads(f'{{"vector": [{", ".join(decimals)}]}}'.encode())
+    if body is not None:
+        assert bits(body["vector"].vector) == bits(vectors.read(expected))
+    else:
+        assert any(abs(number) > 3.4e38 for number in expected) or any(
+            abs(number) >= 10**18 and isinstance(number, int) for number in expected
+        )
+
+
+UNUSUAL = ["[]", "[1,]", "[1, 2", "[[1]]", "[1, null]", "[1e39]", "[1 2]", '["a"]', '"', '""', '"AAAA"']
+UNUSUAL += ['"AAAAAAA"', '"AAAA\\/AAA"', json.dumps(packed([float("inf")]))]
+UNUSUAL += [json.dumps([0.5] * (vectors.LONGEST + 1)), json.dumps(packed([0.5] * (vectors.LONGEST + 1)))]
+
+
+@pytest.mark.skipif(kernel.NAME != "native", reason="the NumPy kernel leaves JSON to orjson")
+@pytest.mark.parametrize("wrong", UNUSUAL)
+def test_the_kernel_leaves_the_unusual(wrong):
+    assert kernel.loads(b'{"vector": ' + wrong.encode() + b"}") is None
+    assert kernel.vector_of(wrong.strip('"')) is None

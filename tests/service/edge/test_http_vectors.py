@@ -178,6 +178,20 @@ def test_a_stream_and_a_snapshot(docs):
     assert docs.post("/v1/learners/copy/predict", json={"vector": [1.0]}).status_code == 422
 
 
+def test_what_is_called_a_vector_and_is_none(client):
+    """A column of a row, a field of a text, an item, a label."""
+    spec = {"task": "multiclass", "input": {"vector": "text", "features": "category"}}
+    assert client.put("/v1/learners/rows", json=spec).status_code == 201
+    row = {"vector": "AAAAAAAA", "features": ["a", "b"]}
+    assert client.post("/v1/learners/rows/feedback", json={"row": row, "label": "vector"}).status_code == 200
+    assert client.post("/v1/learners/rows/predict", json={"row": row}).json()["unknown"] == 0
+    client.put("/v1/learners/words", json={"task": "label-ranking"})
+    text = {"vector": "AAAAAAAA"}
+    done = client.post("/v1/learners/words/feedback", json={"text": text, "relevance": {"vector": 1}})
+    assert done.status_code == 200, done.text
+    assert client.post("/v1/learners/words/predict", json={"text": text}).json()["unknown"] == 0
+
+
 def test_an_experiment_takes_vectors(client):
     for name in ("one", "two"):
         assert client.put(f"/v1/learners/{name}", json={"task": "multiclass"}).status_code == 201

@@ -5,6 +5,7 @@
    `vector` are numbers without names beside them, already those of float32. */
 
 #define LARGEST 1e100
+#define WIDEST 16384 /* numbers of a vector: LONGEST of vectors.py */
 
 #if defined(__GNUC__)
 #define PREFETCH(address) __builtin_prefetch(address)
@@ -282,6 +283,60 @@ static PyObject *features_vector(PyObject *self, void *closure) {
     PyObject *array = array_new(features->width, &numbers);
     if (array) memcpy(numbers, features->vector, (size_t)features->width * sizeof *numbers);
     return array;
+}
+
+/* Room for so many numbers of a vector: -1 with an exception. */
+static int vector_room(Features *features, Py_ssize_t room) {
+    double *vector = realloc(features->vector, (size_t)room * sizeof *vector);
+    if (!vector) return PyErr_NoMemory(), -1;
+    features->vector = vector;
+    return 0;
+}
+
+/* Whether one more number, for which there is room, is finite in float32 and not one too many. */
+static inline int vector_put(Features *features, double value) {
+    float single = (float)value;
+    features->vector[features->width++] = (double)single;
+    return isfinite(single) && features->width <= WIDEST;
+}
+
+/* Whether a text is the base64 of a vector that may be, which is taken in. */
+static int vector_of_text(Features *features, const char *text, size_t length) {
+    size_t count = (length / 4 * 3 - (length && text[length - 1] == '=') - (length > 1 && text[length - 2] == '=')) / 4;
+    int finite = 1;
+    if (!count || length % 4 || count > WIDEST) return 0;
+    if (vector_room(features, (Py_ssize_t)count)) return PyErr_Clear(), 0;
+    if (!read_singles(text, length, features->vector, count)) return 0;
+    for (size_t i = 0; i < count; i++) finite &= fabs(features->vector[i]) <= (double)FLT_MAX;
+    features->width = (Py_ssize_t)count;
+    return finite;
+}
+
+/* vector_of(value): `Features` of a vector alone, of a list of plain numbers or of base64; None where something is unusual. */
+static PyObject *vector_of(PyObject *module, PyObject *value) {
+    (void)module;
+    Features *features = features_new(0, 0, 1);
+    int fine = 0;
+    if (!features) return NULL;
+    if (Py_IS_TYPE(value, &PyUnicode_Type)) {
+        Py_ssize_t length;
+        const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+        if (!text) PyErr_Clear();
+        fine = text && vector_of_text(features, text, (size_t)length);
+    } else if (Py_IS_TYPE(value, &PyList_Type)) {
+        Py_ssize_t count = PyList_Size(value);
+        double number;
+        fine = count > 0 && count <= WIDEST;
+        if (fine && vector_room(features, count)) {
+            Py_DECREF(features);
+            return NULL;
+        }
+        for (Py_ssize_t i = 0; i < count && fine; i++)
+            fine = !plain_number(PyList_GetItem(value, i), &number) && vector_put(features, number);
+    }
+    if (fine) return features_done(features);
+    Py_DECREF(features);
+    Py_RETURN_NONE;
 }
 
 /* Take in a copy of the numbers of a vector: -1 with an exception. */

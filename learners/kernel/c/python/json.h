@@ -1,8 +1,9 @@
-/* JSON as bytes -> Python objects, but the value of a member "features" becomes `Features`: no object for each word.
+/* JSON as bytes -> Python objects, but the value of a member "features" becomes `Features`: no object for each word; and so do
+   the numbers, or the base64, of a member "vector".
 
    `loads` gives None wherever something is unusual: not an object, wrong JSON, wrong UTF-8, half a surrogate pair, a name
    twice in one object, an integer of more than 18 digits, a number beyond LARGEST among the features, nesting beyond DEEPEST.
-   Then the reader in Python decides what it is, or what is wrong with it. The features of items stay plain objects.
+   Then the reader in Python decides what it is, or what is wrong with it. What is in items, rows, texts and truths stays plain.
 
    Feedback mostly repeats the features of its prediction: `loads(bytes, last)` gives `last` itself where its JSON stands again,
    to the byte. */
@@ -102,6 +103,47 @@ done:
     return features_done(features);
 }
 
+/* A vector, behind its quote or bracket: NULL without an exception where it is unusual. Of base64, `json` is as it came. */
+static PyObject *read_vector(Reader *reader) {
+    const unsigned char *start = reader->at++;
+    Features *features = features_new(0, 0, 1);
+    if (!features) return NULL;
+    int fine = 0;
+    if (*start == '"') {
+        const unsigned char *stop = memchr(reader->at, '"', (size_t)(reader->end - reader->at));
+        fine = stop && vector_of_text(features, (const char *)reader->at, (size_t)(stop - reader->at));
+        if (fine) {
+            reader->at = stop + 1;
+            Py_INCREF(features->source = reader->source);
+            features->start = start - reader->start;
+            features->stop = reader->at - reader->start;
+        }
+    } else {
+        Py_ssize_t room = 0;
+        double value;
+        int64_t whole;
+        do {
+            skip_space(reader);
+            if (features->width == room && vector_room(features, room = room ? 2 * room : 512)) break;
+            fine = read_number(reader, &value, &whole) && vector_put(features, value);
+        } while (fine && next_is(reader, ','));
+        fine = fine && next_is(reader, ']');
+    }
+    if (fine) return (PyObject *)features;
+    Py_DECREF(features);
+    return NULL;
+}
+
+/* Whether a member, whose name ends with its quote, holds what is no instance. */
+static int is_plain(const unsigned char *name, size_t length) {
+    static const char *const names[] = {"items\"", "row\"", "text\"", "relevance\"", "truth\"", "served\""};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t own = strlen(names[i]);
+        if (length > own && !memcmp(name, names[i], own)) return 1;
+    }
+    return 0;
+}
+
 static PyObject *read_array(Reader *reader) {
     PyObject *list = PyList_New(0);
     if (!list || next_is(reader, ']')) return list;
@@ -134,11 +176,13 @@ static PyObject *read_object(Reader *reader) {
         if (!key || !next_is(reader, ':')) goto wrong;
         skip_space(reader);
         size_t length = (size_t)(reader->at - name);
-        features = features && !reader->items;
-        int items = length > 6 && !memcmp(name, "items\"", 6);
-        reader->items += items;
-        value = features && (*reader->at == '{' || *reader->at == '[') ? read_features(reader) : read_value(reader);
-        reader->items -= items;
+        features = features && !reader->plain;
+        int plain = is_plain(name, length), vector = !reader->plain && length > 7 && !memcmp(name, "vector\"", 7);
+        reader->plain += plain;
+        value = features && (*reader->at == '{' || *reader->at == '[') ? read_features(reader)
+                : vector && (*reader->at == '"' || *reader->at == '[') ? read_vector(reader)
+                                                                        : read_value(reader);
+        reader->plain -= plain;
         if (!value || PyDict_GetItemWithError(dict, key) || PyErr_Occurred() || PyDict_SetItem(dict, key, value)) goto wrong;
         Py_CLEAR(key);
         Py_CLEAR(value);

@@ -5,7 +5,7 @@ typedef struct {
     const unsigned char *start, *at, *end; /* the byte at `end` is 0, as Python keeps its bytes */
     PyObject *source;
     Features *last; /* features that may come again, or NULL */
-    int depth, items;
+    int depth, plain;
 } Reader;
 
 static inline void skip_space(Reader *reader) {
@@ -150,12 +150,37 @@ static PyObject *read_string(Reader *reader) {
 static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
+/* Eight digits at once: whether they are, and what they add to a mantissa. */
+static inline int eight_digits(const unsigned char *at, const unsigned char *end, uint64_t *mantissa) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t word;
+    if (end - at < 8) return 0;
+    memcpy(&word, at, 8);
+    if (((word & 0xf0f0f0f0f0f0f0f0u) | ((word + 0x0606060606060606u) & 0xf0f0f0f0f0f0f0f0u) >> 4) != 0x3333333333333333u) return 0;
+    word = ((word & 0x0f0f0f0f0f0f0f0fu) * 2561) >> 8;
+    word = ((word & 0x00ff00ff00ff00ffu) * 6553601) >> 16;
+    word = ((word & 0x0000ffff0000ffffu) * 42949672960001u) >> 32;
+    *mantissa = *mantissa * 100000000 + word;
+    return 1;
+#else
+    (void)at, (void)end, (void)mantissa;
+    return 0;
+#endif
+}
+
+/* The digits that stand here, behind those of the mantissa, which may overflow. */
+static inline const unsigned char *read_digits(const unsigned char *at, const unsigned char *end, uint64_t *mantissa) {
+    while (eight_digits(at, end, mantissa)) at += 8;
+    for (; *at >= '0' && *at <= '9'; at++) *mantissa = *mantissa * 10 + (uint64_t)(*at - '0');
+    return at;
+}
+
 /* A number: 1 if it is an integer of at most 18 digits (in `*whole`), 2 if it is real, 0 if it is none or unusual.
 
-   Up to 15 digits and a power of ten up to 22 are exact, so that one rounding gives the nearest number. */
+   A mantissa below 2^53 and a power of ten up to 22 are exact, so that one rounding gives the nearest number. */
 static int read_number(Reader *reader, double *value, int64_t *whole) {
-    const unsigned char *start = reader->at, *at = start;
-    int negative = *at == '-', digits = 0, fraction = 0, exponent = 0, real = 0;
+    const unsigned char *start = reader->at, *at = start, *first;
+    int negative = *at == '-', fraction = 0, exponent = 0, real = 0;
     uint64_t mantissa = 0;
     /* As most are: a digit and .0 */
     if (at[0] >= '0' && at[0] <= '9' && at[1] == '.' && at[2] == '0' && (at[3] == ',' || at[3] == '}')) {
@@ -165,12 +190,19 @@ static int read_number(Reader *reader, double *value, int64_t *whole) {
     }
     at += negative;
     if (*at == '0' && at[1] >= '0' && at[1] <= '9') return 0;
-    for (; *at >= '0' && *at <= '9'; at++, digits++) mantissa = digits < 18 ? mantissa * 10 + (*at - '0') : mantissa;
+    first = at;
+    at = read_digits(at, reader->end, &mantissa);
+    Py_ssize_t digits = at - first;
     if (!digits) return 0;
     if (*at == '.') {
         real = 1;
         const unsigned char *point = ++at;
-        for (; *at >= '0' && *at <= '9'; at++, digits++) mantissa = digits < 18 ? mantissa * 10 + (*at - '0') : mantissa;
+        if (!mantissa) { /* zeros say nothing yet */
+            while (*at == '0') at++;
+            digits = point - at;
+        }
+        at = read_digits(at, reader->end, &mantissa);
+        digits += at - point;
         fraction = (int)(at - point);
         if (!fraction) return 0;
     }
@@ -191,10 +223,14 @@ static int read_number(Reader *reader, double *value, int64_t *whole) {
         return 1;
     }
     exponent -= fraction;
-    if (digits <= 15 && exponent >= -22 && exponent <= 22) {
+    if (digits <= 19 && mantissa < (uint64_t)1 << 53 && exponent >= -22 && exponent <= 22) {
         double size = (double)mantissa;
         size = exponent < 0 ? size / TENS[-exponent] : size * TENS[exponent];
         *value = negative ? -size : size;
+        return 2;
+    }
+    if (digits <= 19 && nearest(mantissa, exponent, value)) {
+        if (negative) *value = -*value;
         return 2;
     }
     char *stop;

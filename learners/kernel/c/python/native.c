@@ -42,9 +42,10 @@
 #include "names.h"
 #include "features.h"
 #include "words.h"
+#include "shortest.h"
+#include "nearest.h"
 #include "json_scalars.h"
 #include "json.h"
-#include "shortest.h"
 #include "json_write.h"
 #include "rows.h"
 #include "table.h"
@@ -135,6 +136,7 @@ static PyMethodDef methods[] = {
     {"read", features_of, METH_O, "The features of plain Python objects, or None where they are unusual."},
     {"body_bytes", body_bytes_of, METH_O, "What reading a body of JSON takes at most."},
     {"text_features", text_features, METH_VARARGS, "The features of folded text."},
+    {"vector_of", vector_of, METH_O, "A vector alone, of plain numbers or base64, or None."},
     {"beside", features_beside, METH_VARARGS, "A copy of features with a vector."},
     {"together", features_together, METH_VARARGS, "Features and words in one vector."},
     {"read_singles", singles_of, METH_VARARGS, "Numbers of the base64 of float32, or None."},
