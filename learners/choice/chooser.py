@@ -80,7 +80,7 @@ class ChoiceLearner(Learner):
         for name in self.features:
             if name[:1] == CONTEXT:
                 self._contexts.add(name[1:])
-            elif name[:1] in (FEATURE, ID):
+            elif name[:1] in (FEATURE, ID, PART):
                 self._columns.add(name)
             else:
                 raise ValueError("a name has no mark of what it names")
