@@ -73,10 +73,13 @@ def main() -> None:
     for stream in streams:
         orders = [cut(stream.order(k), asked.rows) for k in range(asked.orders if stream.shuffled else 1)]
         ours, cost = np.mean([play(order, seed) for seed, order in enumerate(orders)], axis=0)
-        peers = {
-            name: np.mean([vowpal(order, flags, s) for s, order in enumerate(orders)])
-            for name, flags in SETTINGS.items()
-        }
+        try:
+            peers = {
+                name: np.mean([vowpal(order, flags, s) for s, order in enumerate(orders)])
+                for name, flags in SETTINGS.items()
+            }
+        except ModuleNotFoundError:
+            peers = {"Vowpal Wabbit is not installed": math.nan}
         best = max(peers, key=lambda name: peers[name])
         ratios.append(ours / peers[best])
         rows.append(

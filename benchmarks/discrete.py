@@ -160,10 +160,10 @@ def main() -> None:
     names = [name for name in PAPER if name in wanted]
     folder = part(options.data, "multilabel") if names else None
     if folder is not None:
-        table(report, folder, names, options.splits, options.online)
+        table(report, folder, names, 1 if options.quick else options.splits, options.online)
     folder = part(options.data, "letor") if "ohsumed" in wanted else None
     if folder is not None:
-        ohsumed(report, folder, max(20, options.splits))
+        ohsumed(report, folder, 1 if options.quick else max(20, options.splits))
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from peers_models import vw_classes
 from report import Report, arguments, part, track
 
 from feedrank.learners import build
-from feedrank.learners.algorithms.dual_ascent.certified import DualAscent
 from feedrank.learners.algorithms.dual_ascent.interior import interior_point
+from feedrank.learners.algorithms.dual_ascent.responses import Additive, Logistic
 from feedrank.learners.algorithms.dual_ascent.updates import update_III
 
 Stream = list[tuple[list[str], str]]
@@ -82,22 +82,26 @@ def vowpal_wabbit(stream: Stream) -> str:
 
 
 def iterations(stream: Stream, setting: dict[str, Any]) -> tuple[float, int, float]:
-    """Mean and largest number of interior point iterations, and the largest gap, over the rounds of update III."""
-    learner = build({"task": "multiclass", "algorithm": "dual-ascent", "update": "III", **setting})
-    counts, gaps = [], []
+    """Mean and largest number of interior point iterations, and the largest gap, over the rounds of update III.
 
-    def both(response: Any, relevant: Any, C: float, gamma: float) -> Any:
-        alpha = update_III(response, relevant, C, gamma)
-        if alpha is not None:
+    The problem of a round is made of what `predict` says: the scores, and x, whose values are 0 and 1.
+    """
+    labels = folders(stream)
+    learner = build(
+        {"task": "multiclass", "algorithm": "dual-ascent", "update": "III", "labels": labels, **setting}
+    )
+    C, gamma = learner.spec["C"], learner.spec["gamma"]
+    counts, gaps = [], []
+    for words, folder in stream:
+        scores = dict(learner.predict({"features": words}).ranking)
+        t = np.array([scores[label] for label in labels])
+        relevant = np.array([label == folder for label in labels])
+        entropic = learner.spec["complexity"] == "entropy"
+        response = Logistic(t) if entropic else Additive(t, float(len(words)))
+        if update_III(response, relevant, C, gamma) is not None:
             solution = interior_point(response, relevant, C, gamma)
             counts.append(solution.iterations)
             gaps.append(solution.gap)
-        return alpha
-
-    surrogate = learner.model.surrogate  # type: ignore[attr-defined]
-    assert isinstance(surrogate, DualAscent)
-    surrogate.update = both
-    for words, folder in stream:
         learner.learn({"features": words}, {"label": folder})
     return float(np.mean(counts)), max(counts), max(gaps)
 
@@ -134,7 +138,7 @@ def table(report: Report, streams: dict[str, Stream]) -> None:
                 vowpal_wabbit(stream),
             ]
         )
-        at = np.unique(np.linspace(50, len(stream), 40).astype(int))
+        at = np.unique(np.linspace(min(50, len(stream)), len(stream), 40).astype(int))
         lines = {
             f"update {u}": (100 * mistakes.cumsum()[at - 1] / at).tolist()
             for u, mistakes in results["squared norm"].items()

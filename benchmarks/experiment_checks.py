@@ -89,7 +89,7 @@ def false_verdicts(report: Report, runs: int, events: int, most: Sequence[int]) 
         rate = float((verdicts(units, values, arms, served) != NEVER).mean())
         rows.append([method, arms, traffic, name, f"{rate:.2%}"])
     head = ["method", "arms", "traffic", "measure", "runs that ever give a verdict (allowed: 5 %)"]
-    report.table([f"A/A, {runs} runs of {events} events: {head[0]}", *head[1:]], rows)
+    report.table([f"equal arms, {runs} runs of {events} events: {head[0]}", *head[1:]], rows)
 
 
 def delays(report: Report, runs: int, events: int) -> None:
@@ -98,7 +98,7 @@ def delays(report: Report, runs: int, events: int) -> None:
         [how, f"{late_answers(rng, runs, events, wait):.2%}"]
         for how, wait in (("counted as answered", False), ("`wait`", True))
     ]
-    head = f"equal arms, failures of one 150 rounds late, {runs} runs of {events} events, every look"
+    head = f"equal arms, failures of one arm reported 150 rounds late, {runs} runs of {events} events"
     report.table([head, "runs that ever give a verdict (allowed: 5 %)"], rows)
 
 
@@ -118,7 +118,11 @@ def traffic(report: Report, runs: int) -> None:
         y = (rng.random(in_first.shape) < np.where(in_first, low + 0.05, low)).astype(np.float64)
         middle, most = np.quantile(split_verdicts(y, in_first), (0.5, POWER)) / needed
         rows.append([f"{low:.2f} against {low + 0.05:.2f}", needed, f"{middle:.2f}", f"{most:.2f}"])
-    head = ["a true difference of 0.05", "units, fixed horizon", "times as many until half have a verdict"]
+    head = [
+        "a true difference of 0.05",
+        "units of a test with fixed sample size",
+        "multiple of it until half of the runs have a verdict",
+    ]
     report.table([*head, f"until {POWER:.0%} have"], rows)
 
 
@@ -206,7 +210,7 @@ def off_policy(report: Report, runs: int, events: int) -> None:
             widths = np.diff(estimate.intervals(), axis=1)
             covered = 1 - estimate.missed.mean()
             rows.append([f"{floor}", name, f"{covered:.2%}", f"{np.median(widths):.2f}"])
-    head = [f"exploration of the logger, {runs} runs of {events}", "policy", "covered at all looks"]
+    head = [f"exploration of the logging learner, {runs} runs of {events}", "policy", "covered at all looks"]
     report.table([*head, "width at the end"], rows)
 
 
@@ -232,8 +236,8 @@ def handovers(report: Report, runs: int, pages: int = 1000) -> None:
                 balance = np.clip(balance + x[:, t], -2 * BUDGET, BUDGET)
                 proved |= (safety >= 20) & (balance >= 0)
             rows.append([deviation, f"{mean:+.4f}", f"{proved.mean():.1%}"])
-    head = ["deviation of the gain of a page", "its mean: learned minus engine"]
-    report.table([*head, f"handed over within {pages:,} drafts, {runs} courses"], rows)
+    head = ["standard deviation of the gain of a page", "its mean: learned minus engine"]
+    report.table([*head, f"took over within {pages:,} drafted pages, {runs} runs"], rows)
 
 
 def many_units(report: Report, units: int = 100_000) -> None:
@@ -301,12 +305,15 @@ def main() -> None:
     parser.add_argument("--arms", type=int, nargs="+", default=[2, 3, 4, 5])
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     options = parser.parse_args()
+    little = options.quick
+    if little:
+        options.runs, options.events, options.arms = 4, 30, [2]
     report = Report("Experiments: are they right?", options.out)
     parts: dict[str, Callable[[], None]] = {
         "units": lambda: many_units(report),
-        "traffic": lambda: traffic(report, max(40, options.runs // 10)),
-        "history": lambda: history(report, max(20, options.runs // 20)),
-        "handover": lambda: handovers(report, max(20, options.runs // 5)),
+        "traffic": lambda: traffic(report, max(2 if little else 40, options.runs // 10)),
+        "history": lambda: history(report, max(2 if little else 20, options.runs // 20)),
+        "handover": lambda: handovers(report, max(2 if little else 20, options.runs // 5)),
         "confseq": lambda: against_confseq(report),
         "delays": lambda: delays(report, options.runs, options.events),
         "aa": lambda: false_verdicts(report, options.runs, options.events, options.arms),

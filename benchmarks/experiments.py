@@ -175,10 +175,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=50)
     options = parser.parse_args()
     report = Report("Experiments: interleaving, cost", options.out)
-    asyncio.run(cost(report))
+    asyncio.run(cost(report, 50 if options.quick else 3000))
     folder = part(options.data, "letor")
     if folder is not None:
-        interleaving(report, folder, options.runs)
+        interleaving(report, folder, 2 if options.quick else options.runs)
 
 
 if __name__ == "__main__":

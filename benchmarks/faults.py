@@ -140,6 +140,8 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--failovers", type=int, default=20)
     options = parser.parse_args()
+    if options.quick:
+        options.kills, options.failovers = 2, 1
     report = Report("What is lost", options.out)
     logging.disable(logging.ERROR)  # thousands of refusals, as they should be
     with tempfile.TemporaryDirectory() as name:

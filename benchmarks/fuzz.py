@@ -40,6 +40,8 @@ def main() -> None:
     parser.add_argument("--keys", action="store_true", help="the service asks for keys, and gets one")
     parser.add_argument("--redis", action="store_true", help="on Redis, not SQLite")
     options = parser.parse_args()
+    if options.quick:
+        options.inputs = 200
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ending:
         store, settings, key = f"sqlite:{folder}/fuzz.db", {}, ""
         if options.redis:

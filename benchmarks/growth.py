@@ -130,37 +130,39 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=300, help="timed rounds of each size, in blocks of 20")
     options = parser.parse_args()
     report = Report("Growth of rounds and memory", options.out)
+    rounds = BLOCK if options.quick else options.rounds
+    most = 3 if options.quick else None  # sizes of each section
 
     def vector(
         spec: dict[str, Any], features: int = 10_000, labels: int = 50, active: int = 100, met: int = 200
     ) -> Figures:
         warm = max(labels, features // active + 1, met)
-        return measured(spec, words(features, labels, active), warm, options.rounds)
+        return measured(spec, words(features, labels, active), warm, rounds)
 
     def listed(spec: dict[str, Any], items: int = 100, features: int = 100) -> Figures:
-        return measured(spec, lists(items, features), 20, options.rounds)
+        return measured(spec, lists(items, features), 20, rounds)
 
     first = {name: spec for name, spec in VECTORS.items() if name != "quadratic surrogate"}
     second = VECTORS["quadratic surrogate"]
-    sizes = [1_000, 3_000, 10_000, 30_000, 100_000]
-    small = [100, 200, 400, 800, 1600]
+    sizes = [1_000, 3_000, 10_000, 30_000, 100_000][:most]
+    small = [100, 200, 400, 800, 1600][:most]
     grow(report, "Features: 50 labels, 100 active", "features", sizes, {
         name: (sizes, lambda n, s=spec: vector(s, features=n)) for name, spec in first.items()
     })  # fmt: skip
     grow(report, "Features: second order, 3 rounds a feature, 50 active", "features, second order", small, {
         "quadratic surrogate": (small, lambda n: vector(second, features=n, active=50, met=3 * n)),
     })  # fmt: skip
-    counts = [10, 30, 100, 300, 1000]
+    counts = [10, 30, 100, 300, 1000][:most]
     grow(report, "Labels: 10,000 features, 100 active", "labels", counts, {
         name: (counts, lambda n, s=spec: vector(s, labels=n)) for name, spec in first.items()
     } | {"quadratic surrogate, 500 features": (counts, lambda n: vector(second, features=500, labels=n))})  # fmt: skip
-    actives = [10, 30, 100, 300, 1000]
+    actives = [10, 30, 100, 300, 1000][:most]
     grow(report, "Active features: 10,000 features, 50 labels", "active features", actives, {
         name: (actives, lambda n, s=spec: vector(s, active=n)) for name, spec in first.items()
     })  # fmt: skip
-    lengths = [10, 30, 100, 300, 1000]
+    lengths = [10, 30, 100, 300, 1000][:most]
     grow(report, "Length of the list: 100 features, given as arrays", "items", lengths, {
-        name: (lengths if "predtron" not in name else lengths[:-1], lambda n, s=spec: listed(s, items=n))
+        name: (lengths if "predtron" not in name else lengths[:4], lambda n, s=spec: listed(s, items=n))
         for name, spec in LISTS.items()
     })  # fmt: skip
 

@@ -36,6 +36,8 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--kills", type=int, default=5)
     options = parser.parse_args()
+    if options.quick:
+        options.events, options.kills = 200, 0
     try:
         from confluent_kafka import Producer
     except ImportError:

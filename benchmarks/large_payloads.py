@@ -129,6 +129,8 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=250)
     parser.add_argument("--batches", type=int, default=30)
     options = parser.parse_args()
+    if options.quick:
+        options.megabytes, options.batches = 1, 2
     report = Report("Large snapshots and many batches", options.out)
     with tempfile.TemporaryDirectory() as name:
         redis = RedisServer(Path(name))

@@ -89,7 +89,7 @@ def figure(report: Report, seeds: int, rounds: int = 1000) -> None:
     marks = [10, 30, 100, 300, 1000]
     report.table(
         ["", *(f"{n} rounds" for n in marks)],
-        [[name, *(f"{curve[n - 1]:.4f}" for n in marks)] for name, curve in curves.items()],
+        [[name, *(f"{curve[min(n, rounds) - 1]:.4f}" for n in marks)] for name, curve in curves.items()],
     )
     at = np.unique(np.geomspace(1, rounds, 60).astype(int))
     lines = {name: curve[at - 1].tolist() for name, curve in curves.items()}
@@ -163,7 +163,7 @@ def race(report: Report, contenders: dict[str, Callable[[int], object]], count: 
     )
 
 
-def speed(report: Report, items: int = 100, features: int = 136, count: int = 300) -> None:
+def speed(report: Report, items: int = 100, features: int = 136, count: int = 300, laps: int = 80) -> None:
     """On lists that come from memory as in a stream; a round of ours scores, judges and learns."""
     report.text(f"## Speed: lists of {items} items with {features} features\n")
     rng = np.random.default_rng(0)
@@ -187,7 +187,7 @@ def speed(report: Report, items: int = 100, features: int = 136, count: int = 30
     contenders["ours, listnet, from JSON values"] = lambda i: learner.learn(
         {"items": named[i]}, {"relevance": by_id[i]}
     )
-    race(report, contenders | peers(report, lists, truths), count)
+    race(report, contenders | peers(report, lists, truths), count, laps)
 
 
 def peers(
@@ -224,13 +224,13 @@ def main() -> None:
     options = parser.parse_args()
     report = Report("Learners of lists", options.out)
     if options.only in (None, "figure"):
-        figure(report, options.seeds)
+        figure(report, 1 if options.quick else options.seeds, 20 if options.quick else 1000)
     if options.only in (None, "letor"):
         folder = part(options.data, "letor")
         if folder is not None:
             passes(report, folder)
     if options.only in (None, "speed"):
-        speed(report)
+        speed(report, **({"items": 5, "features": 4, "count": 20, "laps": 2} if options.quick else {}))
 
 
 if __name__ == "__main__":

@@ -186,7 +186,6 @@ PARTS = {
 def main() -> None:
     parser = arguments(__doc__, "loads")
     parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--quick", action="store_true", help="short runs, to see that it works")
     parser.add_argument("--against", type=Path, help="a checkout of another version")
     options = parser.parse_args()
     report = Report("Long logs, large learners, lists", options.out)

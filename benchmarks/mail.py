@@ -186,6 +186,7 @@ def main() -> None:
         "--beside", type=Path, metavar="CHECKOUT", help="only the cost of training, here and there"
     )
     options = parser.parse_args()
+    options.no_speed |= options.quick
     data = part(options.data, "enron")
     if data is None:
         return

@@ -140,6 +140,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2000, help="of each stream")
     parser.add_argument("--seconds", type=float, default=30, help="at most, for one contender on one stream")
     options = parser.parse_args()
+    if options.quick:
+        options.rounds, options.seconds = 10, 1.0
     report = Report("Ours and the peers on the same streams", options.out)
     for run_part, name in ((mail, "enron"), (sets, "multilabel"), (lists, "letor")):
         if options.only in (None, run_part.__name__):

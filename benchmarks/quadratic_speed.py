@@ -53,6 +53,8 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=300)
     options = parser.parse_args()
+    if options.quick:
+        options.features, options.labels, options.rounds = 12, 4, 3
     report = Report("A round of the quadratic surrogate", options.out)
     d, rng = options.features, np.random.default_rng(0)
     matrix, row = np.eye(d), rng.normal(size=d)

@@ -32,6 +32,8 @@ def main() -> None:
     parser = arguments(__doc__, "replica_faults")
     parser.add_argument("--seconds", type=float, default=10.0, help="that a replica is frozen or cut off")
     options = parser.parse_args()
+    if options.quick:
+        options.seconds = 0.5
     lacking = parts.missing(proxy=True)
     if lacking:
         print(f"replica_faults: skipped, because {lacking}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -44,6 +45,9 @@ def arguments(doc: str | None, name: str, *parts: str) -> argparse.ArgumentParse
     here = Path(__file__).resolve().parent
     parser.add_argument(
         "--out", type=Path, default=here / "results" / name, help="folder for tables and plots"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a little of everything: whether it runs, no figures"
     )
     if parts:
         sources = "; ".join(f"{part}/ ({SOURCES[part]})" for part in parts)
@@ -134,7 +138,24 @@ def machine() -> str:
             installed.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             continue
-    return f"Python {platform.python_version()}, {', '.join(installed)}; {platform.machine()}, {os.cpu_count()} cores."
+    versions = f"Python {platform.python_version()}, {', '.join(installed)}"
+    return f"Commit {commit()}; {versions}; {platform.machine()}, {os.cpu_count()} cores."
+
+
+def commit() -> str:
+    """The commit that is measured, with a + behind it where files differ from it; `unknown` outside of a checkout."""
+    here = Path(__file__).resolve().parent
+    try:
+        said = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return said.stdout.strip()
 
 
 def needs(path: Path | None, what: str, where: str) -> Path | None:

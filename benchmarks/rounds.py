@@ -189,7 +189,6 @@ def main() -> None:
     parser.add_argument(
         "--table", action="store_true", help="every shape of round, as multiples of its floor"
     )
-    parser.add_argument("--quick", action="store_true", help="fewer rounds of --table")
     parser.add_argument("--only", default="", help="only the rows of --table with this in their name")
     options = parser.parse_args()
     report = Report("Rounds on a synthetic mail stream", options.out)
@@ -198,7 +197,7 @@ def main() -> None:
         warm = 600 if options.quick else 1_000
         round_shapes.table(report, stream(warm + 400), warm, options.quick, options.only)
         return
-    count = options.messages
+    count = 100 if options.quick else options.messages
     messages = stream(count + 1_000)
     warm, rest = messages[:1_000], messages[1_000:]
     predtron = {"algorithm": "predtron"}

@@ -124,6 +124,8 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=12, help="slices of each row")
     parser.add_argument("--hosts", action="store_true", help="each process in a network namespace of its own")
     options = parser.parse_args()
+    if options.quick:
+        options.seconds, options.repeat = 0.1, 1
     lacking = parts.missing(proxy=True, separate=options.hosts)
     if lacking:
         print(f"scaling: skipped, because {lacking}")

@@ -313,11 +313,17 @@ def main() -> None:
     options = parser.parse_args()
     report = Report("Search", options.out)
     if options.only in (None, "cost"):
-        cost(report)
+        cost(report, rounds=5 if options.quick else 300)
     if options.only in (None, "clicks"):
-        taught(report, options.retrieved, options.models)
+        little = {"searches": 520, "seeds": 1} if options.quick else {}
+        taught(
+            report,
+            [5] if options.quick else options.retrieved,
+            options.models[: 1 if options.quick else None],
+            **little,
+        )
     if options.only in (None, "hostile"):
-        attacked(report)
+        attacked(report, 520 if options.quick else 1500)
     folder = part(options.data, "letor") if options.only in (None, "letor") else None
     if folder is not None:
         passes(report, folder)

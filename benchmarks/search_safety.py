@@ -82,9 +82,11 @@ def main() -> None:
     parser.add_argument("--searches", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
+    if options.quick:
+        options.searches, options.seeds = 520, 1
     report = Report("Search: is the handover safe?", options.out)
     rows: list[list[object]] = []
-    for retrieved in (10, 50):
+    for retrieved in (5,) if options.quick else (10, 50):
         corpus = Corpus(retrieved)
         streams = [corpus.searches(options.searches, 900 + seed) for seed in range(options.seeds)]
         for challenger in track(CHALLENGERS, f"{retrieved} retrieved"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -43,9 +43,9 @@ def _precision_places(y: np.ndarray, m: int, k: int) -> np.ndarray:
     return np.outer(y > 0, np.where(np.arange(m) < k, -1.0 / k, 0.0))
 
 
-def lists(report: Report) -> None:
+def lists(report: Report, lengths: Sequence[int] = (10, 100, 1000)) -> None:
     rows: list[list[object]] = []
-    for m in track((10, 100, 1000), "lists"):
+    for m in track(lengths, "lists"):
         rng = np.random.default_rng(m)
         t = rng.standard_normal(m)
         binary, graded = (rng.random(m) < 0.2).astype(float), rng.integers(0, 5, m).astype(float)
@@ -80,14 +80,14 @@ def _assignment(
     return order
 
 
-def sets(report: Report) -> None:
+def sets(report: Report, counts: Sequence[int] = (100, 1000, 10_000)) -> None:
     rows: list[list[object]] = []
     general = {
         "Hamming": (Hamming(), subsets.hamming),
         "subset zero-one": (SubsetZeroOne(), subsets.subset_zero_one),
         "error set size": (ErrorSetSize(), subsets.error_set_size),
     }
-    for m in track((100, 1000, 10_000), "sets"):
+    for m in track(counts, "sets"):
         rng = np.random.default_rng(m)
         t, y = rng.standard_normal(m), rng.random(m) < 0.1
         for name, (task, f) in general.items():
@@ -132,6 +132,11 @@ def main() -> None:
     parser.add_argument("--budget", action="store_true", help="the price of a budget, in place of the times")
     options = parser.parse_args()
     report = Report("Speed of loss-augmented searches, and the effect of a kernel budget", options.out)
+    if options.quick:
+        lists(report, (10,))
+        sets(report, (20,))
+        budgets(report, 40)
+        return
     for run in (budgets,) if options.budget else (lists, sets):
         run(report)
 

@@ -195,7 +195,6 @@ async def streamed(
 def main() -> None:
     parser = arguments(__doc__, "service")
     parser.add_argument("--only", choices=("predict", "stream", "feedback", "start", "pieces"))
-    parser.add_argument("--quick", action="store_true", help="short runs, to see that it works")
     options = parser.parse_args()
     seconds, turns, rounds = (1.5, 3, 10_000) if options.quick else (3.0, 5, 100_000)
     report = Report("The service, as ratios", options.out)

@@ -7,6 +7,7 @@ Figures are kept in a file (`--cache`), because a hundred runs of a peer that do
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,12 +66,15 @@ class Cache:
         return self.losses[key]
 
     def best(self, stream: Stream, orders: int) -> tuple[float, str, float]:
-        """The least mean loss over the orders, its setting, and the loss of the default setting."""
+        """The least mean loss over the orders, its setting, and the loss of the default setting; NaN without the peer."""
         count = orders if stream.shuffled else 1
-        means = {
-            setting: float(np.mean([self.loss(stream, k, setting) for k in range(count)]))
-            for setting in settings(stream.task)
-        }
+        try:
+            means = {
+                setting: float(np.mean([self.loss(stream, k, setting) for k in range(count)]))
+                for setting in settings(stream.task)
+            }
+        except ModuleNotFoundError:
+            return math.nan, "Vowpal Wabbit is not installed", math.nan
         chosen = min(means, key=lambda setting: means[setting])
         return means[chosen], chosen, next(iter(means.values()))
 

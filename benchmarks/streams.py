@@ -72,7 +72,7 @@ def quality(report: Report, streams: Sequence[Stream], orders: int, cache: Cache
         print(*rows[-1], setting, flush=True)
     report.text("## The preset and Vowpal Wabbit\n")
     head = ["stream", "task", "preset", "VW best in hindsight", "VW default", "preset / VW best"]
-    report.table([*head, "calibration error", "its floor", "us per round"], rows)
+    report.table([*head, "calibration error", "its floor", "us a round"], rows)
     for group in dict.fromkeys(stream.group for stream in streams):
         of = [ratios[stream.name] for stream in streams if stream.group == group]
         report.text(f"{group}: geometric mean {geometric(of):.3f}, worst {max(of):.3f} of {len(of)}\n")
@@ -86,28 +86,26 @@ def quality(report: Report, streams: Sequence[Stream], orders: int, cache: Cache
 
 
 def peers(report: Report, streams: Sequence[Stream], rounds: int) -> None:
-    """Our single algorithms, River and scikit-learn, on the first order and the first rounds."""
-    names: dict[str, None] = {"preset": None, **dict.fromkeys(players.OURS)}
-    table: dict[str, dict[str, float]] = {}
+    """The best in hindsight of our single algorithms, of River and of scikit-learn, first order, first rounds."""
+    rows: list[list[object]] = []
     for whole in streams:
         stream = whole.order(0).first(rounds)
-        row = table[stream.name] = {"preset": play(stream, players.ours(stream, {})[0], stream.name)[0]}
-        for name, settings in players.OURS.items():
-            if players.spec(stream, settings) is not None:
-                row[name] = play(stream, players.ours(stream, settings)[0], f"{stream.name} {name}")[0]
+        ours = {name: settings for name, settings in players.OURS.items() if players.spec(stream, settings)}
+        single = {name: (lambda s=s: players.ours(stream, s)[0]) for name, s in ours.items()}  # noqa: B023
         try:
-            others = players.river(stream) | players.sklearn(stream)
+            others = [players.river(stream), players.sklearn(stream)]
         except ModuleNotFoundError as missing:
             report.text(f"(left out: pip install {missing.name}, or feedrank[bench])\n")
-            others = {}
-        for name, make in others.items():
-            row[name] = play(stream, make(), f"{stream.name} {name}")[0]
-        names |= dict.fromkeys(row)
-        print(stream.name, row, flush=True)
+            others = [{}, {}]
+        cells: list[object] = [play(stream, players.ours(stream, {})[0], stream.name)[0]]
+        for makers, group in zip((single, *others), ("", "River ", "scikit-learn "), strict=True):
+            losses = {name: play(stream, make(), f"{stream.name} {name}")[0] for name, make in makers.items()}
+            best = min(losses, key=lambda name: losses[name]) if losses else ""
+            cells.append(f"{losses[best]:.4g} ({best.removeprefix(group)})" if losses else "")
+        rows.append([stream.name, *cells])
+        print(*rows[-1], flush=True)
     report.text(f"## Single algorithms, River, scikit-learn: mean loss, first order, first {rounds} rounds\n")
-    report.table(
-        ["stream", *names], [[name, *(row.get(who, "") for who in names)] for name, row in table.items()]
-    )
+    report.table(["stream", "preset", "single algorithms", "River", "scikit-learn"], rows)
 
 
 def _scaled(stream: Stream, factor: float) -> Stream:
@@ -261,6 +259,8 @@ def main() -> None:
     if options.data is None or not options.data.is_dir():
         print("skipped: streams.py needs --data DATA with streams/, enron/, multilabel/ or letor/")
         return
+    if options.quick:
+        options.orders, options.rounds, options.parts = 1, 30, "quality,lists,units,labels,peers"
     report = Report("Out of the box on real streams", options.out)
     names = options.only.split(",") if options.only else None
     streams = [s for s in stream_data.read(options.data) if names is None or s.name in names]

@@ -195,7 +195,6 @@ def side(root: Path, store: Path) -> Iterator[Side]:
 def main() -> None:
     parser = arguments(__doc__, "ways")
     parser.add_argument("--base", default=BASE, help=f"the revision to compare with ({BASE})")
-    parser.add_argument("--quick", action="store_true", help="few calls: whether it runs, not how fast")
     options = parser.parse_args()
     turns, calls = (2, 160) if options.quick else (9, 480)
     report, chance = Report("Ways of a call", options.out), random.Random(35)

@@ -1,16 +1,19 @@
 """Every benchmark can be started, has a page and a row in the index, and says what it lacks."""
 
 import importlib
+import os
 import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_data
 
 from feedrank.learners.inference.off_policy import Estimate, WeighedDraw
 
-FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "benchmarks"
 COMMANDS = sorted(path.stem for path in FOLDER.glob("*.py") if "def main(" in path.read_text())
 INDEX = (FOLDER / "README.md").read_text()
 
@@ -37,6 +40,53 @@ def test_each_tells_its_command_and_has_a_page_in_the_index(start, name, capsys)
     assert "--out" in printed
     assert f"| [`{name}.py`]({name}.md) |" in INDEX
     assert f"    python benchmarks/{name}.py" in (FOLDER / f"{name}.md").read_text()
+
+
+# Some seconds each: processes, or limits that cost their size. `.ci/run` takes them.
+LONG = {
+    "experiment_checks", "experiment_http", "experiments", "faults", "fuzz", "ingest", "large_payloads", "lists", "loads",
+    "loop_blocking", "many_learners", "peers", "replica_faults", "rounds", "scaling", "search", "search_safety", "service",
+    "ways",
+}  # fmt: skip
+# The figures of their pages are of several runs, side by side.
+SEVERAL_RUNS = {"loads", "service"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """What --data takes."""
+    return tiny_data.write_data(tmp_path_factory.mktemp("data") / "data")
+
+
+def heads(text):
+    """The titles of every table, without the numbers in them: sizes are smaller here."""
+    lines = text.splitlines()
+    rows = [lines[i - 1] for i, line in enumerate(lines) if line.startswith("|---")]
+    cells = [re.sub(r"\d[\d,.]*", "#", row.replace("`", "")).strip("| ").split("|") for row in rows]
+    return [[cell for cell in dict.fromkeys(map(str.strip, row)) if cell != "#"] for row in cells]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in COMMANDS]
+)
+def test_each_runs_on_little_data_and_its_tables_are_those_of_the_pages(
+    start, data, name, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(os.environ, "OPENBLAS_NUM_THREADS", "1")
+    takes_data = "--data" in (FOLDER / f"{name}.py").read_text()
+    try:
+        start(name, "--quick", "--out", tmp_path, *(["--data", data] if takes_data else []))
+    except SystemExit as stop:
+        assert not stop.code  # noqa: PT017
+    report = tmp_path / "report.md"
+    if not report.exists():
+        pytest.skip(f"{name} says what it lacks")
+    text = report.read_text()
+    assert re.search(r"^Commit \w+\+?; Python", text, re.MULTILINE)
+    assert heads(text)
+    pages = [FOLDER / f"{name}.md", *(ROOT / "docs").rglob("*.md")]
+    shown = [head for page in pages for head in heads(page.read_text())]
+    assert [head for head in heads(text) if head not in shown and name not in SEVERAL_RUNS] == []
 
 
 def test_no_page_names_a_command_that_is_not_there():
