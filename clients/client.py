@@ -76,6 +76,8 @@ class Calls:
     retract = Method(requests.retract)
     rename_label = Method(requests.rename_label)
     queue = Method(requests.queue)
+    erase = Method(requests.erase)
+    erase_subject = Method(requests.erase_subject)
     evaluate = Method(requests.evaluate)
     events = Method(requests.events)
     history = Method(requests.history)

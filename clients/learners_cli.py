@@ -127,6 +127,33 @@ def retract(
     show(client.retract(name, feedback_id=feedback_id, prediction_id=prediction_id), form)
 
 
+@app.command()
+@with_client("learners")
+def erase(
+    client: Client,
+    name: LearnerArgument,
+    feedback_id: Annotated[str | None, typer.Option(help="id of the feedback")] = None,
+    prediction_id: Annotated[str | None, typer.Option(help="id of the prediction")] = None,
+    subject: Annotated[str | None, typer.Option(help="whose data: all of it in this learner")] = None,
+    form: Format = OutputFormat.TABLE,
+) -> None:
+    """Retract events, and remove for good what they held: what stays are checksums."""
+    if [feedback_id, prediction_id, subject].count(None) != 2:
+        raise typer.BadParameter("give --feedback-id, --prediction-id or --subject")
+    show(client.erase(name, feedback_id=feedback_id, prediction_id=prediction_id, subject=subject), form)
+
+
+@app.command("erase-subject")
+@with_client("learners")
+def erase_subject(
+    client: Client,
+    subject: Annotated[str, typer.Argument(help="whose data")],
+    form: Format = OutputFormat.TABLE,
+) -> None:
+    """Erase all that somebody brought, in all learners and experiments that the key may see."""
+    show(client.erase_subject(subject), form)
+
+
 @app.command("rename-label")
 @with_client("learners")
 def rename_label(

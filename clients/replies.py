@@ -17,6 +17,8 @@ __all__ = [
     "CatalogEntry",
     "ClicksSoFar",
     "Entry",
+    "Erased",
+    "ErasedEverywhere",
     "Events",
     "Experiment",
     "Expert",
@@ -261,7 +263,6 @@ class Renamed:
     version: int
     # of each old label, what it is called now
     renames: dict[str, str]
-    # in order of joining
     labels: list[str]
     duplicate: bool
     # pending while the learner is being folded again
@@ -279,6 +280,36 @@ class Retracted:
     duplicate: bool
     # pending while the learner is being folded again
     state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """The receipt of what was erased."""
+
+    # events, and remembered predictions without one
+    erased: int
+    # BLAKE2b-128 of what each of them held
+    checksums: list[str]
+    # of the learner
+    version: int
+    # pending while it goes on in the background
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasedEverywhere:
+    """The receipts of all learners and experiments that had something of the subject; `version` is the highest."""
+
+    # events, and remembered predictions without one
+    erased: int
+    # BLAKE2b-128 of what each of them held
+    checksums: list[str]
+    # of the learner
+    version: int
+    # pending while it goes on in the background
+    state: str
+    learners: dict[str, Erased]
+    experiments: dict[str, Erased]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,8 @@ from .replies import (
     Alias,
     Aliases,
     ClicksSoFar,
+    Erased,
+    ErasedEverywhere,
     Events,
     History,
     LabelCounts,
@@ -90,10 +92,12 @@ def predict(
     loss: str | None = None,
     exclude: Sequence[str] | None = None,
     prediction_id: str | None = None,
+    subject: str | None = None,
 ) -> Call[Prediction]:
     """Decide on `{"features": ...}`, `{"text": ...}` or `{"items": ...}`.
 
-    With a `prediction_id` of your own the same request, sent again, replies as the first time.
+    With a `prediction_id` of your own the same request, sent again, replies as the first time. By its `subject`, all that
+    is kept of somebody can be erased.
     """
     options = without_none(
         top=top,
@@ -102,6 +106,7 @@ def predict(
         loss=loss,
         exclude=None if exclude is None else list(exclude),
         prediction_id=prediction_id,
+        subject=subject,
         explain=True if explain else None,
         coverage=True if coverage else None,
         remember=None if remember else False,
@@ -115,12 +120,14 @@ def predict_many(name: str, instances: Iterable[Payload]) -> Call[list[Predictio
     return Call("POST", _path(name, "predict"), lambda content: _predictions(content).predictions, body)
 
 
-def feedback(name: str, event: Payload, *, weight: float | None = None) -> Call[Outcome]:
+def feedback(
+    name: str, event: Payload, *, weight: float | None = None, subject: str | None = None
+) -> Call[Outcome]:
     """Learn from one event: an instance or a `prediction_id`, and the truth. It counts `weight` times.
 
     Without an id it gets one, so that it is learned once however often it must be sent.
     """
-    body = dumps({**identified(event), **without_none(weight=weight)})
+    body = dumps({**identified(event), **without_none(weight=weight, subject=subject)})
     return Call("POST", _path(name, "feedback"), reply_of(Outcome), body)
 
 
@@ -155,6 +162,19 @@ def retract(
 def rename_label(name: str, old: str, new: str) -> Call[Renamed]:
     """Call a label by another name, or merge it into another label: all feedback for `old` means `new`."""
     return Call("POST", _path(name, "labels"), reply_of(Renamed), dumps({"rename": {old: new}}))
+
+
+def erase(
+    name: str, *, feedback_id: str | None = None, prediction_id: str | None = None, subject: str | None = None
+) -> Call[Erased]:
+    """Retract events, and remove for good what they held; what stays are checksums."""
+    body = dumps(without_none(feedback_id=feedback_id, prediction_id=prediction_id, subject=subject))
+    return Call("POST", _path(name, "erase"), reply_of(Erased), body)
+
+
+def erase_subject(subject: str) -> Call[ErasedEverywhere]:
+    """The same for all that a subject brought, in all learners and experiments that the key reaches."""
+    return Call("POST", "/v1/erase", reply_of(ErasedEverywhere), dumps({"subject": subject}))
 
 
 def evaluate(

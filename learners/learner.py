@@ -146,11 +146,11 @@ class Learner:
         self, parsed: FeatureVector | ItemList, truth: object, served: Served | None = None
     ) -> None:
         """The same of an instance that `reading.instance` gave."""
-        self.form.truth_of(self.spec, self.meant(truth), parsed)
+        self.form.truth_of(self.spec, self.meant(truth) if self.renames else truth, parsed)
 
     def meant(self, answer: Any) -> Any:
         """A truth, or a decision that was served: where it names one of `renames`, it means the new label."""
-        return renaming.in_answer(answer, self.renames) if self.renames else answer
+        return renaming.in_answer(answer, self.renames)
 
     def learn(
         self, instance: object, truth: object, *, served: Served | None = None, weight: float = 1.0

@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 from feedrank.service.contract import (  # noqa: E402
     experiment_bodies,
     experiment_models,
+    log_models,
     reply_models,
     sureness_models,
 )
@@ -47,9 +48,11 @@ TYPES: dict[str, tuple[type[BaseModel], ...]] = {
     "LabelCounts": (reply_models.LabelCounts,),
     "FeatureWeight": (reply_models.FeatureWeight,),
     "Weights": (reply_models.Weights,),
-    "Events": (reply_models.Events,),
-    "Renamed": (reply_models.Renamed,),
-    "Retracted": (reply_models.Retracted,),
+    "Events": (log_models.Events,),
+    "Renamed": (log_models.Renamed,),
+    "Retracted": (log_models.Retracted,),
+    "Erased": (log_models.Erased,),
+    "ErasedEverywhere": (log_models.ErasedEverywhere,),
     "ClicksSoFar": (reply_models.ClicksSoFar,),
     "QueueEntry": (sureness_models.QueueEntry,),
     "Queue": (sureness_models.Queue,),

@@ -1,30 +1,24 @@
-"""Validates what is sent to a learner: requests, the events written to its log, and prediction ids.
+"""Validates what is sent to a learner: requests, ids, truths, and their digests.
 
-A field that a body may not hold is refused with a pointer to it. An entry of a learner's log holds one event:
-
-    feedback     body {"truth", "instance"?, "served"?, "weight"?, "feedback_id"?, "prediction_id"?}; the record taken
-                 {"instance", "served", "version"} if it answers a prediction, whose `served` the body may overrule
-    retraction   body {"retracts": version, "feedback_id" or "prediction_id"}
-    rename       body {"rename": {old: new}}: labels are read by their new names, in all entries
+A field that a body may not hold is refused with a pointer to it. What a log holds is in events.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
 from feedrank.learners import kernel, truths, vectors
 from feedrank.learners.errors import InputError, pointer
 from feedrank.learners.forms import Form
-from feedrank.learners.instances import FeatureVector, ItemList
+from feedrank.learners.instances import FeatureVector
 
 from .faults import Unprocessable
 from .json_types import JSON, Body, View
-from .logged_vectors import pack, size_of_part
+from .logged_vectors import pack
 from .name_lengths import check_instance, check_truth
 from .settings import Settings
 
@@ -32,10 +26,13 @@ Line = tuple[str, JSON]  # of a stream: ("predict" or "feedback", its body)
 
 INSTANCE = ("features", "items", "text", "vector", "row", "unknown_columns")
 OPTIONS = ("top", "explain", "loss", "min_margin")
-SHARED = frozenset({*OPTIONS, "coverage", "remember", "min_version"})
+SHARED = frozenset({*OPTIONS, "coverage", "remember", "min_version", "subject"})
 PREDICT = SHARED.union(INSTANCE, ("prediction_id", "exclude"))
 CLICKS = frozenset({"prediction_id", "clicks"})
-FEEDBACK = frozenset({*INSTANCE, *truths.FIELDS, "served", "weight", "prediction_id", "feedback_id"})
+FEEDBACK = frozenset(
+    {*INSTANCE, *truths.FIELDS, "served", "weight", "prediction_id", "feedback_id", "subject"}
+)
+ERASE = frozenset({"feedback_id", "prediction_id", "subject"})
 RETRACT = frozenset({"feedback_id", "prediction_id"})
 RENAME = frozenset({"rename"})
 COUNTED = (FeatureVector, list, dict, Mapping)
@@ -169,14 +166,20 @@ def whole(request: Body, name: str, least: int = 0) -> int:
 
 
 def id_of(request: Body, name: str, longest: int = LONGEST_ID) -> str | None:
-    """An id that the caller chose: text, not empty, not too long."""
+    """An id that the caller chose: text, not empty, not too long, that can be printed."""
+    value = text_of(request, name, longest)
+    if value is not None and not value.isprintable():
+        raise Unprocessable.at(pointer(name), "must contain printable characters only")
+    return value
+
+
+def text_of(request: Body, name: str, longest: int) -> str | None:
+    """A field that is text, not empty, not too long."""
     value = request.get(name)
     if value is None:
         return None
     if not isinstance(value, str) or not 0 < len(value) <= longest:
         raise Unprocessable.at(pointer(name), f"must be text of 1 to {longest} characters")
-    if not value.isprintable():
-        raise Unprocessable.at(pointer(name), "must contain printable characters only")
     return value
 
 
@@ -192,117 +195,6 @@ def batch_of(request: Body, name: str, most: int, shared: frozenset[str] = froze
     if not common:
         return values
     return [{**common, **value} if isinstance(value, Mapping) else value for value in values]
-
-
-class Logged(Protocol):
-    """What an entry of any store has."""
-
-    @property
-    def body(self) -> bytes: ...
-    @property
-    def taken(self) -> bytes | None: ...
-    @property
-    def at(self) -> float: ...
-
-
-@dataclass(slots=True)
-class Event:
-    """One entry of a learner's log.
-
-    `parsed` is the instance as the core has read it, where that was already done; `outcome` what applying it gave here;
-    `at` the time that the log gave it, 0 before it is there.
-    """
-
-    truth: JSON | None = None
-    instance: JSON | None = None
-    served: JSON | None = None
-    retracts: int = 0
-    feedback_id: str | None = None
-    prediction_id: str | None = None
-    weight: float = 1.0
-    parsed: FeatureVector | ItemList | None = None
-    outcome: JSON | None = None
-    corrected: bool = False
-    """`served` is what its user was shown in the end, not what was predicted: the log must keep it."""
-    at: float = 0.0
-    expected: float = 0.0
-    """Seconds that applying it takes by the estimate of the core, 0 where it was not asked."""
-    rename: dict[str, str] | None = None
-
-    def show(self, served: JSON | None) -> None:
-        """What was shown instead of the prediction, if anything: a page that was cut, mixed or put in order again."""
-        if served is not None:
-            self.served, self.corrected = served, True
-
-    @property
-    def revises(self) -> bool:
-        """Whether it changes how other entries are read."""
-        return self.rename is not None
-
-    @property
-    def has_id(self) -> bool:
-        """Whether it can be sent again under an id, so that its outcome must be kept."""
-        return not self.retracts and (self.feedback_id is not None or self.prediction_id is not None)
-
-    @property
-    def size(self) -> int:
-        """What the cost of applying it grows with."""
-        if self.parsed is not None:
-            return len(self.parsed) if type(self.parsed) is FeatureVector else size_of(self.parsed)
-        instance = self.instance or {}
-        items = instance.get("items", ())
-        if isinstance(items, Mapping):
-            return len(items["ids"]) * len(items["columns"])
-        return size_of_part(instance) + sum([size_of_part(item) for item in items])
-
-    def body(self) -> bytes:
-        """As the log keeps it; the instance of a remembered prediction is in the record that the entry takes."""
-        if self.rename is not None:
-            return encode({"rename": self.rename})
-        body: JSON = {"retracts": self.retracts} if self.retracts else {"truth": self.truth}
-        if self.instance is not None and self.prediction_id is None:
-            body["instance"] = self.instance
-        if self.served is not None and (self.corrected or "instance" in body):
-            body["served"] = self.served
-        if self.weight != 1.0:
-            body["weight"] = self.weight
-        if self.feedback_id is not None:
-            body["feedback_id"] = self.feedback_id
-        if self.prediction_id is not None:
-            body["prediction_id"] = self.prediction_id
-        return encode(body)
-
-    @classmethod
-    def read(cls, entry: Logged) -> Event:
-        """The event of an entry, as plain JSON."""
-        return cls._of(orjson.loads(entry.body), orjson.loads(entry.taken or b"{}"))
-
-    @classmethod
-    def fold(cls, entry: Logged) -> Event:
-        """The event of an entry, its features as the kernel reads them: to be applied, not to be shown."""
-        body, taken = loads(entry.body), entry.taken
-        plain = taken is None and len(body) == 2 and "truth" in body and "instance" in body  # as most are
-        event = cls(body["truth"], body["instance"]) if plain else cls._of(body, loads(taken or b"{}"))
-        event.at = entry.at
-        return event
-
-    @classmethod
-    def _of(cls, body: View, record: View) -> Event:
-        return cls(
-            body.get("truth"),
-            body.get("instance", record.get("instance")),
-            body.get("served", record.get("served")),
-            body.get("retracts", body.get("withdraws", 0)),  # `withdraws`: logs of release 0.1
-            body.get("feedback_id"),
-            body.get("prediction_id"),
-            body.get("weight", 1.0),
-            rename=body.get("rename"),
-        )
-
-
-def size_of(instance: FeatureVector | ItemList) -> int:
-    """Numbers in an instance."""
-    return instance.features * len(instance.ids) if isinstance(instance, ItemList) else len(instance)
 
 
 def loads(data: bytes) -> Any:

@@ -176,54 +176,6 @@ class History(BaseModel):
     points: list[Point]
 
 
-class LoggedEvent(BaseModel):
-    """One entry of the log."""
-
-    version: Count
-    at: float = Field(description="seconds since 1970")
-    kind: Literal["feedback", "retraction", "rename"]
-    feedback_id: str | None = None
-    prediction_id: str | None = None
-    instance: JSON | None = None
-    truth: JSON | None = None
-    served: JSON | None = None
-    draw: JSON | None = Field(
-        None,
-        description="of a choice drawn here: the probability of each item, what was excluded, the baseline",
-    )
-    weight: float | None = None
-    retracted: bool | None = Field(None, description="of feedback: whether it was retracted")
-    retracts: Count | None = Field(None, description="of a retraction: the version of the event")
-    rename: dict[str, str] | None = Field(None, description="of a rename: the old labels and the new ones")
-
-
-class Events(BaseModel):
-    """A page of the log."""
-
-    events: list[LoggedEvent]
-    next: int | None = Field(description="`after` of the next page, or null")
-    floor: Count = Field(description="the first version that is still kept")
-
-
-class Retracted(BaseModel):
-    """The retraction."""
-
-    version: Count = Field(description="of the retraction")
-    retracted: Count = Field(description="of the event")
-    duplicate: bool
-    state: Literal["done", "pending"] = Field(description="pending while the learner is being folded again")
-
-
-class Renamed(BaseModel):
-    """The labels as they are called now."""
-
-    version: Count = Field(description="of the rename")
-    renames: dict[str, str] = Field(description="of each old label, what it is called now")
-    labels: list[str] = Field(description="in order of joining")
-    duplicate: bool
-    state: Literal["done", "pending"] = Field(description="pending while the learner is being folded again")
-
-
 class ClicksSoFar(BaseModel):
     """The clicks that a prediction has got, and when they are counted."""
 

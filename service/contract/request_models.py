@@ -29,6 +29,16 @@ Vector = Annotated[
 ]
 
 
+Subject = Annotated[
+    str | None,
+    Field(
+        min_length=1,
+        max_length=200,
+        description="whom it is about: kept as a keyed hash, by which all of it can be erased",
+    ),
+]
+
+
 def examples(*values: Any) -> ConfigDict:
     """Refuse unknown fields, and show these examples, which tests send."""
     return ConfigDict(extra="forbid", json_schema_extra={"examples": list(values)})
@@ -97,6 +107,7 @@ class Options(BaseModel):
     min_margin: Annotated[float, Field(ge=0)] | None = Field(None, description="abstain below this margin")
     min_version: Count | None = Field(None, description="wait until this version is applied")
     loss: str | None = Field(None, description="quadratic surrogate: decode for this loss")
+    subject: Subject = None
 
 
 class PredictOne(Instance, Options):
@@ -135,6 +146,7 @@ class FeedbackOne(Instance):
     prediction_id: EventId | None = None
     feedback_id: EventId | None = None
     weight: Annotated[float, Field(gt=0, le=1000)] = Field(1, description="how many times the event counts")
+    subject: Subject = None
     label: Text | None = None
     labels: list[Text] | None = None
     relevance: dict[Text, Annotated[float, Field(ge=0)]] | None = None
@@ -189,6 +201,22 @@ class RetractBody(BaseModel):
     model_config = examples({"feedback_id": "order-17"})
     feedback_id: EventId | None = None
     prediction_id: EventId | None = None
+
+
+class EraseBody(BaseModel):
+    """What to erase: exactly one of the three."""
+
+    model_config = examples({"feedback_id": "order-17"}, {"subject": "user-42"})
+    feedback_id: EventId | None = None
+    prediction_id: EventId | None = None
+    subject: Subject = None
+
+
+class EraseSubjectBody(BaseModel):
+    """Whose data to erase."""
+
+    model_config = examples({"subject": "user-42"})
+    subject: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class LabelsBody(BaseModel):

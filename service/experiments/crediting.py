@@ -36,7 +36,8 @@ from feedrank.service.contract.prediction_ids import new_prediction_id
 from feedrank.service.runtime import Host
 from feedrank.service.runtime.appending import unknown
 from feedrank.service.runtime.questions import is_long
-from feedrank.service.runtime.retractor import append_retraction, event_id
+from feedrank.service.runtime.retractor import append_retractions, event_id
+from feedrank.service.runtime.subjects import ids_of
 from feedrank.service.store import Draft, Missing, Placement, Stale
 
 from . import records
@@ -57,7 +58,7 @@ class Crediting:
     """What becomes of what users did."""
 
     def __init__(self, host: Host, logbook: Logbook, serving: Serving, teaching: Teaching) -> None:
-        self._store, self._settings = host.store, host.settings
+        self._store, self._settings, self._subjects = host.store, host.settings, host.subjects
         self._logbook, self._serving, self._teaching = logbook, serving, teaching
 
     async def feedback(self, live: LoadedExperiment, request: Body, key: str | None) -> JSON:
@@ -88,6 +89,9 @@ class Crediting:
             ids = tuple(f"{kind}:{id}" for kind, id in (("p", prediction), ("f", own)) if id is not None)
             record = await self._record(live, request, prediction)
             body: JSON = {"kind": "feedback", "truth": truth}
+            if subject := await self._subjects.of(request):
+                body["subject"] = subject
+            ids += ids_of(subject, (record or {}).get("subject", ""))
             if weight != 1.0:
                 body["weight"] = weight
             event: JSON | None = None
@@ -224,7 +228,8 @@ class Crediting:
         else:
             event = records.unanswered(live, record, time.time())
         body = {name: value for name, value in event.items() if name != "record"}
-        draft = Draft(encode(body), (f"p:{key}",), truth_digest(event["truth"]), key, stored)
+        ids = (f"p:{key}", *ids_of(record.get("subject", "")))
+        draft = Draft(encode(body), ids, truth_digest(event["truth"]), key, stored)
         try:
             await self._whole(live, [(event, draft)])
         except (Conflict, Stale, NotFound, Gone):
@@ -267,8 +272,8 @@ class Crediting:
         # The arms first: one whose log no longer reaches back refuses, and nothing has changed.
         arms_pending = await self._teaching.untaught(live, version)
         body = encode({"kind": "retract", "version": version})
-        place = await append_retraction(
-            self._store, live.log, version, body, partial(self._logbook.append, live)
+        (place,) = await append_retractions(
+            self._store, live.log, {version: body}, partial(self._logbook.append, live)
         )
         await live.advance(place.version)
         pending = arms_pending or place.version in live.unsettled

@@ -58,7 +58,7 @@ class LoggedRound:
 
     @classmethod
     def read(cls, entry: Entry) -> LoggedRound:
-        fields = orjson.loads(entry.body)
+        fields = {} if entry.erased else orjson.loads(entry.body)
         return cls(fields, entry.at, entry.retracts)
 
     @classmethod

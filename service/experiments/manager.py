@@ -22,6 +22,7 @@ from . import plan as plans
 from . import trace, verdict
 from .cache import KIND, ExperimentCache
 from .crediting import Crediting
+from .erasing import ExperimentEraser
 from .evaluation import Evaluation, confidence_of, first_place
 from .loaded import LoadedExperiment
 from .logbook import Logbook
@@ -41,6 +42,7 @@ class Experiments:
         self._crediting = Crediting(host, self._logbook, self._serving, Teaching(host))
         self._cache = ExperimentCache(host)
         self._evaluation = Evaluation(host)
+        self._eraser = ExperimentEraser(host, self._cache, self._logbook)
         host.sweeper.owners[KIND] = self._settle
 
     async def close(self) -> None:
@@ -194,6 +196,24 @@ class Experiments:
             await self._units.ramp(live, request)
         return await self.info(name)
 
+    async def erase(self, request: Body, reaches: Callable[[str], bool] = every_name) -> JSON:
+        """Everything of a `subject`, in all learners and experiments that the caller reaches."""
+        only(request, frozenset({"subject"}))
+        if not (subject := await self.host.subjects.of(request)):
+            raise Unprocessable.at("/subject", "missing field `subject`")
+        receipts = {
+            "experiments": await self._eraser.everywhere(subject, reaches),
+            "learners": await self.host.erase.everywhere(subject, reaches),
+        }
+        every = [receipt for receipts_of in receipts.values() for receipt in receipts_of.values()]
+        return {
+            "erased": sum(receipt["erased"] for receipt in every),
+            "checksums": [sum for receipt in every for sum in receipt["checksums"]],
+            "version": max((receipt["version"] for receipt in every), default=0),
+            "state": "pending" if any(receipt["state"] == "pending" for receipt in every) else "done",
+            **receipts,
+        }
+
     async def evaluate(self, name: str, request: Body) -> JSON:
         """What another ranker would have earned on an interleaved log: clicks on what it would have put first."""
         only(request, frozenset({"spec", "learner", "policy", "confidence"}))
@@ -279,7 +299,7 @@ class Experiments:
         at = (await self._store.head(live.log)).floor - 1
         while entries := await self._store.read(live.log, at, 256):
             for entry in entries:
-                if not entry.retracted:
+                if not (entry.retracted or entry.erased):
                     yield entry
             at = entries[-1].version
 

@@ -15,6 +15,7 @@ from feedrank.learners.errors import pointer
 from feedrank.service.contract import messages
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
+from feedrank.service.runtime.subjects import SubjectHash, ids_of
 from feedrank.service.store import Draft
 
 from . import behaviour, examination, interleave, measures
@@ -51,6 +52,8 @@ def lessons(live: LoadedExperiment, version: int, event: JSON) -> list[tuple[str
     }
     if "weight" in event:
         lesson["weight"] = event["weight"]
+    if subject := event.get("subject") or record.get("subject"):
+        lesson["subject"] = SubjectHash(subject)
     return [(name, lesson) for name in (*arms, *plan.shadow)]
 
 
@@ -82,7 +85,8 @@ def exposure(live: LoadedExperiment, record: JSON, now: float, id: str | None = 
     body: JSON = {"kind": "exposed", "at": now}
     body |= {name: record[name] for name in ("unit", "arm", "before", "segments") if name in record}
     # A prediction under an id of the caller's own that is asked for again is the same exposure.
-    return Draft(messages.encode(body), () if id is None else (f"x:{id}",))
+    ids = () if id is None else (f"x:{id}",)
+    return Draft(messages.encode(body), (*ids, *ids_of(record.get("subject", ""))))
 
 
 def top_of(request: Body) -> int | None:

@@ -45,7 +45,7 @@ from .loaded import LoadedExperiment
 from .logbook import Logbook
 from .state import RUNNING, due_at
 
-_OWN = ("unit", "before", "segments", "query", "offset")
+_OWN = ("unit", "before", "segments", "query", "offset", "subject")
 FIELDS = PREDICT.union(_OWN)
 LONGEST_QUERY = 2000
 MANY = 2_000  # entries of all arms from which a list is drafted in a thread
@@ -102,7 +102,8 @@ class Serving:
         digest = ""
         if own is not None:
             record["reply"] = reply
-            digest = request_digest(request)
+            hidden = {"subject": record["subject"]} if "subject" in record else {}
+            digest = request_digest({**request, **hidden})
         wait = live.plan.wait
         due = due_at(now, wait) if wait is not None and record["counted"] else None
         return (
@@ -125,6 +126,8 @@ class Serving:
         if offset:
             question.pop("top", None)
         record: JSON = {"counted": counted}
+        if subject := await self._host.subjects.of(request):
+            record["subject"] = subject
         if plan.per is not None:
             record["unit"] = seat  # by name: it is listed by it
         elif unit is not None:

@@ -30,7 +30,7 @@ TITLES = {
     403: "the key lacks the scope or the name",
     404: "unknown",
     409: "in conflict with what is there",
-    410: "expired",
+    410: "expired, or erased",
     413: "above a size limit",
     429: "a share of the key is used up",
     422: "not valid; `errors` points to the places",
@@ -79,12 +79,20 @@ def models() -> dict[str, type[BaseModel]]:
     from feedrank.service.contract import (  # noqa: PLC0415
         experiment_bodies,
         experiment_models,
+        log_models,
         reply_models,
         request_models,
         sureness_models,
     )
 
-    modules = (experiment_bodies, experiment_models, reply_models, request_models, sureness_models)
+    modules = (
+        experiment_bodies,
+        experiment_models,
+        log_models,
+        reply_models,
+        request_models,
+        sureness_models,
+    )
     return {name: value for module in modules for name, value in vars(module).items() if is_model(value)}
 
 

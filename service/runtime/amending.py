@@ -14,26 +14,29 @@ from .memory import Memory
 
 
 class Amender:
-    """Called with a learner and what appends the entry; where it is, once the learner has got to it."""
+    """Called with a learner and what appends the entries; where they are, once the learner has got to them."""
 
     def __init__(self, store: Store, memory: Memory) -> None:
         self._store, self._memory = store, memory
 
-    async def __call__(self, learner: LoadedLearner, append: Callable[[], Awaitable[Placement]]) -> Placement:
+    async def __call__(
+        self, learner: LoadedLearner, append: Callable[[], Awaitable[list[Placement]]]
+    ) -> list[Placement]:
         learner.users += 1
         learner.appending += 1
         try:
             async with learner.order:
                 await self._keep_outcomes(learner, learner.newest)
-                place = await append()
-                if place.fresh:  # what came in between was applied as it was before
-                    await self._keep_outcomes(learner, place.version - 1)
-                await learner.forward(place.version)
+                places = await append()
+                fresh = [place.version for place in places if place.fresh]
+                if fresh:  # what came in between was applied as it was before
+                    await self._keep_outcomes(learner, fresh[0] - 1)
+                await learner.forward(max(place.version for place in places))
         finally:
             learner.appending -= 1
             learner.users -= 1
             self._memory.keep_up(learner)
-        return place
+        return places
 
     async def _keep_outcomes(self, learner: LoadedLearner, to: int) -> None:
         """Save the first replies up to a version: folded again, they would be others."""
@@ -44,6 +47,6 @@ class Amender:
                 await self._store.keep_outcomes(learner.log, outcomes)
 
 
-def state_of(learner: LoadedLearner, place: Placement) -> str:
+def state_of(learner: LoadedLearner, *places: Placement) -> str:
     """`done`, or `pending` while the learner is being folded again in the background."""
-    return "pending" if place.version in learner.unsettled else "done"
+    return "pending" if any(place.version in learner.unsettled for place in places) else "done"

@@ -10,37 +10,36 @@ so equal names give equal cursors, a changed byte is noticed, and the length tel
 from __future__ import annotations
 
 import hmac
-import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256, shake_256
 
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.naming import LONGEST_NAME
-from feedrank.service.store import Stale, Store
+from feedrank.service.store import Store
 
-KIND, NAME = "secret", "cursors"
-KEY, TAG = 32, 16
+from .stored_key import StoredKey
+
+TAG = 16
 
 
 class Cursors:
     """The cursors of one store."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._key: bytes | None = None
+        self._key = StoredKey(store, "cursors")
 
     async def seal(self, of: str, name: str | None) -> str | None:
         """The cursor of the page of the list `of` that comes after `name`; None if there is none."""
         if name is None:
             return None
-        key = _derived(await self._read() or await self._make(), of)
+        key = _derived(await self._key.make(), of)
         return urlsafe_b64encode(_sealed(key, name.encode())).decode()
 
     async def open(self, of: str, cursor: str | None) -> str:
         """The name after which a page of the list `of` begins; "" without a cursor."""
         if not cursor:
             return ""
-        shared = await self._read()
+        shared = await self._key.read()
         try:
             data = urlsafe_b64decode(cursor.encode())
         except ValueError:
@@ -51,22 +50,6 @@ class Cursors:
             if hmac.compare_digest(_sealed(key, name), data):
                 return name.decode()
         raise Unprocessable.at("/cursor", "is not a cursor of this list: take it from `next`")
-
-    async def _read(self) -> bytes | None:
-        if self._key is None:
-            document = await self._store.get(KIND, NAME)
-            self._key = None if document is None else document.value
-        return self._key
-
-    async def _make(self) -> bytes:
-        """A new key; that of another replica if it was first."""
-        key = secrets.token_bytes(KEY)
-        try:
-            await self._store.put(KIND, NAME, key, 0)
-        except Stale:
-            return await self._read() or await self._make()
-        self._key = key
-        return key
 
 
 def _derived(key: bytes, of: str) -> bytes:

@@ -6,11 +6,11 @@ from typing import Any
 
 from feedrank.learners import reading
 from feedrank.learners.errors import InputError
+from feedrank.service.contract.events import Event
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import View
 from feedrank.service.contract.messages import (
     FEEDBACK,
-    Event,
     id_of,
     instance_of,
     loads,
@@ -26,6 +26,7 @@ from feedrank.service.store import Draft, Store
 from .appending import unknown
 from .learner_state import LoadedLearner
 from .questions import price, read_instance
+from .subjects import ids_of
 
 
 class FeedbackReader:
@@ -41,10 +42,11 @@ class FeedbackReader:
         try:
             roles = learner.state.learner.spec.get("input")
             instance, truth = instance_of(request, self._settings, roles), truth_of(request)
-            event = Event(truth, instance)
+            event, shown_to = Event(truth, instance), ""
             if len(instance) + len(truth) < len(request):
                 only(request, FEEDBACK)
                 self._read_options(learner, request, event)
+                event.subject = await learner.subjects.of(request)
             if key is not None:
                 _name(event, key, where)
             if event.prediction_id is None:
@@ -52,7 +54,7 @@ class FeedbackReader:
             elif instance:
                 raise Unprocessable.at(f"/{next(iter(instance))}", "is not taken beside a prediction_id")
             else:
-                await self._recall(learner, event.prediction_id, event)
+                shown_to = await self._recall(learner, event.prediction_id, event)
             if event.parsed is not None:
                 learner.state.learner.check_truth(event.parsed, truth, event.served)
                 event.expected = price(learner, event.parsed, truth, self._settings).seconds
@@ -62,6 +64,8 @@ class FeedbackReader:
             if event.feedback_id is not None:
                 ids += (f"f:{event.feedback_id}",)
             digest = truth_digest(truth, event.weight) if ids else ""
+            if event.subject or shown_to:
+                ids += ids_of(event.subject, shown_to)
             draft = Draft(event.body(), ids, digest, event.prediction_id)
         except (InputError, Unprocessable) as error:
             raise placed(error, where) from None
@@ -78,8 +82,11 @@ class FeedbackReader:
             event.weight = reading.weight(request["weight"])
         event.show(served_of(request, learner.state.learner.form))
 
-    async def _recall(self, learner: LoadedLearner, id: str, event: Event) -> None:
-        """Give the event the instance and the decision of its prediction; neither if the prediction is used up."""
+    async def _recall(self, learner: LoadedLearner, id: str, event: Event) -> str:
+        """Give the event the instance and the decision of its prediction; neither if the prediction is used up.
+
+        The hash of whom the prediction was about, if that was said.
+        """
         event.instance = None
         if (stored := await self._store.recall(learner.log, id)) is not None:
             record = loads(stored)
@@ -87,8 +94,10 @@ class FeedbackReader:
             if not event.corrected:
                 event.served = record["served"]
             event.parsed = await read_instance(learner, event.instance)
-        elif await self._store.find(learner.log, f"p:{id}") is None:
+            return str(record.get("subject", ""))
+        if await self._store.find(learner.log, f"p:{id}") is None:
             raise unknown(learner, id, self._settings.prediction_ttl)
+        return ""
 
 
 def _name(event: Event, key: str, where: str) -> None:

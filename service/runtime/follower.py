@@ -188,8 +188,8 @@ class Follower(Applier[S, E]):
         horizon, pending = self._horizon, self.pending
         for entry, event in page:
             version, retracted = entry.version, entry.retracted
-            if retracted and horizon is not None and retracted > horizon:
-                retracted = 0
+            if retracted and horizon is not None and retracted > horizon and not entry.erased:
+                retracted = 0  # of what was erased there is nothing to apply
             if version not in pending:
                 pending[version] = Pending(event, retracted, entry.chain, entry.previous)
 

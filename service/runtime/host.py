@@ -39,6 +39,7 @@ from feedrank.service.store.shared import spool
 from .catalogue import Catalogue
 from .checkpoints import no_room
 from .cursors import Cursors
+from .eraser import Eraser
 from .folding import Counts
 from .learner_state import LearnerState
 from .memory import Memory
@@ -81,6 +82,8 @@ class Host:
         self.predict, self.feedback = self._predictor, self._writer
         self.retract = Retractor(store, self._memory, self._writer)
         self.rename = Renamer(store, self._memory, self._writer)
+        self.erase = Eraser(store, self._catalogue, self._memory, self._writer, settings, self._supervisor)
+        self.subjects = self.erase.subjects
         self.sweeper = Sweeper(store, self._memory, self._writer, settings, self._supervisor)
         self.clicks = self.sweeper.clicks
         self.queue = Review(store, self._memory)
@@ -105,6 +108,7 @@ class Host:
             yield host
         finally:
             try:
+                await host.erase.close()
                 await host.sweeper.close()
                 await host._predictor.close()
                 await host._writer.close()
@@ -136,13 +140,13 @@ class Host:
         async with self._memory.use(name) as learner:
             core = learner.state.learner
             description = await learner.worker.run("describe", 1, core.describe)
-            pending = sorted(retracted for at, retracted in learner.unsettled.items() if retracted != at)
+            pending = {retracted for at, retracted in learner.unsettled.items() if retracted != at}
             renamed = {"renames": core.renames} if core.renames else {}
             return {
                 "name": learner.entry.name,
                 **description,
                 "spec": learner.entry.spec,
-                "retracting": pending,
+                "retracting": sorted(pending | learner.erasing),
                 **renamed,
             }
 

@@ -8,8 +8,8 @@ from feedrank.learners import reading, truths
 from feedrank.learners.inference.reliability import Reliability
 from feedrank.learners.learner import Learner
 from feedrank.learners.results import Prediction
+from feedrank.service.contract.events import Event
 from feedrank.service.contract.json_types import JSON
-from feedrank.service.contract.messages import Event
 
 TOP = 64  # labels of a set whose probabilities are looked at
 

@@ -26,9 +26,9 @@ from feedrank.learners.errors import InputError, SnapshotError, damaged_snapshot
 from feedrank.learners.inference.reliability import Reliability
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.learners.learner import Learner
+from feedrank.service.contract.events import Event
 from feedrank.service.contract.faults import StorageFull, Unprocessable
 from feedrank.service.contract.json_types import JSON
-from feedrank.service.contract.messages import Event
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Entry, Store
 
@@ -39,6 +39,7 @@ from .judging import decided, judge
 from .learning_curve import CurvePoint, points
 from .new_names import new_names
 from .series import Series
+from .subjects import Subjects
 
 log = logging.getLogger(__name__)
 NEW = ("",)  # no label has this name
@@ -132,7 +133,8 @@ class LearnerState:
         Events are checked before they are logged. Should one be refused all the same, it counts as an event without effect,
         on every replica alike: a log that can be written must be one that can be folded.
         """
-        learner, truth = self.learner, self.learner.meant(event.truth)
+        learner = self.learner
+        truth = learner.meant(event.truth) if learner.renames else event.truth
         features, names = len(learner.features), len(learner.labels.names)
         try:
             before, instance = decided(learner, event)
@@ -314,7 +316,8 @@ class LoadedLearner(Follower[LearnerState, Event]):
         super().__init__(
             entry.log, f"learner {entry.name!r}", recipe(entry.spec), store, worker, settings, counts
         )
-        self.entry = entry
+        self.entry, self.subjects = entry, Subjects(store)
+        self.erasing: set[int] = set()  # versions of events that are being erased here
         self.users = self.counted = self.asked = 0
         self.takes_vectors = reading.takes_vectors(self.state.learner)
         self.accepts = registry.algorithm(entry.spec["algorithm"]).accepts
@@ -329,7 +332,8 @@ class LoadedLearner(Follower[LearnerState, Event]):
             if parsed is not None:
                 features += parsed.features if isinstance(parsed, ItemList) else len(parsed)
             if event.truth and not learner.form.items:
-                labels.update(truths.named(learner.meant(event.truth)))
+                truth = learner.meant(event.truth) if learner.renames else event.truth
+                labels.update(truths.named(truth))
         if len(learner.labels.names) + len(labels) <= settings.max_labels and self.state.far_from(
             settings.max_learner_bytes, features, len(labels)
         ):

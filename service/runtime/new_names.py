@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from feedrank.learners import truths
 from feedrank.learners.learner import Learner
-from feedrank.service.contract.messages import Event
+from feedrank.service.contract.events import Event
 
 
 def new_names(learner: Learner, events: Sequence[Event]) -> tuple[set[str], set[object]]:

@@ -198,6 +198,8 @@ class Predictor:
                 "served": prediction.served(),
                 "version": version,
             }
+            if question.subject:
+                record["subject"] = question.subject
             due = None if id.startswith(DEFERRED) else _default_reward(learner, record, self._settings)
             waits_for = None
             if not core.form.items:

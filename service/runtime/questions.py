@@ -11,6 +11,7 @@ from feedrank.learners import reading
 from feedrank.learners.errors import InputError
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.learners.reading import Cost
+from feedrank.service.contract.events import size_of
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.messages import (
@@ -24,7 +25,6 @@ from feedrank.service.contract.messages import (
     only,
     placed,
     request_digest,
-    size_of,
     whole,
 )
 from feedrank.service.contract.prediction_ids import chance_of, new_prediction_id
@@ -51,6 +51,7 @@ class Question:
     digest: str = ""
     remember: bool = True
     covers: bool = False
+    subject: str = ""  # the hash of whom it is about
 
     @property
     def size(self) -> int:
@@ -92,6 +93,9 @@ async def _read_options(learner: LoadedLearner, request: View, question: Questio
         shown = min(shown, top) if isinstance(top, int) else shown
         if shown * (parsed.features if isinstance(parsed, ItemList) else len(parsed)) > MOST_ENTRIES:
             raise Unprocessable.at("/explain", TOO_MANY)
+    if "subject" in request:
+        question.subject = await learner.subjects.of(request)
+        request = {**request, "subject": question.subject}  # nothing is made of what it hides
     question.remember = flag(request, "remember", True)
     question.covers = flag(request, "coverage", False)
     id = id_of(request, "prediction_id", LONGEST_PREDICTION_ID)

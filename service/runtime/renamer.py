@@ -15,9 +15,10 @@ from feedrank import learners
 from feedrank.learners import renaming
 from feedrank.learners.errors import InputError, pointer
 from feedrank.learners.learner import Learner
+from feedrank.service.contract.events import Event
 from feedrank.service.contract.faults import Conflict, Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
-from feedrank.service.contract.messages import RENAME, Event, only, placed, request_digest
+from feedrank.service.contract.messages import RENAME, only, placed, request_digest
 from feedrank.service.contract.name_lengths import LONGEST
 from feedrank.service.store import Draft, Head, Placement, Store, Trimmed
 
@@ -46,7 +47,7 @@ class Renamer:
             return await asyncio.shield(asyncio.create_task(self._rename(learner, rename)))
 
     async def _rename(self, learner: LoadedLearner, rename: dict[str, str]) -> JSON:
-        place = await self._amend(learner, lambda: self._append(learner, rename))
+        (place,) = await self._amend(learner, lambda: self._append(learner, rename))
         core = learner.state.learner
         return {
             "version": place.version,
@@ -56,13 +57,13 @@ class Renamer:
             "state": state_of(learner, place),
         }
 
-    async def _append(self, learner: LoadedLearner, rename: dict[str, str]) -> Placement:
+    async def _append(self, learner: LoadedLearner, rename: dict[str, str]) -> list[Placement]:
         ids, digest = tuple(BEGINS + old for old in rename), request_digest(rename)
         for old, id in zip(rename, ids, strict=True):
             if (known := await self._store.find(learner.log, id)) is None:
                 continue
             if known[1] == digest:
-                return Placement(known[0], False)
+                return [Placement(known[0], False)]
             raise Conflict(f"the label {old!r} was renamed before: rename what it is called now")
         self._check(learner.state.learner, rename)
         tried = -1
@@ -70,13 +71,11 @@ class Renamer:
             base = await self._base(learner, await self._store.head(learner.log), rename)
             draft = Draft(Event(rename=rename).body(), ids, digest, revises=True, base=base)
             try:
-                (place,) = await self._writer.append(learner, [draft])
+                return await self._writer.append(learner, [draft])
             except Trimmed:  # the snapshot was dropped meanwhile
                 if base == tried:
                     raise out_of_reach(learner) from None
                 tried = base
-            else:
-                return place
 
     def _check(self, core: Learner, rename: Mapping[str, str]) -> None:
         """Refuse what no learner of this spec could be."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from feedrank import learners
 from feedrank.learners.errors import InputError, OutdatedSnapshotError, SnapshotError
+from feedrank.service.contract.events import Event
 from feedrank.service.contract.faults import NotFound, ServiceError, Unprocessable
 from feedrank.service.contract.json_types import JSON, View
-from feedrank.service.contract.messages import Event
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Store, Trimmed, open_store
 from feedrank.service.store.shared import spool

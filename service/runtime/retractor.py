@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
+from feedrank.service.contract.events import Event
 from feedrank.service.contract.faults import Conflict, NotFound, Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
-from feedrank.service.contract.messages import RETRACT, Event, id_of, only
+from feedrank.service.contract.messages import RETRACT, id_of, only
 from feedrank.service.store import Draft, Placement, Store, Trimmed
 
 from .amending import Amender, state_of
@@ -34,16 +35,16 @@ class Retractor:
         async with self._memory.use(name) as learner:
             entry = await self._store.find(learner.log, f"{field[0]}:{id}")
             if entry is None:
-                raise NotFound(f"{learner.title} has no event with this {field}")
+                raise no_event(learner.title, field)
             ids: dict[str, Any] = {field: id}
             event = Event(retracts=entry[0], **ids)
             return await asyncio.shield(asyncio.create_task(self._retract(learner, event)))
 
     async def _retract(self, learner: LoadedLearner, event: Event) -> JSON:
         append = partial(self._writer.append, learner)
-        place = await self._amend(
+        (place,) = await self._amend(
             learner,
-            lambda: append_retraction(self._store, learner.log, event.retracts, event.body(), append),
+            lambda: append_retractions(self._store, learner.log, {event.retracts: event.body()}, append),
         )
         return {
             "version": place.version,
@@ -51,6 +52,11 @@ class Retractor:
             "duplicate": not place.fresh,
             "state": state_of(learner, place),
         }
+
+
+def no_event(title: str, field: str) -> NotFound:
+    """The log of this title has no event with this id."""
+    return NotFound(f"{title} has no event with this {field}")
 
 
 def event_id(request: Body) -> tuple[str, str]:
@@ -63,25 +69,27 @@ def event_id(request: Body) -> tuple[str, str]:
     return field, id
 
 
-async def append_retraction(
+async def append_retractions(
     store: Store,
     log: str,
-    version: int,
-    body: bytes,
+    bodies: Mapping[int, bytes],
     append: Callable[[list[Draft]], Awaitable[list[Placement]]],
-) -> Placement:
-    """Append the retraction of a version with the snapshot to fold from; one that was dropped meanwhile is chosen anew."""
-    tried = -1
+) -> list[Placement]:
+    """Append what retracts these versions, with the snapshot to fold from; chosen anew if it is dropped meanwhile."""
+    first, tried = min(bodies), -1
     while True:
         head = await store.head(log)
-        base = max((v for v in (0, *head.snapshots) if v < version and head.floor <= v + 1), default=0)
+        base = max((v for v in (0, *head.snapshots) if v < first and head.floor <= v + 1), default=0)
         try:
-            (place,) = await append([Draft(body, ids=(f"w:{version}",), retracts=version, base=base)])
+            return await append(
+                [
+                    Draft(body, ids=(f"w:{version}",), retracts=version, base=base)
+                    for version, body in bodies.items()
+                ]
+            )
         except Trimmed:
             if base == tried:
                 raise Conflict(
                     "the log no longer reaches back to this event: it cannot be retracted"
                 ) from None
             tried = base
-        else:
-            return place

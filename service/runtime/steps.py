@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from feedrank.service.contract.events import Event
 from feedrank.service.contract.json_types import JSON
-from feedrank.service.contract.messages import Event
 from feedrank.service.store import Draft, Placement
 
 from .learner_state import LoadedLearner

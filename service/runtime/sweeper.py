@@ -19,9 +19,10 @@ from collections.abc import Awaitable, Callable
 import orjson
 
 from feedrank.learners import reading
+from feedrank.service.contract.events import Event
 from feedrank.service.contract.faults import Conflict, NotFound, ServiceError, Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
-from feedrank.service.contract.messages import CLICKS, ErrorScope, Event, encode, id_of, only, truth_digest
+from feedrank.service.contract.messages import CLICKS, ErrorScope, encode, id_of, only, truth_digest
 from feedrank.service.contract.prediction_ids import predicted_at
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Draft, Due, Missing, Stale, Store, StoreSignal
@@ -29,6 +30,7 @@ from feedrank.service.store import Draft, Due, Missing, Stale, Store, StoreSigna
 from .appending import unknown
 from .learner_state import LoadedLearner
 from .memory import Memory
+from .subjects import ids_of
 from .supervisor import Supervisor
 from .writer import Writer
 
@@ -133,7 +135,8 @@ class Sweeper:
             event = Event(record["truth"], record["instance"], record["served"], prediction_id=id)
             event.parsed = reading.instance(learner.state.learner.spec, record["instance"])
             digest = truth_digest(record["truth"])
-            draft = Draft(event.body(), (f"p:{id}",), digest, id, expects=stored)
+            ids = (f"p:{id}", *ids_of(record.get("subject", "")))
+            draft = Draft(event.body(), ids, digest, id, expects=stored)
             try:
                 await self._writer.write(learner, event, draft)
             except (Conflict, NotFound):

@@ -25,9 +25,9 @@ from feedrank import learners
 from feedrank.learners import registry, renaming
 from feedrank.learners.errors import InputError
 from feedrank.learners.spec import parameters
+from feedrank.service.contract.events import Event
 from feedrank.service.contract.faults import NotFound, Unprocessable
 from feedrank.service.contract.json_types import JSON, View
-from feedrank.service.contract.messages import Event
 from feedrank.service.store import Store
 
 from .catalogue import CatalogEntry, Catalogue

@@ -5,9 +5,10 @@ from __future__ import annotations
 from heapq import nlargest
 
 from feedrank.learners.explaining import strongest
+from feedrank.service.contract.events import Event
 from feedrank.service.contract.faults import Gone, Unprocessable
 from feedrank.service.contract.json_types import JSON
-from feedrank.service.contract.messages import ErrorScope, Event
+from feedrank.service.contract.messages import ErrorScope
 from feedrank.service.contract.naming import check_limit
 from feedrank.service.store import Entry, Store, Trimmed
 
@@ -89,9 +90,11 @@ def audit(entry: Entry) -> JSON:
     """An entry as `GET .../events` shows it: a label that was renamed since has the name that was sent."""
     event = Event.read(entry)
     shown: JSON = {"version": entry.version, "at": entry.at, "kind": kind_of(event)}
-    for name in ("feedback_id", "prediction_id", "instance", "truth", "served", "weight"):
+    if event.erased:
+        shown["checksum"] = event.erased
+    for name in ("feedback_id", "prediction_id", "instance", "truth", "served", "weight", "subject"):
         value = getattr(event, name)
-        if value is not None and (name, value) != ("weight", 1.0):
+        if value not in (None, "") and (name, value) != ("weight", 1.0):
             shown[name] = value
     if event.served is not None and "draw" in event.served:
         shown |= {"served": dict(event.served), "draw": event.served["draw"]}
@@ -106,7 +109,9 @@ def audit(entry: Entry) -> JSON:
 
 
 def kind_of(event: Event) -> str:
-    """`feedback`, `retraction` or `rename`."""
+    """`feedback`, `retraction` or `rename`, or `erased` if there is nothing of it any more."""
     if event.rename is not None:
         return "rename"
+    if event.erased and not event.retracts:
+        return "erased"
     return "retraction" if event.retracts else "feedback"

@@ -21,6 +21,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from feedrank.learners.errors import InputError
+from feedrank.service.contract.events import Event
 from feedrank.service.contract.faults import (
     Conflict,
     Gone,
@@ -30,7 +31,7 @@ from feedrank.service.contract.faults import (
     Unprocessable,
 )
 from feedrank.service.contract.json_types import JSON, Body
-from feedrank.service.contract.messages import Event, batch_of, no_object, placed
+from feedrank.service.contract.messages import batch_of, no_object, placed
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Closed, Diverged, Draft, Placement, Store
 from feedrank.service.store.shared import Batcher, Waiter

@@ -1,11 +1,19 @@
-"""Erasing in Redis: a log is written anew, page by page, with checksums in the place of bodies (see lua/erase.lua)."""
+"""Erasing in Redis: a log is written anew, page by page, with checksums in the place of bodies (see lua/erase.lua).
+
+Its files are as they were written, so they are written anew as well; those of its replicas are theirs.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
+
+from redis.exceptions import ResponseError
+
+from feedrank.service.contract.faults import StoreUnavailable
 
 from . import keys
 from .interface import Entry
@@ -14,10 +22,15 @@ from .redis_read import read
 from .shared import sums_of
 from .signals import Closed
 
+log = logging.getLogger(__name__)
 ERASE, SEARCH = SCRIPTS = (Script("erase"), Script("search"))
 PAGE = 1_000  # entries that are copied, or records that are looked at, in one call
 STAYS = 60  # seconds until another process may go on where one was killed
 AGAIN = 0.2  # seconds between two looks at whether another process is done
+FILES = {
+    "aof": ("BGREWRITEAOF", "aof_rewrite_in_progress", "aof_last_bgrewrite_status"),
+    "rdb": ("BGSAVE", "rdb_bgsave_in_progress", "rdb_last_bgsave_status"),
+}
 KINDS = (
     *("meta", "log", "order", *keys.COPIES, "ids", "retracted", "outcomes", "records", "expiry", "due"),
     *keys.WAITING,
@@ -66,7 +79,43 @@ async def erase(
             raise Closed
         if what == b"busy":
             await asyncio.sleep(AGAIN)
+    for kind in ("aof", "rdb"):
+        await rewrite(pipes, names[0], kind)
     return sums
+
+
+async def rewrite(pipes: Pipes, key: str, kind: str) -> None:
+    """Have the node of a key write its append-only file, or its dump, anew, if it has one: they are as old as they are."""
+    command, running, status = FILES[kind]
+    try:
+        if not await _is_kept(pipes, key, kind):
+            return
+        asked = False
+        while True:
+            state = await pipes.run(key, "INFO", "persistence")
+            if state.get(running) or state.get("aof_rewrite_scheduled" if kind == "aof" else running):
+                await asyncio.sleep(AGAIN)
+            elif not asked:  # one that was running may have begun before
+                await pipes.run(key, command)
+                asked = True
+            elif state.get(status) != "ok":
+                raise StoreUnavailable(
+                    f"Redis could not write its files anew ({command}): what was erased is in them"
+                )
+            else:
+                return
+    except ResponseError as error:
+        log.warning(
+            "Redis does not let its files be written anew (%s): what was erased stays in them until they are; run %s",
+            error,
+            command,
+        )
+
+
+async def _is_kept(pipes: Pipes, key: str, kind: str) -> bool:
+    if kind == "aof":
+        return bool((await pipes.run(key, "INFO", "persistence")).get("aof_enabled"))
+    return any((await pipes.run(key, "CONFIG", "GET", "save"))[1::2])
 
 
 async def _entry(pipes: Pipes, log: str, version: int) -> Entry:

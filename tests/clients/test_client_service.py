@@ -156,8 +156,15 @@ def test_snapshots_aliases_retractions(client):
     assert (retracted.retracted, retracted.version, retracted.duplicate) == (2, 3, False)
     assert client.retract("mail", feedback_id="two").duplicate
     assert client.learner("mail").labels == ["travel"]
+    client.feedback("mail", {**INVOICE, "label": "money", "feedback_id": "three"}, subject="somebody")
+    asked = client.predict("mail", FLIGHT, subject="somebody")
+    assert client.erase("mail", prediction_id=asked.prediction_id).erased == 1
+    everywhere = client.erase_subject("somebody")
+    assert (everywhere.erased, everywhere.learners["mail"].erased, everywhere.state) == (1, 1, "done")
+    with pytest.raises(Gone):
+        client.feedback("mail", {**INVOICE, "label": "money", "feedback_id": "three"})
     renamed = client.rename_label("mail", "travel", "journeys")
-    assert (renamed.version, renamed.labels, renamed.state) == (4, ["journeys"], "done")
+    assert (renamed.version, renamed.labels, renamed.state) == (6, ["journeys"], "done")
     assert client.learner("mail").renames == {"travel": "journeys"}
     assert client.events("mail").events[-1]["rename"] == {"travel": "journeys"}
 

@@ -15,5 +15,5 @@ def bytes_of(url: str) -> bytes:
     with redis.Redis.from_url(url) as client:
         client.config_set("rdbcompression", "no")
         client.save()
-        folder, name = (client.config_get(field)[field] for field in ("dir", "dbfilename"))
-    return (Path(folder) / name).read_bytes()
+        folder = client.config_get("dir")["dir"]
+    return b"".join(file.read_bytes() for file in sorted(Path(folder).rglob("*")) if file.is_file())

@@ -27,9 +27,9 @@ def test_two_replicas_that_make_the_key_at_once_agree(with_store):
     async def body(store):
         one, other = Cursors(store), Cursors(store)
         await one.open("learners", None)
-        assert await other._read() is None
+        assert await other._key.read() is None
         sealed = await one.seal("learners", "a")
-        await other._make()
+        await other._key.make()
         assert await other.open("learners", sealed) == "a"
 
     with_store(body)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedrank import learners
-from feedrank.service.contract.messages import Event
+from feedrank.service.contract.events import Event
 from feedrank.service.runtime.learner_state import MOST_POINTS, LearnerState
 from feedrank.service.runtime.series import Series
 

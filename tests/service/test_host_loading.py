@@ -9,7 +9,7 @@ from host_events import SPEC, crash, event, folded, settle, teach
 
 from feedrank import learners
 from feedrank.service.contract import faults as errors
-from feedrank.service.contract.messages import Event
+from feedrank.service.contract.events import Event
 from feedrank.service.runtime import checkpoints, folding
 from feedrank.service.runtime.learner_state import LearnerState
 from feedrank.service.store import Draft, Snapshot

@@ -6,14 +6,15 @@ import orjson
 import pytest
 
 from feedrank.learners import FeatureVector, kernel
-from feedrank.service.contract.messages import Event, encode, loads, request_digest
+from feedrank.service.contract.events import Event
+from feedrank.service.contract.messages import encode, loads, request_digest
 
 native = pytest.mark.skipif(kernel.NAME != "native", reason="the NumPy kernel leaves JSON to orjson")
 LINE = b'{"features": {"\\u00fcber": 1.50, "b": -2e0}, "label": "x"}'
 
 
 class Entry:
-    taken, at = None, 0.0
+    taken, at, retracts, erased = None, 0.0, 0, ""
 
     def __init__(self, body):
         self.body = body

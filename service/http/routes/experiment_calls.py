@@ -16,6 +16,7 @@ from feedrank.service.http.openapi import Cursor, Documented, Name, call, descri
 from .round_calls import LATER
 
 router = APIRouter(route_class=Call, tags=["experiments"])
+ERASED_LATER: dict[int | str, Any] = {202: described("ErasedEverywhere", "some of it takes long and goes on")}
 CREATED: dict[int | str, Any] = {201: described("Experiment", "made")}
 
 
@@ -69,7 +70,7 @@ async def delete_experiment(request: Request, name: Name) -> Response:
 
 @router.post(
     "/v1/experiments/{name}/predict",
-    **call("predict", 404, 409, 413, reply="ExperimentPrediction | ExperimentPredictions"),
+    **call("predict", 404, 409, 410, 413, reply="ExperimentPrediction | ExperimentPredictions"),
 )
 async def experiment_predict(
     request: Request, name: Name, body: Annotated[JSON, Documented("ServeBody")]
@@ -100,7 +101,8 @@ async def experiment_clicks(
 
 
 @router.post(
-    "/v1/experiments/{name}/retract", **call("feedback", 404, 409, 413, 422, reply="Retracted", also=LATER)
+    "/v1/experiments/{name}/retract",
+    **call("feedback", 404, 409, 410, 413, 422, reply="Retracted", also=LATER),
 )
 async def experiment_retract(
     request: Request, name: Name, body: Annotated[JSON, Documented("RetractBody")]
@@ -184,3 +186,10 @@ async def resume(request: Request, name: Name) -> Response:
 async def stop(request: Request, name: Name) -> Response:
     """End it for good: nothing counts any more, arms go on learning from feedback."""
     return reply(await experiments(request).step(name, "stop"))
+
+
+@router.post("/v1/erase", **call("admin", 409, 413, reply="ErasedEverywhere", also=ERASED_LATER))
+async def erase_subject(request: Request, body: Annotated[JSON, Documented("EraseSubjectBody")]) -> Response:
+    """Remove for good all that a subject brought, in all learners and experiments that the key reaches."""
+    done = await experiments(request).erase(body, reach(request))
+    return reply(done, 200 if done["state"] == "done" else 202)

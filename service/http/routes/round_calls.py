@@ -25,6 +25,9 @@ IDEMPOTENCY = {
 LATER: dict[int | str, Any] = {
     202: described("Retracted", "it takes long: `GET` shows under `retracting` when it is done")
 }
+ERASED: dict[int | str, Any] = {
+    202: described("Erased", "it takes long and goes on: `GET` shows under `retracting` when it is done")
+}
 LINES = {
     "application/json": {"schema": {"$ref": "#/components/schemas/StreamLine"}},
     NDJSON: {"schema": {"type": "string", "description": "one such object a line"}},
@@ -32,7 +35,7 @@ LINES = {
 
 
 @router.post(
-    "/v1/learners/{name}/predict", **call("predict", 404, 409, 413, reply="Prediction | Predictions")
+    "/v1/learners/{name}/predict", **call("predict", 404, 409, 410, 413, reply="Prediction | Predictions")
 )
 async def predict(request: Request, name: Name, body: Annotated[JSON, Documented("PredictBody")]) -> Response:
     """Decide on one instance, or on each of a batch; changes nothing in the learner."""
@@ -105,8 +108,17 @@ async def queue(
     return reply(await request.app.state.host.queue(name, limit, lease, cursor))
 
 
-@router.post("/v1/learners/{name}/retract", **call("feedback", 404, 409, 413, reply="Retracted", also=LATER))
+@router.post(
+    "/v1/learners/{name}/retract", **call("feedback", 404, 409, 410, 413, reply="Retracted", also=LATER)
+)
 async def retract(request: Request, name: Name, body: Annotated[JSON, Documented("RetractBody")]) -> Response:
     """Retract an event: the learner becomes what it would be without it."""
     done = await request.app.state.host.retract(name, body)
+    return reply(done, 200 if done["state"] == "done" else 202)
+
+
+@router.post("/v1/learners/{name}/erase", **call("admin", 404, 409, 410, 413, reply="Erased", also=ERASED))
+async def erase(request: Request, name: Name, body: Annotated[JSON, Documented("EraseBody")]) -> Response:
+    """Retract events, and remove for good what they held: what stays are checksums."""
+    done = await request.app.state.host.erase(name, body)
     return reply(done, 200 if done["state"] == "done" else 202)

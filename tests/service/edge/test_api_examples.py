@@ -30,7 +30,7 @@ def test_examples_of_the_api_guide_work(start, tmp_path):
     metrics = subprocess.run(
         ["curl", "-s", f"{process.url}/metrics"], capture_output=True, text=True, check=True
     )
-    assert set(WAITED.findall(metrics.stdout)) <= {"name", "remembering"}
+    assert set(WAITED.findall(metrics.stdout)) <= {"name", "remembering", "subject"}
 
 
 @pytest.mark.parametrize("guide", GUIDES)

@@ -103,6 +103,10 @@ def test_replies_of_a_learner(ask, name):
     if name == "d-multiclass":
         (old,) = truth.values()
         ask("POST", f"{one}/labels", f"{template}/labels", json={"rename": {old: "another"}})
+    gone = ask("POST", f"{one}/predict", f"{template}/predict", json={**instance, "subject": "s"})
+    ask("POST", f"{one}/erase", f"{template}/erase", json={"prediction_id": gone["prediction_id"]})
+    ask("POST", f"{one}/feedback", f"{template}/feedback", json={**instance, **truth, "subject": "s"})
+    ask("POST", "/v1/erase", "/v1/erase", json={"subject": "s"})
     for part in ("", "/events", "/history", "/labels", "/reliability", "/queue"):
         ask("GET", one + part, template + part)
     ask("PUT", f"/v1/aliases/{name}-alias", "/v1/aliases/{name}", json={"learner": name})

@@ -59,6 +59,8 @@ CALLS = [
     ),
     ("POST", "/v1/learners/mail/retract", {"feedback_id": "0"}, {"feedback", "admin"}),
     ("POST", "/v1/learners/mail/labels", {"rename": {"x": "y"}}, {"admin"}),
+    ("POST", "/v1/learners/mail/erase", {"subject": "nobody"}, {"admin"}),
+    ("POST", "/v1/erase", {"subject": "nobody"}, {"admin"}),
     ("PUT", "/v1/learners/mail", SPEC, {"admin"}),
     ("PUT", "/v1/aliases/alias", {"learner": "mail"}, {"admin"}),
     ("GET", "/v1/learners", None, {"predict", "feedback", "admin"}),

@@ -20,6 +20,8 @@ CALLS = {
     ("put", "/v1/learners/{name}/snapshot"),
     ("post", "/v1/learners/{name}/retract"),
     ("post", "/v1/learners/{name}/labels"),
+    ("post", "/v1/learners/{name}/erase"),
+    ("post", "/v1/erase"),
     ("get", "/v1/learners/{name}/events"),
     ("put", "/v1/aliases/{name}"),
     ("get", "/v1/learners/{name}/history"),

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from feedrank import learners
-from feedrank.service.contract.messages import Event
+from feedrank.service.contract.events import Event
 from feedrank.service.runtime.learner_state import START, LearnerState
 
 SINGLE = {"task": "multiclass"}
