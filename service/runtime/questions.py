@@ -137,7 +137,9 @@ def is_long(instance: View) -> bool:
     if isinstance(items, list) and len(items) <= ITEMS:
         for item in items:
             if isinstance(item, dict):
-                characters += len(item.get("vector") or ()) + (is_long(item) and CHARACTERS)
+                vector = item.get("vector")
+                characters += len(vector) if isinstance(vector, str | list | FeatureVector) else 0
+                characters += is_long(item) and CHARACTERS
     return characters > CHARACTERS or (isinstance(rows, list) and len(rows) > ITEMS)
 
 

@@ -225,3 +225,11 @@ def test_a_killed_server_has_them_all(start):
     with start().client() as client:
         assert client.post(PREDICT, json=asked).json() == before
         assert client.post(PREDICT, json={"vector": [1]}).status_code == 422
+
+
+@pytest.mark.parametrize("wrong", [1e17, True, {}, None])
+def test_an_item_whose_vector_is_no_list_is_refused(docs, refused, wrong):
+    problem = refused(
+        docs.post(PREDICT, json={"items": [{"id": "a", "vector": wrong}]}), 422, "unprocessable"
+    )
+    assert problem["errors"]
