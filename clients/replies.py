@@ -69,6 +69,8 @@ class Prediction:
     choice: str | None = None
     # with which the choice was drawn
     probability: float | None = None
+    # of a choice with slots, instead of `choice`
+    slots: list[JSON] | None = None
     abstained: bool | None = None
     # the gap another decision would have to close
     margin: float | None = None

@@ -80,6 +80,7 @@ class DecisionKind(ABC, Generic[Sigma, Y]):
 
     abstains = True
     single = False
+    draws = False
 
 
 class OneLabel(DecisionKind[int, int]):
@@ -172,40 +173,6 @@ class Order(DecisionKind[Ints, Floats]):
         return {self.field: [name for name, _ in ranking]}
 
 
-class Chosen(DecisionKind[int, float]):
-    """One item of a list, drawn: the decision is its id and the probability with which it was drawn."""
-
-    field = "choice"
-    abstains = False
-
-    def encode(self, truth: Truth, index: Mapping[str, int]) -> float:
-        assert truth.reward is not None
-        return truth.reward
-
-    def sigma(self, served: Mapping[str, Any], index: Mapping[str, int], rejects: bool) -> int:
-        return index.get(served["id"], GONE)
-
-    def name(self, sigma: int, names: Names) -> str:
-        return names[int(sigma)]
-
-    def reply(self, named: Json) -> dict[str, Json]:
-        assert isinstance(named, tuple)
-        return {"choice": named[0], "probability": named[1]}
-
-    def shown(self, named: Json, ranking: Sequence[tuple[str, float]]) -> dict[str, Json]:
-        assert isinstance(named, tuple)
-        return {"id": named[0], "probability": named[1]}
-
-    def check(self, served: object) -> None:
-        if not isinstance(served, Mapping) or set(served) != {"id", "probability"}:
-            raise TruthError("must be an object with 'id' and 'probability'", "/served")
-        if not isinstance(served["id"], str):
-            raise TruthError("must be text", "/served/id")
-        p = served["probability"]
-        if isinstance(p, bool) or not isinstance(p, int | float) or not 0.0 < p <= 1.0:
-            raise TruthError("must be a number above 0 and at most 1", "/served/probability")
-
-
 @dataclass(frozen=True, slots=True)
 class Form:
     """One task. `truths` are the accepted fields, the most usual first; `loss` is the first of its losses.
@@ -234,7 +201,7 @@ class Form:
 
     def __post_init__(self) -> None:
         items = self.instance == "items"
-        ranks, chooses = isinstance(self.decision, Order), isinstance(self.decision, Chosen)
+        ranks, chooses = isinstance(self.decision, Order), self.decision.draws
         for name, value in (("items", items), ("ranks", ranks), ("chooses", chooses)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "entry", "id" if items else "label")
@@ -257,10 +224,8 @@ class Form:
         else:
             members = spec["labels"] if self.closed else None
         parsed = truths.read(truth, self.truths, self.name, members, self.items)
-        if parsed.reward is not None:
-            low, high = spec["range"]
-            if not low <= parsed.reward <= high:
-                raise TruthError(f"must be from {low:g} to {high:g}, the range of this learner", "/reward")
+        if parsed.reward is not None or parsed.rewards:
+            truths.check_rewards(parsed, spec["range"], instance)
         return parsed
 
 
@@ -285,7 +250,7 @@ def names() -> tuple[str, ...]:
     return tuple(_FORMS)
 
 
-LABEL, LABELS, ORDER, CHOSEN = OneLabel(), LabelSet(), Order(), Chosen()
+LABEL, LABELS, ORDER = OneLabel(), LabelSet(), Order()
 
 BINARY = add(
     Form(
@@ -328,16 +293,6 @@ SUBSET_RANKING = add(
         ORDER,
         ("relevance", "clicks"),
         "ndcg",
-        instance="items",
-    )
-)
-CHOICE = add(
-    Form(
-        "choice",
-        "one item of a list, drawn with a known probability, and a reward for it",
-        CHOSEN,
-        ("reward",),
-        "reward",
         instance="items",
     )
 )

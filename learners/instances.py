@@ -11,7 +11,7 @@ Reading is pure and depends on nothing but the input: what one process accepts, 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from .kernel.reference import EMPTY, Ints, Vector, ones
 from .kernel.reference import Features as PlainFeatures
 from .matrix import Matrix
 from .sparse import Csr
+
+if TYPE_CHECKING:
+    from .choice.slots import Slot
 
 __all__ = [
     "EMPTY",
@@ -62,7 +65,7 @@ _SPARSE_SHARE = 0.1
 class ItemList:
     """A list of items by id and feature name; `values` is (items, names), dense or CSR; `context` is of the whole list.
 
-    `vectors` is (items, width): what came beside the named features.
+    `vectors` is (items, width): what came beside the named features; `slots` are places to fill.
     """
 
     ids: Sequence[str]
@@ -70,6 +73,7 @@ class ItemList:
     values: Floats | Csr
     context: FeatureVector | None = None
     vectors: Floats | None = None
+    slots: "Sequence[Slot]" = ()
 
     @property
     def width(self) -> int:

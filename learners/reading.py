@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import forms, instances, registry, table_rows, text, vectors
+from .choice import slots
 from .errors import InstanceError, OptionError, TruthError, pointer
 from .instances import FeatureVector, ItemList
 from .registry import Cost, Size
@@ -50,9 +51,16 @@ def instance(spec: Mapping[str, Any], value: object) -> FeatureVector | ItemList
     value = _record(spec, value)
     context = form.chooses or spec.get("context", False)
     tokenizer = text.OF_ITEMS if form.items else spec.get("tokenizer", text.RULES[0])
+    places: Any = None
+    if form.chooses and isinstance(value, Mapping) and slots.FIELD in value:
+        places = value[slots.FIELD]
+        value = {name: part for name, part in value.items() if name != slots.FIELD}
     parsed = instances.read(value, form.instance, context, tokenizer)
     if parsed.width:
         vectors.check_length(parsed.width, spec.get("vector", 0), _place(spec, parsed), "the spec's `vector`")
+    if places is not None:
+        assert isinstance(parsed, ItemList)
+        parsed.slots = slots.read(places, parsed)
     accepts = registry.algorithm(spec["algorithm"]).accepts
     if accepts is not None:
         accepts(spec, parsed)
@@ -150,7 +158,8 @@ def cost(
     """
     if isinstance(parsed, ItemList):
         context = 0 if parsed.context is None else len(parsed.context)
-        return cost_of_size(learner, len(parsed.ids), parsed.features, labels, clicks, grades, context)
+        size = len(parsed.ids), parsed.features
+        return cost_of_size(learner, *size, labels, clicks, grades, context, len(parsed.slots))
     return cost_of_size(learner, 0, len(parsed), labels, clicks, grades)
 
 
@@ -162,8 +171,9 @@ def cost_of_size(
     clicks: int = 0,
     grades: int = 0,
     context: int = 0,
+    slots: int = 0,
 ) -> Cost:
-    """The same of an instance that is not read yet, with so many features of the context."""
+    """The same of an instance that is not read yet, with so many features of the context, and slots."""
     crossed = features * context if learner.spec.get("context") else 0
     features += crossed
     joined = learner.labels.index
@@ -182,6 +192,8 @@ def cost_of_size(
     if learner.spec.get("examination") is not None:
         # With propensities every click is a judgement of its own.
         cost = Cost(cost.seconds + clicks * (CLICK + CLICKED_ITEM * items), cost.bytes)
+    if slots:
+        cost = Cost(slots * cost.seconds, cost.bytes)
     if crossed:
         cost = Cost(cost.seconds + PRODUCT * crossed, cost.bytes + PRODUCT_BYTES * crossed)
     return cost

@@ -61,7 +61,7 @@ class Scaling:
         self.bias = int(bias)
         # One row a feature, hence one place in memory: c, mu, m2, and log(1 + c), because a round asks for it twice.
         self.statistics: Floats = np.zeros((0, 4))
-        self._before: tuple[Floats, Any, Floats] | None = None
+        self._before: tuple[tuple[Floats, Any, Floats], ...] = ()
 
     @property
     def counts(self) -> Floats:
@@ -94,18 +94,21 @@ class Scaling:
     def count(self, x: ScaledVector, features: int) -> None:
         """One more event with these features."""
         self.grow(features)
-        self._before = self.statistics, x.rows, tally(x.rows, x.raw, self.statistics, self.bias)
+        # No call behind that of tally: what may fail leaves nothing that `uncount` does not know of.
+        self._before = (
+            *self._before,
+            (self.statistics, x.rows, tally(x.rows, x.raw, self.statistics, self.bias)),
+        )
 
     def mark(self) -> None:
         """An event begins."""
-        self._before = None
+        self._before = ()
 
     def uncount(self) -> None:
-        """Take the last `count` back."""
-        if self._before is not None:
-            statistics, rows, before = self._before
-            statistics[rows[self.bias :]] = before
-        self._before = None
+        """Take back every `count` of the event."""
+        for _, rows, before in reversed(self._before):
+            self.statistics[rows[self.bias :]] = before
+        self._before = ()
 
     def arrays(self, features: int) -> dict[str, Floats]:
         """The state, trimmed."""

@@ -4,7 +4,7 @@
     labels     the relevant names
     relevance  {name: grade >= 0}
     clicks     ids of items; they become grades once the served order is known
-    reward     a number: what the item that was served earned
+    reward     a number: what the item that was served earned; of slots {slot: number}
 
 Reading is pure and depends on the spec and the instance alone. Which of them a task takes is in its form (forms.py).
 """
@@ -17,20 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import TruthError, pointer
-from .instances import LARGEST, Floats
+from .instances import LARGEST, Floats, ItemList
 
 
 @dataclass(slots=True)
 class Truth:
     """A truth by name: graded names (a label or a relevant label has grade 1), or the ids that were clicked.
 
-    `listed` are the grades of a list in the order of its items: the fast way in from Python.
+    `listed` are the grades of a list in the order of its items: the fast way in from Python. `rewards` are by slot.
     """
 
     grades: dict[str, float]
     clicks: tuple[str, ...] | None = None
     listed: Floats | None = None
     reward: float | None = None
+    rewards: dict[str, float] | None = None
 
 
 def read(
@@ -115,9 +116,36 @@ def _relevance(value: object) -> Truth:
 
 
 def _reward(value: object) -> Truth:
+    if not isinstance(value, Mapping):
+        return Truth({}, reward=_number(value, "reward"))
+    if not value:
+        raise TruthError("must name at least one slot", pointer("reward"))
+    return Truth({}, rewards={_name(slot, "reward"): _number(r, "reward", slot) for slot, r in value.items()})
+
+
+def _number(value: object, *place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
-        raise TruthError("must be a finite number", pointer("reward"))
-    return Truth({}, reward=float(value))
+        raise TruthError("must be a finite number", pointer(*place))
+    return float(value)
+
+
+def check_rewards(truth: Truth, bounds: Sequence[float], instance: object) -> None:
+    """Refuse a reward beyond the range of the learner, and, of an instance that is at hand, for a slot it does not have."""
+    low, high = bounds
+    rewards = {"": truth.reward} if truth.rewards is None else truth.rewards
+    for slot, reward in rewards.items():
+        if reward is not None and not low <= reward <= high:
+            place = pointer("reward", slot) if slot else pointer("reward")
+            raise TruthError(f"must be from {low:g} to {high:g}, the range of this learner", place)
+    if not isinstance(instance, ItemList):
+        return
+    if bool(instance.slots) != (truth.rewards is not None):
+        what = "{slot: number}, for it has slots" if instance.slots else "a number, for it has no slots"
+        raise TruthError(f"the reward of this choice must be {what}", pointer("reward"))
+    slots = {slot.id for slot in instance.slots}
+    for slot in truth.rewards or ():
+        if slot not in slots:
+            raise TruthError(f"{slot!r} is not a slot of this choice", pointer("reward", slot))
 
 
 def _listed(value: npt.NDArray[Any], members: Sequence[str] | None) -> Truth:

@@ -17,10 +17,14 @@ Y = -X - NEAR, which has a mean of at most 0 while it is not, and the bets l of 
 An e-detector (Shin, Ramdas and Rinaldo 2023): while the learner is not worse, on average at least ALARM rounds go by, in
 practice thousands. What is taken back is an apprentice again and starts its proof anew.
 
+Of a round of several draws (slots), X is the mean of theirs: each has its expectation given the draws before it, whatever
+the rewards have to do with each other.
+
 Evidence is what this learner itself drew in the present phase, and nothing else. A log of the baseline alone proves
 nothing: with e = 0 there would be nothing to compare.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,14 +78,20 @@ class Apprentice:
         p[baseline] += 1.0 - share
         return p
 
-    def add(self, evidence: DrawEvidence, reward: float, version: int) -> None:
-        """One round of the present phase; one that was drawn in another tells of that one."""
-        share, phase = evidence.share, self.phase
-        if evidence.since != phase.since or share != self.present_share or evidence.probability <= 0.0:
+    def add(self, draws: Sequence[tuple[DrawEvidence, float]], version: int) -> None:
+        """One round of the present phase and its rewards; a draw of another phase tells of that one."""
+        share, phase = self.present_share, self.phase
+        draws = [
+            (one, reward)
+            for one, reward in draws
+            if one.since == phase.since and one.share == share and one.probability > 0.0
+        ]
+        if not draws:
             return
         guess = (phase.rewards + 0.5) / (phase.rounds + 1)
-        lift = (evidence.own - evidence.is_baseline) / evidence.probability
-        difference = (reward - guess) * lift
+        gains = [(reward - guess) * ((one.own - one.is_baseline) / one.probability) for one, reward in draws]
+        difference = sum(gains) / len(gains)
+        reward = sum(reward for _, reward in draws) / len(draws)
         c = _reach(share)
         self.phase = Phase(phase.since, phase.rounds + 1, phase.rewards + reward, phase.sum + difference)
         self.capital.add((0, 1), (difference / c, -difference / c))

@@ -36,7 +36,7 @@ class Bilinear:
         self.rows = self.columns = 0
         self.weights: Floats = np.zeros((0, 0))
         self.precision: Floats = np.zeros((0, 0))
-        self._before: tuple[tuple[Ints, Ints], Floats, Floats] | None = None
+        self._before: tuple[tuple[tuple[Ints, Ints], Floats, Floats], ...] = ()
 
     def grow(self, rows: int, columns: int) -> None:
         """Room for what has joined."""
@@ -56,15 +56,14 @@ class Bilinear:
 
     def mark(self) -> tuple[int, int]:
         """What `rewind` needs to take back all that follows."""
-        self._before = None
+        self._before = ()
         return self.rows, self.columns
 
     def rewind(self, mark: tuple[int, int]) -> None:
         """As at the mark. Room that was made stays, with the values of what is new."""
-        if self._before is not None:
-            place, weights, precision = self._before
+        for place, weights, precision in reversed(self._before):
             self.weights[place], self.precision[place] = weights, precision
-            self._before = None
+        self._before = ()
         self.rows, self.columns = mark
 
     def along(self, rows: Ints, x: Floats, columns: Ints) -> Floats:
@@ -87,7 +86,7 @@ class Bilinear:
         kept = self.prior + (1.0 - self.forget) * (A - self.prior)
         curved = kept + (weight * max(p * (1.0 - p), FLATTEST)) * (f * f)
         stepped = W - (weight * (p - reward)) * direction
-        self._before = (place, W, A)
+        self._before = (*self._before, (place, W, A))
         self.weights[place] = stepped
         self.precision[place] = curved
 

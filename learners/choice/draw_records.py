@@ -3,6 +3,8 @@
     draw       {"probabilities": [p of each item, in their order], "exclude": [ids]?, "baseline"?: ...}
     baseline   {"id", "share", "policy": [pi(served), pi(baseline)], "since", "by"}
 
+of slots {"slots": [draw, ...]}, one for each, where `exclude` has what the slots before it had drawn as well.
+
 The item that the caller would have shown is named here, when it is drawn: it is the first of those that were *allowed*.
 Only the draw itself is evidence. What was served elsewhere, or instead of it, has none.
 """
@@ -59,6 +61,23 @@ def without_draw(served: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     if served is None or FIELD not in served:
         return served
     return {name: value for name, value in served.items() if name != FIELD}
+
+
+def draws_of(served: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What was served, one {"id", "probability", "draw"?} a draw; of slots each with the name of its `slot`."""
+    draw = served.get(FIELD)
+    if "slots" not in served:
+        return [served]
+    kept = [None] * len(served["slots"]) if draw is None else draw["slots"]
+    return [
+        {
+            "slot": slot["id"],
+            "id": slot["choice"],
+            "probability": slot["probability"],
+            **({} if own is None else {FIELD: own}),
+        }
+        for slot, own in zip(served["slots"], kept, strict=True)
+    ]
 
 
 def evidence_of(served: Mapping[str, Any], by: str) -> DrawEvidence | None:

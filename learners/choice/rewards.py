@@ -13,13 +13,12 @@ from ..tasks.task import Sigma, Y
 from ..weights.base import Arrays, Counters, X
 from .apprentice import Apprentice, ApprenticeMark
 from .bilinear import Bilinear
-from .draw_records import DrawEvidence
 from .exploration import inverse_gap
 
 MOST = 100  # items that `GET` shows
 
 
-RewardsMark = tuple[tuple[int, int], int, ApprenticeMark]
+RewardsMark = tuple[tuple[int, int], int, int, ApprenticeMark]
 
 
 class Rewards(Model):
@@ -35,7 +34,8 @@ class Rewards(Model):
         self.served: Floats = np.zeros(0)
         self.earned: Floats = np.zeros(0)
         self.explored = 0
-        self._before: tuple[int, float, float] | None = None
+        self.more = 0  # rewards beyond one an event: those of slots
+        self._before: tuple[tuple[int, float, float], ...] = ()
 
     def scaled(self, reward: float) -> float:
         """The reward within its range, as a share of it."""
@@ -48,12 +48,12 @@ class Rewards(Model):
         self.items.grow(columns)
         self.served, self.earned = grown(self.served, columns), grown(self.earned, columns)
 
-    def probabilities(self, q: Floats, allowed: Floats, events: int) -> tuple[Floats, Floats]:
-        """(p, pi): the chance of every item, and the learner's own; the first that is allowed is the baseline."""
+    def probabilities(self, q: Floats, allowed: Floats, baseline: int, events: int) -> tuple[Floats, Floats]:
+        """(p, pi): the chance of every item, and the learner's own."""
         policy = inverse_gap(q, allowed, events, self.gamma, self.floor)
         if not self.apprentice.share:
             return policy, policy
-        return self.apprentice.mixed(policy, int(allowed.argmax())), policy
+        return self.apprentice.mixed(policy, baseline), policy
 
     def learn_pair(
         self, rows: Ints, x: Floats, columns: Ints, a: Floats, reward: float, weight: float
@@ -61,29 +61,25 @@ class Rewards(Model):
         """One implicit step."""
         self.weights.step(rows, x, columns, a, reward, weight)
 
-    def record(
-        self, column: int, reward: float, explored: bool, evidence: DrawEvidence | None, version: int
-    ) -> None:
+    def record(self, column: int, reward: float, explored: bool) -> None:
         """Count what was served and what it earned."""
-        self._before = (column, float(self.served[column]), float(self.earned[column]))
+        before = column, float(self.served[column]), float(self.earned[column])
+        self._before = (*self._before, before)
         self.served[column] += 1.0
         self.earned[column] += reward
         self.explored += explored
-        if evidence is not None:
-            self.apprentice.add(evidence, reward, version)
 
     def mark(self) -> RewardsMark:
         self.contexts.mark()
         self.items.mark()
-        self._before = None
-        return self.weights.mark(), self.explored, self.apprentice.mark()
+        self._before = ()
+        return self.weights.mark(), self.explored, self.more, self.apprentice.mark()
 
     def rewind(self, mark: RewardsMark) -> None:
-        weights, self.explored, apprentice = mark
-        if self._before is not None:
-            column, served, earned = self._before
+        weights, self.explored, self.more, apprentice = mark
+        for column, served, earned in reversed(self._before):
             self.served[column], self.earned[column] = served, earned
-            self._before = None
+        self._before = ()
         self.apprentice.rewind(apprentice)
         self.contexts.uncount()
         self.items.uncount()
@@ -123,7 +119,7 @@ class Rewards(Model):
         return state | self.apprentice.arrays()
 
     def counters(self) -> Counters:
-        return {"explored": self.explored, "apprentice": self.apprentice.counters()}
+        return {"explored": self.explored, "more": self.more, "apprentice": self.apprentice.counters()}
 
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         shape = arrays["weights"].shape
@@ -142,7 +138,7 @@ class Rewards(Model):
         for scaling, kind in ((self.contexts, "contexts"), (self.items, "items")):
             parts = {name: np.array(arrays[f"{kind}/{name}"]) for name in ("counts", "means", "deviations")}
             scaling.restore(parts, sizes[kind])
-        self.explored = counters["explored"]
+        self.explored, self.more = counters["explored"], counters["more"]
         self.apprentice.restore(arrays, counters["apprentice"])
 
     def nbytes(self) -> int:

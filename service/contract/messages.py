@@ -24,7 +24,7 @@ from .settings import Settings
 
 Line = tuple[str, JSON]  # of a stream: ("predict" or "feedback", its body)
 
-INSTANCE = ("features", "items", "text", "vector", "row", "unknown_columns")
+INSTANCE = ("features", "items", "slots", "text", "vector", "row", "unknown_columns")
 OPTIONS = ("top", "explain", "loss", "min_margin")
 SHARED = frozenset({*OPTIONS, "coverage", "remember", "min_version", "subject"})
 PREDICT = SHARED.union(INSTANCE, ("prediction_id", "exclude"))
@@ -97,6 +97,11 @@ def instance_of(request: Body, settings: Settings, roles: Mapping[str, str] | No
         _limit(instance["features"], settings.max_features, "/features", "features an instance")
     if "row" in instance:
         _limit(instance["row"], settings.max_features, "/row", "columns a row")
+    if isinstance(slots := instance.get("slots"), list):
+        for i, slot in enumerate(slots):
+            if isinstance(slot, Mapping):
+                place = f"/slots/{i}/features"
+                _limit(slot.get("features"), settings.max_features, place, "features a slot")
     check_instance(instance)
     if roles is not None or "vector" in instance or "items" in instance:
         pack(instance, roles)

@@ -24,6 +24,11 @@ def check_instance(instance: View) -> None:
     for field, value in instance.items():
         if field == "items":
             _check_items(value)
+        elif field == "slots" and isinstance(value, list):
+            for i, slot in enumerate(value):
+                if isinstance(slot, Mapping):
+                    _check_names(slot.get("id"), field, i, "id")
+                    _check_names(slot.get("features"), field, i, "features")
         elif field in ("features", "row") or (field == "text" and isinstance(value, Mapping)):
             _check_names(value, field)
 

@@ -43,6 +43,14 @@ class RankingEntry(BaseModel):
     contributions: dict[str, float] | None = None
 
 
+class SlotChoice(BaseModel):
+    """What was drawn for a slot."""
+
+    id: str = Field(description="of the slot")
+    choice: str = Field(description="the id of the chosen item")
+    probability: float = Field(description="with which it was drawn of the items that were left")
+
+
 class Served(BaseModel):
     """A decision and the ranking behind it."""
 
@@ -53,6 +61,7 @@ class Served(BaseModel):
     labels: list[str] | None = None
     choice: str | None = Field(None, description="the id of the chosen item")
     probability: float | None = Field(None, description="with which the choice was drawn")
+    slots: list[SlotChoice] | None = Field(None, description="of a choice with slots, instead of `choice`")
     abstained: bool | None = None
     margin: float | None = Field(None, description="the gap another decision would have to close")
     known: Count | None = Field(None, description="features of the instance that were learned from")

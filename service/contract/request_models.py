@@ -83,6 +83,16 @@ class Columns(BaseModel):
     )
 
 
+class Slot(BaseModel):
+    """A place for one of the items of a choice."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: Text
+    features: Features | None = None
+    exclude: list[Text] | None = Field(None, description="items that must not be drawn for it")
+    baseline: Text | None = Field(None, description="the item that the caller would show there")
+
+
 class Instance(BaseModel):
     """`features`, `text` and `vector`, alone or together; a `row` of the learner's `input`; or `items`, with `features` of
     their context."""
@@ -95,6 +105,9 @@ class Instance(BaseModel):
         None, description="pass over columns of the row that `input` does not name"
     )
     items: Annotated[list[Item], Field(min_length=1)] | Columns | None = None
+    slots: Annotated[list[Slot], Field(min_length=1, max_length=100)] | None = Field(
+        None, description="of a choice: one item is drawn for each, without replacement"
+    )
 
 
 class Options(BaseModel):
@@ -151,10 +164,14 @@ class FeedbackOne(Instance):
     labels: list[Text] | None = None
     relevance: dict[Text, Annotated[float, Field(ge=0)]] | None = None
     clicks: list[Text] | None = None
+    reward: float | dict[Text, float] | None = Field(
+        None, description="of a choice: what the item that was served earned; of slots, by slot"
+    )
     served: JSON | None = Field(
         None,
-        description="what was shown, `label`, `labels` or `ranking`, as clicks are read by it: beside an instance, or "
-        "beside a prediction_id if it was not the prediction",
+        description="what was shown, `label`, `labels` or `ranking`, as clicks are read by it, or of a choice `id` and "
+        "`probability`, or `slots` of `id`, `choice` and `probability`: beside an instance, or beside a prediction_id if "
+        "it was not the prediction",
     )
 
 

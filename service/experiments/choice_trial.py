@@ -11,8 +11,9 @@ given what the slots before it had drawn.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from feedrank.learners import reading
 from feedrank.learners.choice.chooser import ChoiceLearner
 from feedrank.learners.inference.off_policy import Estimate, LogSupport, RunningGuess, WeighedDraw
 from feedrank.learners.instances import ItemList, read_features
@@ -198,20 +199,35 @@ def segments_of(request: Body) -> list[str]:
     return list(dict.fromkeys(value))
 
 
-def round_of(event: JSON, low: float, high: float) -> RewardedRound:
-    """A round of an event that `GET .../events` shows."""
-    served, draw, instance = event["served"], event.get("draw", {}), event["instance"]
-    reward = min(1.0, max(0.0, (float(event["truth"]["reward"]) - low) / (high - low)))
-    one = LoggedDraw(
-        item_ids(instance),
-        served["id"],
-        reward,
-        float(served["probability"]),
-        draw.get("probabilities"),
-        draw.get("exclude", ()),
-        instance,
-    )
-    return RewardedRound([one], event)
+def round_of(event: JSON, spec: JSON) -> RewardedRound | None:
+    """A round of an event that `GET .../events` shows, of a learner of this spec; None if nothing of it was rewarded."""
+    instance, served = event["instance"], event["served"]
+    low, high = spec["range"]
+
+    def scaled(reward: float) -> float:
+        share: float = (float(reward) - low) / (high - low)
+        return min(1.0, max(0.0, share))
+
+    kept, reward, names = event.get("draw", {}), event["truth"]["reward"], item_ids(instance)
+    if "slots" not in served:
+        drawn = served["id"], scaled(reward), float(served["probability"])
+        how = kept.get("probabilities"), kept.get("exclude", ())
+        return RewardedRound([LoggedDraw(names, *drawn, *how, instance)], event)
+    parsed = reading.instance(spec, instance)
+    assert isinstance(parsed, ItemList)
+    slots = {slot.id: slot for slot in parsed.slots}
+    draws, earlier = list[LoggedDraw](), list[str]()
+    for i, one in enumerate(served["slots"]):
+        slot = slots[one["id"]]
+        own = kept["slots"][i] if kept else {"exclude": [*slot.exclude, *earlier]}
+        earlier.append(one["choice"])
+        earned = reward.get(slot.id, spec["default_reward"])
+        if earned is not None:
+            asked = replace(parsed, context=slot.context, slots=())
+            drawn = one["choice"], scaled(earned), float(one["probability"])
+            how = own.get("probabilities"), own.get("exclude", ())
+            draws.append(LoggedDraw(names, *drawn, *how, asked, slot.id + " "))
+    return RewardedRound(draws, event) if draws else None
 
 
 def item_ids(instance: JSON) -> list[str]:

@@ -188,8 +188,8 @@ def _step(
     trial = trial or _trial(own, candidate, request, event)
     if isinstance(trial, ReplayTrial):
         trial.apply(_judged(event))
-    else:
-        trial.apply(round_of(_drawn(event), *trial.range))
+    elif (round := round_of(_drawn(event), own)) is not None:
+        trial.apply(round)
     return trial
 
 
@@ -245,7 +245,8 @@ def _judged(event: JSON) -> JSON:
 
 def _drawn(event: JSON) -> JSON:
     """An event with a reward and the probability of what earned it; Conflict without."""
-    if "reward" not in event["truth"] or "probability" not in (event.get("served") or {}):
+    served = event.get("served") or {}
+    if "reward" not in event["truth"] or not ("probability" in served or "slots" in served):
         raise Conflict(f"event {event['version']} has no probability of its choice")
     return event
 

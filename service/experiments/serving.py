@@ -115,6 +115,8 @@ class Serving:
 
     async def decide(self, live: LoadedExperiment, request: Body, id: str) -> tuple[JSON, JSON]:
         """What is served to the request's unit, and the record of it."""
+        if "slots" in request:
+            raise Unprocessable.at("/slots", "is not taken by an experiment: ask its arms")
         plan, unit = live.plan, id_of(request, "unit")
         seat = id if unit is None else unit
         counted = live.figures.status == RUNNING and plan.assignment.takes_part(seat, live.figures.share)

@@ -91,7 +91,8 @@ class LearnerState:
         count = len(items["ids"]) if isinstance(items, Mapping) else len(items)
         each = -(-event.size // max(1, count))
         context = len(instance.get("features", ())) if count else 0
-        return reading.cost_of_size(self.learner, count, each, labels, clicks, grades, context)
+        slots = len(instance.get("slots", ()))
+        return reading.cost_of_size(self.learner, count, each, labels, clicks, grades, context, slots)
 
     def instance_cost(self, parsed: FeatureVector | ItemList, truth: JSON | None) -> reading.Cost:
         """The same of an instance that was read; without a truth, of a prediction."""

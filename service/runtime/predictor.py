@@ -260,8 +260,9 @@ def _default_reward(learner: LoadedLearner, record: JSON, settings: Settings) ->
     spec = learner.state.learner.spec
     if spec.get("default_reward") is None:
         return None
+    reward, slots = spec["default_reward"], record["instance"].get("slots")
     record |= {
         "owner": ["learner", learner.entry.name],
-        "truth": {"reward": spec["default_reward"]},
+        "truth": {"reward": {slot["id"]: reward for slot in slots} if slots else reward},
     }
     return time.time() + min(float(spec["wait"]), settings.prediction_ttl - 1.0)

@@ -42,7 +42,7 @@ def test_one_that_is_better_is_released_and_one_that_is_worse_is_not():
         for version in range(1, 1501):
             item, evidence = drawn(apprentice, policy, 0, chance)
             before = apprentice.interval()
-            apprentice.add(evidence, float(chance.random() < means[item]), version)
+            apprentice.add([(evidence, float(chance.random() < means[item]))], version)
             if apprentice.released:
                 break
         assert bool(apprentice.released) == released
@@ -99,10 +99,10 @@ def test_draws_of_another_learner_prove_nothing():
 
 def test_draws_of_an_earlier_phase_prove_nothing():
     apprentice = Apprentice(0.2)
-    apprentice.add(DrawEvidence(0.5, False, 0.2, since=7), 1.0, 9)
-    apprentice.add(DrawEvidence(0.5, False, RELEASED, since=0), 1.0, 10)
+    apprentice.add([(DrawEvidence(0.5, False, 0.2, since=7), 1.0)], 9)
+    apprentice.add([(DrawEvidence(0.5, False, RELEASED, since=0), 1.0)], 10)
     assert apprentice.phase.rounds == 0
-    apprentice.add(DrawEvidence(0.5, False, 0.2, since=0), 1.0, 11)
+    apprentice.add([(DrawEvidence(0.5, False, 0.2, since=0), 1.0)], 11)
     assert apprentice.phase.rounds == 1
 
 
@@ -123,19 +123,19 @@ def test_once_released_a_tenth_stays_with_the_baseline_and_a_learner_that_become
     while not apprentice.released:
         version += 1
         item, evidence = drawn(apprentice, good, 0, chance)
-        apprentice.add(evidence, float(chance.random() < (0.3, 0.7)[item]), version)
+        apprentice.add([(evidence, float(chance.random() < (0.3, 0.7)[item]))], version)
     assert apprentice.mixed(good, 0).tolist() == pytest.approx([0.1 + 0.9 * 0.1, 0.81])
     assert apprentice.describe()["share"] == RELEASED
     for _ in range(5000):  # While it is better, it keeps what it has.
         version += 1
         item, evidence = drawn(apprentice, good, 0, chance)
-        apprentice.add(evidence, float(chance.random() < (0.3, 0.7)[item]), version)
+        apprentice.add([(evidence, float(chance.random() < (0.3, 0.7)[item]))], version)
     released, changed = apprentice.released, version
     assert released
     while apprentice.released and version < changed + 20_000:
         version += 1
         item, evidence = drawn(apprentice, bad, 0, chance)
-        apprentice.add(evidence, float(chance.random() < (0.5, 0.107)[item]), version)
+        apprentice.add([(evidence, float(chance.random() < (0.5, 0.107)[item]))], version)
     assert apprentice.taken_back == version
     # The good rounds before weigh as nothing: an alarm that has none to gain starts from 1 with each round.
     assert version - changed < 500

@@ -43,7 +43,7 @@ def with_vector(instance, rng):
 
 def wide(spec, rng):
     """An event with many real numbers: long sums, whose last bits depend on their order."""
-    _, truth = event(spec, rng)
+    instance, truth = event(spec, rng)
     names = [f"w{i}" for i in rng.permutation(60)[: rng.integers(20, 60)]]
     form = forms.of(spec["task"])
     if not form.items:
@@ -51,9 +51,9 @@ def wide(spec, rng):
     ids = [f"d{i}" for i in range(12)]
     rows = rng.uniform(0, 1, (len(ids), len(names))).tolist()
     grades = {name: int(grade) for name, grade in zip(ids, rng.integers(0, 4, len(ids)), strict=True)}
-    return {"items": {"ids": ids, "columns": names, "rows": rows}}, truth if form.chooses else {
-        "relevance": grades
-    }
+    slots = {name: instance[name] for name in ("slots",) if name in instance}
+    truth = truth if form.chooses else {"relevance": grades}
+    return {"items": {"ids": ids, "columns": names, "rows": rows}, **slots}, truth
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,11 @@ def event(spec, rng):
     else:
         instance = {"text": " ".join(some(WORDS, rng))}
     field = str(rng.choice(form.truths))
-    return instance, {field: TRUTHS[field](names, rng)}
+    truth = TRUTHS[field](names, rng)
+    if form.chooses and rng.integers(3) == 0:
+        slots = [{"id": f"s{i}", "features": features(rng)} for i in range(min(2, len(names)))]
+        instance, truth = {**instance, "slots": slots}, {slot["id"]: truth for slot in slots}
+    return instance, {field: truth}
 
 
 def stream(spec, seed, count):

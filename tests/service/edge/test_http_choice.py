@@ -179,3 +179,72 @@ def test_another_policy_is_valued_by_all_probabilities_and_what_was_excluded(cli
     assert same["difference"] == 0.0
     assert same["warnings"] == []
     refused(drinks.post(evaluate, json={"policy": "first", "segments": "x"}), 422, "unprocessable")
+
+
+PAGE = {
+    "items": ITEMS,
+    "slots": [{"id": "hero"}, {"id": "rail", "exclude": ["wine"], "features": {"small": 1}}],
+}
+
+
+def test_slots_are_drawn_rewarded_and_repeated_as_one_choice_is(drinks, refused):
+    body = {**PAGE, "prediction_id": "page-1"}
+    reply = drinks.post(PREDICT, json=body).json()
+    assert [one["id"] for one in reply["slots"]] == ["hero", "rail"]
+    chosen = [one["choice"] for one in reply["slots"]]
+    assert len(set(chosen)) == 2
+    assert chosen[1] != "wine"
+    assert "choice" not in reply
+    assert len(reply["ranking"]) == 3
+    assert drinks.post(PREDICT, json=body).json() == reply
+    refused(drinks.post(PREDICT, json={**body, "slots": PAGE["slots"][:1]}), 409, "conflict")
+    event = {"prediction_id": "page-1", "reward": {"hero": 1, "rail": 0.5}}
+    assert drinks.post(FEEDBACK, json=event).json()["loss"] == 0.25
+    assert drinks.post(FEEDBACK, json=event).json()["duplicate"] is True
+    refused(drinks.post(FEEDBACK, json={**event, "reward": {"hero": 0}}), 409, "conflict")
+    logged = drinks.get("/v1/learners/drinks/events").json()["events"][0]
+    assert logged["served"] == {"slots": reply["slots"]}
+    for one, draw in zip(reply["slots"], logged["draw"]["slots"], strict=True):
+        place = [item["id"] for item in ITEMS].index(one["choice"])
+        assert draw["probabilities"][place] == one["probability"]
+        assert sum(draw["probabilities"]) == pytest.approx(1)
+    assert set(logged["draw"]["slots"][1]["exclude"]) >= {chosen[0], "wine"}
+
+
+def test_slots_in_batches_streams_and_with_what_was_served(drinks, refused):
+    many = drinks.post(PREDICT, json={"instances": [PAGE, {"items": ITEMS}]}).json()["predictions"]
+    assert ["slots" in one for one in many] == [True, False]
+    id = many[0]["prediction_id"]
+    lines = b'{"feedback": {"prediction_id": "%b", "reward": {"rail": 1}}}\n' % id.encode()
+    lines += b'{"predict": {"items": [{"id": "a", "features": []}], "slots": [{"id": "s"}]}}\n'
+    lines += b'{"predict": {"items": [{"id": "a", "features": []}], "slots": [{"id": "s"}, {"id": "t"}]}}\n'
+    done = drinks.post("/v1/learners/drinks/stream", content=lines).text.splitlines()
+    assert '"version":1' in done[0]
+    assert '"slots":[{"id":"s","choice":"a","probability":1.0}]' in done[1]
+    assert '"pointer":"/predict/slots"' in done[2] or '"pointer":"/slots"' in done[2]
+    served = {"slots": [{"id": "rail", "choice": "tea", "probability": 0.5}]}
+    event = {**PAGE, "served": served, "reward": {"rail": 0.75}}
+    assert drinks.post(FEEDBACK, json=event).json()["loss"] == 0.25
+    wrong = {**event, "reward": 1}
+    assert (
+        refused(drinks.post(FEEDBACK, json=wrong), 422, "unprocessable")["errors"][0]["pointer"] == "/reward"
+    )
+    reply = drinks.post("/v1/learners/drinks/evaluate", json={"policy": "uniform"}).json()
+    assert reply["rounds"] == 2
+    learned = drinks.post("/v1/learners/drinks/evaluate", json={"spec": {"task": "choice"}}).json()
+    assert learned["rounds"] == 2
+
+
+def test_slots_without_a_reward_get_the_default_one(make_client, later):
+    client = make_client()
+    client.put("/v1/learners/drinks", json={"task": "choice", "default_reward": 0.25, "wait": 600})
+    client.post(PREDICT, json=PAGE)
+    later(601)
+    until(lambda: client.get("/v1/learners/drinks").json()["version"] == 1)
+    events = client.get("/v1/learners/drinks/events").json()["events"]
+    assert events[0]["truth"] == {"reward": {"hero": 0.25, "rail": 0.25}}
+
+
+def test_slots_are_refused_where_nothing_is_chosen(mail, client, refused):
+    body = {"features": ["a"], "slots": [{"id": "x"}]}
+    refused(mail.post("/v1/learners/mail/predict", json=body), 422, "unprocessable")
