@@ -6,6 +6,7 @@ nothing tuned; Vowpal Wabbit's best setting is chosen in hindsight, set by set.
     python benchmarks/choice.py --data DATA [--rows N] [--orders 1] [--leave-one-out]
     python benchmarks/choice.py --coverage [--runs 2000] [--events 200]
     python benchmarks/choice.py --speed
+    python benchmarks/choice.py --close                  # two items that earn 30 and 33 %
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from choice_checks import coverage, leave_one_out, speed
+from choice_checks import BUILT, close, coverage, leave_one_out, speed
 from report import Report, arguments
 from stream_data import Stream, read
 
 from feedrank import learners
-from feedrank.learners.choice.bilinear import FORGET, PRIOR, Bilinear
+from feedrank.learners.choice.memories import Memories
 
 SETTINGS = {
     f"{explore} lr {rate:g}": f"{flags} -l {rate:g}"
@@ -49,13 +50,18 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2000, help="of --coverage")
     parser.add_argument("--events", type=int, default=200, help="of a run of --coverage")
     parser.add_argument("--speed", action="store_true", help="a predict beside a list's")
+    parser.add_argument(
+        "--close", action="store_true", help="how often the better of two close items is shown"
+    )
     asked = parser.parse_args()
-    if asked.coverage or asked.speed:
+    if asked.coverage or asked.speed or asked.close:
         report = Report("Choices with a reward", asked.out)
         if asked.coverage:
             coverage(report, asked.runs, asked.events)
         if asked.speed:
             speed(report)
+        if asked.close:
+            close(report)
         return
     if asked.data is None or not asked.data.exists():
         print("choice: skipped, because there is no --data; benchmarks/data.md says where to get it")
@@ -110,12 +116,13 @@ def actions(stream: Stream) -> list[str]:
     return list(dict.fromkeys(str(y) for _, y in stream.rounds))
 
 
-def play(stream: Stream, seed: int, prior: float = PRIOR, forget: float = FORGET) -> tuple[float, float]:
+def play(stream: Stream, seed: int, prior: float = BUILT[0], forget: float = BUILT[1]) -> tuple[float, float]:
     """The mean reward of the preset, or of other steps, and microseconds of processor time a round."""
     items = [{"id": name, "features": {}} for name in actions(stream)]
     learner = learners.build({"task": "choice"})
-    learner.model.weights = Bilinear(prior, forget)
-    learner.grow()
+    if (prior, forget) != BUILT:
+        learner.model.weights = Memories((forget,), prior)
+        learner.grow()
     chance = np.random.default_rng(seed)
     earned, start = 0.0, time.process_time()
     for x, y in stream.rounds:

@@ -115,6 +115,37 @@ def coverage(report: Report, runs: int, events: int) -> None:
     report.table(head, rows)
 
 
+# ---- memory
+
+FORGETS = (0.01, 0.001, 0.0, "auto")
+
+
+def close(report: Report, runs: int = 6, visits: int = 10_000) -> None:
+    """Visits from the middle of a run on that show the better of two items, which earn 30 and 33 %; and where they swap."""
+    items = [{"id": name, "features": {}} for name in "ab"]
+    rows: list[list[object]] = []
+    for forget in track(FORGETS, "close"):
+        row: list[object] = [f"{forget}"]
+        for swaps in (False, True):
+            shares = []
+            for seed in range(runs):
+                rng = np.random.default_rng(seed)
+                learner = learners.build({"task": "choice", "forget": forget})
+                hits = np.zeros(visits)
+                for t in range(visits):
+                    swapped = swaps and 2 * t >= visits
+                    rates = {"a": 0.33, "b": 0.3} if swapped else {"a": 0.3, "b": 0.33}
+                    shown = learner.predict({"items": items}, chance=rng.random()).served()
+                    hits[t] = rates[str(shown["id"])] == 0.33
+                    reward = float(rng.random() < rates[str(shown["id"])])
+                    learner.learn({"items": items}, {"reward": reward}, served=shown)
+                shares.append(float(hits[visits // 2 :].mean()))
+            row.append(f"{np.mean(shares):.3f}")
+        rows.append(row)
+    head = ["forget", f"visits {visits // 2 + 1} to {visits}, mean of {runs} runs", "the same, swapped there"]
+    report.table(head, rows)
+
+
 # ---- speed
 
 

@@ -181,6 +181,7 @@ def _restored(header: dict[str, Any], places: dict[str, Place], file: BinaryIO) 
     learner = build(header["spec"])
     learner.renames = header.get("renames", {})
     check_renames(learner.renames, header["labels"])
+    header["counters"], added = learner.model.upgraded(header["counters"])
     check_counters(header["counters"], learner.model.counters())
     check_labels(learner, header["spec"], header["labels"])
     learner.version = header["version"]
@@ -208,6 +209,7 @@ def _restored(header: dict[str, Any], places: dict[str, Place], file: BinaryIO) 
         name.removeprefix("model/"): place.read(file, name, fresh.get(name.removeprefix("model/")))
         for name, place in model.items()
     }
+    own |= added
     learner.model.restore(dict(own), header["counters"])
     check_same(learner, own, header["counters"])
     return learner

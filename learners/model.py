@@ -183,6 +183,10 @@ class Model(Savable):
         """What the drift alarm has to say; None where there is none."""
         return None
 
+    def upgraded(self, counters: Counters) -> tuple[Counters, Arrays]:
+        """The counters of an older release as `restore` takes them, and the arrays that it wrote otherwise or not."""
+        return counters, {}
+
     def mark(self) -> Any:
         """What `rewind` needs to take back all that happens until the next `learn` has returned.
 

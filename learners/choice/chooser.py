@@ -27,7 +27,7 @@ from ..truths import Truth
 from .draw_records import DrawEvidence, draw_of, draws_of, evidence_of, fingerprint, without_draw
 from .exploration import draw
 from .rewards import Rewards, RewardsMark
-from .slots import Slot, chance_for, check_openings, openings
+from .slots import Slot, chance_for, check_openings, no_item, openings
 from .views import ID, Seen, Views
 
 
@@ -94,8 +94,7 @@ class ChoiceLearner(Learner):
             raise OptionError(
                 "is not available for the task choice, which never abstains", pointer("min_margin")
             )
-        if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
-            raise OptionError("must be a whole number of at least 1", pointer("top"))
+        reading.options(top, None)
         parsed = self._parse(instance)
         if chance is None:
             text = "\0".join([str(self.version), *parsed.ids]).encode()
@@ -169,7 +168,7 @@ class ChoiceLearner(Learner):
         index = {name: i for i, name in enumerate(ids)}
         for i, name in enumerate(exclude):
             if name not in index:
-                raise OptionError(f"{name!r} is not an item of the list", pointer("exclude", i))
+                raise OptionError(no_item(name), pointer("exclude", i))
             allowed[index[name]] = 0.0
         return allowed
 
@@ -201,9 +200,9 @@ class ChoiceLearner(Learner):
             slot = one.get("slot", "")
             place = ("served", "slots", i, "choice") if parsed.slots else ("served", "id")
             if slot not in contexts:
-                raise TruthError(f"{slot!r} is not a slot of this choice", pointer(*place[:-1], "id"))
+                raise TruthError(f"the choice had no slot {slot!r}", pointer(*place[:-1], "id"))
             if one["id"] not in ids:
-                raise TruthError(f"{one['id']!r} is not an item of the list", pointer(*place))
+                raise TruthError(no_item(one["id"]), pointer(*place))
             reward = rewards.get(slot, self.spec["default_reward"])
             if reward is not None:
                 evidence = evidence_of(one, self._own)

@@ -12,22 +12,24 @@ from ..scaling import Scaling
 from ..tasks.task import Sigma, Y
 from ..weights.base import Arrays, Counters, X
 from .apprentice import Apprentice, ApprenticeMark
-from .bilinear import Bilinear
 from .exploration import inverse_gap
+from .memories import Memories, MemoriesMark
 
 MOST = 100  # items that `GET` shows
 
 
-RewardsMark = tuple[tuple[int, int], int, int, ApprenticeMark]
+RewardsMark = tuple[MemoriesMark, int, int, ApprenticeMark]
 
 
 class Rewards(Model):
     """What `ChoiceLearner` keeps. The calls of a model that decides on one x are not for it."""
 
-    def __init__(self, gamma: float, floor: float, low: float, high: float, baseline: float) -> None:
+    def __init__(
+        self, gamma: float, floor: float, low: float, high: float, baseline: float, forget: Sequence[float]
+    ) -> None:
         self.gamma, self.floor = gamma, floor
         self.low, self.high = low, high
-        self.weights = Bilinear()
+        self.weights = Memories(forget)
         self.contexts = Scaling(idf=True, bias=False)
         self.items = Scaling(idf=True, bias=False)
         self.apprentice = Apprentice(baseline)
@@ -99,7 +101,11 @@ class Rewards(Model):
             }
             for place in places[:MOST]
         ]
-        more = {"apprentice": self.apprentice.describe()} if self.apprentice.share > 0.0 else {}
+        more: dict[str, Json] = {}
+        if self.apprentice.share > 0.0:
+            more["apprentice"] = self.apprentice.describe()
+        if len(self.weights.each) > 1:
+            more["memories"] = self.weights.describe()
         explored = self.explored / total if total else None
         mean = (
             self.low + width * float(sum(self.earned[place] for place in places)) / total if total else None
@@ -108,12 +114,8 @@ class Rewards(Model):
 
     def arrays(self) -> Arrays:
         rows, columns = self.weights.rows, self.weights.columns
-        state = {
-            "weights": self.weights.weights[:rows, :columns],
-            "precision": self.weights.precision[:rows, :columns],
-            "served": self.served[:columns],
-            "earned": self.earned[:columns],
-        }
+        state = self.weights.arrays()
+        state |= {"served": self.served[:columns], "earned": self.earned[:columns]}
         state |= {f"contexts/{name}": array for name, array in self.contexts.arrays(max(rows - 1, 0)).items()}
         state |= {f"items/{name}": array for name, array in self.items.arrays(columns).items()}
         return state | self.apprentice.arrays()
@@ -121,18 +123,21 @@ class Rewards(Model):
     def counters(self) -> Counters:
         return {"explored": self.explored, "more": self.more, "apprentice": self.apprentice.counters()}
 
+    def upgraded(self, counters: Counters) -> tuple[Counters, Arrays]:
+        """Release 0.2 had no slots, and its evidence was not of draws: an apprentice starts its proof anew."""
+        if counters.keys() != {"explored", "apprentice"}:
+            return counters, {}
+        fresh = Apprentice(self.apprentice.share)
+        now = {"explored": counters["explored"], "more": 0, "apprentice": fresh.counters()}
+        return now, fresh.arrays()
+
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         shape = arrays["weights"].shape
-        if arrays["precision"].shape != shape or len(shape) != 2 or not (arrays["precision"] > 0.0).all():
-            raise ValueError("weights and their precision differ in shape, or a precision is not above 0")
         if shape != (self.weights.rows, self.weights.columns):
             raise ValueError("the weights do not fit the names")
+        self.weights.restore(arrays)
         if len(arrays["served"]) != shape[1] or len(arrays["earned"]) != shape[1]:
             raise ValueError("what the items earned does not fit the weights")
-        self.weights = Bilinear()
-        self.weights.grow(*shape)
-        self.weights.weights[: shape[0], : shape[1]] = arrays["weights"]
-        self.weights.precision[: shape[0], : shape[1]] = arrays["precision"]
         self.served, self.earned = np.array(arrays["served"]), np.array(arrays["earned"])
         sizes = {"contexts": max(shape[0] - 1, 0), "items": shape[1]}
         for scaling, kind in ((self.contexts, "contexts"), (self.items, "items")):
@@ -142,7 +147,7 @@ class Rewards(Model):
         self.apprentice.restore(arrays, counters["apprentice"])
 
     def nbytes(self) -> int:
-        return 16 * self.weights.rows * self.weights.columns + 32 * (self.weights.rows + self.weights.columns)
+        return self.weights.nbytes() + 32 * (self.weights.rows + self.weights.columns)
 
     # A choice has its own learner, which asks for none of these.
 

@@ -66,13 +66,13 @@ def _slot(slot: object, i: int, ids: frozenset[str], shared: FeatureVector | Non
         raise InstanceError("a slot needs an id: text that is not empty", pointer(FIELD, i, "id"))
     exclude = slot.get("exclude", [])
     if not isinstance(exclude, list | tuple):
-        raise InstanceError("must be a list of ids", pointer(FIELD, i, "exclude"))
+        raise InstanceError("must be a list of items' ids", pointer(FIELD, i, "exclude"))
     for j, name in enumerate(exclude):
         if not isinstance(name, str) or name not in ids:
-            raise InstanceError(f"{name!r} is not an item of the list", pointer(FIELD, i, "exclude", j))
+            raise InstanceError(no_item(name), pointer(FIELD, i, "exclude", j))
     baseline = slot.get("baseline")
     if baseline is not None and (not isinstance(baseline, str) or baseline not in ids):
-        raise InstanceError(f"{baseline!r} is not an item of the list", pointer(FIELD, i, "baseline"))
+        raise InstanceError(no_item(baseline), pointer(FIELD, i, "baseline"))
     return Slot(id, _context(slot, i, id, shared), tuple(exclude), baseline)
 
 
@@ -86,6 +86,11 @@ def _context(slot: Mapping[str, Any], i: int, id: str, shared: FeatureVector | N
         values[f"slot {name}"] = values.get(f"slot {name}", 0.0) + value
     values[f"slot = {id}"] = 1.0
     return FeatureVector(list(values), np.fromiter(values.values(), np.float64, len(values)))
+
+
+def no_item(name: object) -> str:
+    """What is said of an id that no item has."""
+    return f"{name!r} is not an item of the list"
 
 
 def by_name(features: Any) -> dict[str, float]:

@@ -46,7 +46,7 @@ class Chosen(forms.DecisionKind[int, float]):
         if isinstance(served, Mapping) and set(served) == {"slots"}:
             slots = served["slots"]
             if not isinstance(slots, list) or not slots:
-                raise TruthError("must be a list of at least one slot", "/served/slots")
+                raise TruthError("must be a list of what was shown in each slot", "/served/slots")
             for i, slot in enumerate(slots):
                 _check_drawn(slot, SLOT, f"/served/slots/{i}")
             for name in ("id", "choice"):

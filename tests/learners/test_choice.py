@@ -46,9 +46,7 @@ def test_the_step_is_the_minimum_of_its_objective():
 
 def test_what_earned_for_long_is_given_up_when_it_earns_no_more():
     def late_reward(forget):
-        learner = build(SPEC)
-        learner.model.weights = Bilinear(PRIOR, forget)
-        learner.grow()
+        learner = build({**SPEC, "algorithm": "inverse-gap", "forget": forget})
         chance = np.random.default_rng(3)
         earned = []
         for event in range(2000):
@@ -62,7 +60,10 @@ def test_what_earned_for_long_is_given_up_when_it_earns_no_more():
     after, before = late_reward(FORGET)
     assert before > 0.97
     assert after > 0.6
-    assert late_reward(0.0)[0] < after - 0.2
+    never = late_reward(0.0)[0]
+    assert never < after - 0.2
+    # The pool turns to who forgets, once it foretells better.
+    assert late_reward("auto")[0] > never + 0.1
 
 
 def test_items_are_scaled_as_a_context_of_the_same_features_would_be():
@@ -171,6 +172,26 @@ def test_a_learner_saved_in_mid_stream_goes_on_with_the_same_bits():
     assert dump(one) == dump(other)
 
 
+def test_a_snapshot_of_release_0_2_is_read_and_its_apprentice_starts_anew(monkeypatch):
+    old = build({**SPEC, "baseline": 0.3, "forget": FORGET})
+    shown = {"items": items("a", "b"), "features": ["morning"]}
+    for _ in range(30):
+        old.learn(shown, {"reward": 1.0}, served=old.predict(shown).served())
+    arrays, counters = old.model.arrays(), old.model.counters()
+    del arrays["alarms"]
+    before = {"explored": counters["explored"], "apprentice": {"rounds": 9, "sum": 1.5, "released": 7}}
+    monkeypatch.setattr(old.model, "arrays", lambda: arrays)
+    monkeypatch.setattr(old.model, "counters", lambda: before)
+    spec = {name: value for name, value in old.spec.items() if name != "forget"}
+    monkeypatch.setattr(old, "spec", spec)
+    again = load(dump(old))
+    assert again.spec["forget"] == FORGET
+    trial = again.describe()["choice"]["apprentice"]
+    assert (trial["rounds"], trial["released"], trial["share"]) == (0, None, 0.3)
+    one, other = (learner.predict(shown, chance=0.9).ranking for learner in (old, again))
+    assert one == other
+
+
 def test_contributions_sum_to_the_score():
     learner = build(SPEC)
     instance = {
@@ -223,6 +244,10 @@ def test_rewards_outside_their_range_and_unserved_ones_are_refused():
         {"default_reward": 2},
         {"baseline": 1},
         {"floor": -0.1},
+        {"forget": 1},
+        {"forget": -0.1},
+        {"forget": "always"},
+        {"forget": True},
         {"bias": True},
     ],
 )

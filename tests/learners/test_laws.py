@@ -224,6 +224,7 @@ SPECS = [
     {"task": "multiclass", **PREDTRON, "norm": "trace", **THEORY, "labels": list("abcdefghi")},
     {"task": "label-ranking", **PREDTRON, "norm": "trace", "labels": list("abcdefghij"), "bias": True},
     {"task": "choice"},
+    {"task": "choice", "algorithm": "inverse-gap", "forget": "auto"},
     {"task": "choice", "gamma": 3, "floor": 0.1, "range": [-1, 2], "baseline": 0.3},
 ]
 
