@@ -78,9 +78,18 @@ class Weights:
         """L <- log(exp(L) + more) in these rows of a column; the old numbers."""
         return recount(self.theta, rows, column, more)
 
+    def columns(self, rows: Ints, one: int, other: int) -> Floats:
+        """Two columns in these rows, side by side: a copy."""
+        return np.asarray(self.theta[rows][:, [one, other]])
+
     def set_column(self, rows: Ints, column: int, numbers: Floats) -> None:
-        """What `recount` gave, again."""
+        """Numbers in these rows of a column."""
         self.theta[rows, column] = numbers
+
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest number, and 0 among them; NaN where one is not finite."""
+        ends = float(np.min(self.theta, initial=0.0)), float(np.max(self.theta, initial=0.0))
+        return ends if np.isfinite(ends).all() else (np.nan, np.nan)
 
     def _places(self, x: Vector, g: Floats) -> tuple[npt.NDArray[Any], Ints, Ints]:
         """All weights in one row, and where those are that a step along g touches, in these columns."""

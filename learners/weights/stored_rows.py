@@ -45,6 +45,14 @@ class StoredRows:
     def nbytes(self) -> int:
         return self.dtype.itemsize * self.size
 
+    def min(self, initial: float) -> float:
+        """The least number, at most `initial`; no copy is made."""
+        return float(np.minimum(initial, self.weights.ends()[0]))
+
+    def max(self, initial: float) -> float:
+        """The largest number, at least `initial`."""
+        return float(np.maximum(initial, self.weights.ends()[1]))
+
     def __len__(self) -> int:
         return self.weights.features
 

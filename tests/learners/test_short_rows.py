@@ -86,6 +86,7 @@ def test_whatever_is_done_gives_the_bits_of_whole_rows(data, single):
             for kept in (short, whole) if kind == "uncount" else ():
                 kept.set_column(rows, column, old)
         same(short, whole)
+        assert bits(short.ends()) == bits(whole.ends())
         x = draw_vector(data, whole.features)
         if np.isfinite(scores := whole.scores(x)).all():
             assert bits(short.scores(x)) == bits(scores)

@@ -17,6 +17,8 @@ from ...growth import columns_for, grown
 from ...instances import Floats, Vector
 from ...kernel import total
 from ...weights.base import Arrays, Counters
+from ...weights.linear import BRIEF_IN_POOL
+from ...weights.stored_rows import restore_stored, stored
 from .expert_registry import ExpertEntry, Setting, register_expert
 from .experts import Expert, Inputs, Target
 
@@ -34,7 +36,7 @@ class Entropy(Expert):
     def __init__(self, setting: Setting) -> None:
         self.present = not setting.bits
         self.features = self.labels = 0
-        self._kept = kernel.Weights()
+        self._kept = kernel.Weights(brief=BRIEF_IN_POOL)
         self.sums: Floats = np.zeros(0)
         self._before: list[Any] = []
 
@@ -44,19 +46,14 @@ class Entropy(Expert):
             self._kept.grow(features, columns)
             self.sums = grown(self.sums, columns)
 
-    @property
-    def cells(self) -> Floats:
-        """d: (features, labels), on the memory of the kernel until it grows."""
-        return self._kept.theta
-
     def mark(self) -> Any:
         self._before = []
         return self._kept, self.sums.copy(), self.features, self.labels
 
     def rewind(self, mark: Any) -> None:
         for cells, rows, pair, old in self._before:
-            if old is not None:
-                cells[rows, pair[0]], cells[rows, pair[1]] = np.split(old, 2)
+            for label, column in zip(pair, old.T, strict=True):
+                cells.set_column(rows, label, np.ascontiguousarray(column))
         self._kept, self.sums, self.features, self.labels = mark
         if self.present:
             self._kept.shrink(self.features, self.labels)
@@ -84,11 +81,12 @@ class Entropy(Expert):
         pair = int(np.where(relevant, s, np.inf).argmin()), int(np.where(relevant, -np.inf, s).argmax())
         if s[pair[0]] - s[pair[1]] >= GAMMA:
             return
-        cells, sums, most = self.cells, self.sums[: self.labels], C * target.weight
-        # Its place first, then the step, which gives the way back: nothing can fail between the two.
-        entry: list[Any] = [cells, rows, pair, None]
-        self._before.append(entry)
-        entry[3] = kernel.entropic_step(cells, sums, rows, values, pair, self._size, most, GAMMA)
+        cells, sums, most = self._kept.columns(rows, *pair), self.sums[list(pair)], C * target.weight
+        self._before.append((self._kept, rows, pair, cells.copy()))
+        kernel.entropic_step(cells, sums, np.arange(len(rows)), values, (0, 1), self._size, most, GAMMA)
+        for label, column in zip(pair, cells.T, strict=True):
+            self._kept.set_column(rows, label, np.ascontiguousarray(column))
+        self.sums[list(pair)] = sums
 
     def fused(self) -> tuple[Any, ...]:
         return self.present, self.scale, GAMMA, self._kept, self.sums, C, DIMENSION
@@ -100,11 +98,11 @@ class Entropy(Expert):
             return every, nothing, nothing
         rows, values, size = inputs.words()
         mass = self._mass()
-        every[~x.dense & (x.values > 0.0)] = (1.0 + self.cells[rows]) * values[:, None] / mass
+        every[~x.dense & (x.values > 0.0)] = (1.0 + self._kept.take(rows)) * values[:, None] / mass
         return every, (size - total(values)) / mass, nothing
 
     def arrays(self) -> Arrays:
-        return {"cells": self.cells, "sums": self.sums[: self.labels]}
+        return {"cells": stored(self._kept), "sums": self.sums[: self.labels]}
 
     def counters(self) -> Counters:
         return {}
@@ -112,10 +110,13 @@ class Entropy(Expert):
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         if any(arrays[name].shape != own.shape for name, own in self.arrays().items()):
             raise ValueError("the entropic weights do not fit the features and labels")
-        if (arrays["cells"] <= -1.0).any() or (arrays["sums"] <= -self._size).any():
+        restore_stored(self._kept, arrays["cells"])
+        if not self._kept.ends()[0] > -1.0 or (arrays["sums"] <= -self._size).any():
             raise ValueError("the entropic weights are not all above 0")
-        self.cells[:] = arrays["cells"]
         self.sums[: self.labels] = arrays["sums"]
+
+    def nbytes(self, features: int, columns: int) -> int:
+        return self._kept.nbytes() + 8 * columns if self.present else 0
 
     def nbytes_for(self, features: int, columns: int) -> int:
         return 8 * columns_for(columns) * (features + 1) if self.present else 0

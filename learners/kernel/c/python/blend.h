@@ -54,7 +54,7 @@ typedef struct {
     Scaled x;
     Words words;
     double *Z, *t, *linked, *p, *shown, *g, *Y, *pooled, *spare, *phi, *q; /* pooled: t of all experts, of whom one may lead */
-    double *powers;                                                        /* room for one a word */
+    double *powers, *columns; /* room for one a word, and for three */
     Py_ssize_t *right, *places, rights; /* the labels or bits that are right, and room for places */
     char *mask;                         /* of those that are right */
     /* what was planned: the pool after it, in memory of its own, and the step of dual ascent */
@@ -254,7 +254,7 @@ static int blend_reserve(Blend *blend, Py_ssize_t features) {
     Py_ssize_t labels = blend->labels, width = 0;
     for (int i = 0; i < blend->members; i++)
         if (blend->member[i].kind == LEAST_SQUARES && blend->member[i].present) width = blend->member[i].curves.room;
-    size_t needed = (size_t)(6 * (features + 1) + (blend->members + 16) * (labels + 1) + 2 * width);
+    size_t needed = (size_t)(9 * (features + 1) + (blend->members + 16) * (labels + 1) + 2 * width);
     if (needed > blend->room) {
         double *memory = malloc(needed * sizeof *memory);
         if (!memory) return PyErr_NoMemory(), -1;
@@ -267,6 +267,7 @@ static int blend_reserve(Blend *blend, Py_ssize_t features) {
     blend->x.z = at, at += features;
     blend->words.values = at, at += features;
     blend->powers = at, at += features;
+    blend->columns = at, at += 3 * features;
     blend->words.rows = (int64_t *)at, at += features;
     blend->x.dense = (unsigned char *)at, at += features / 8 + 1;
     blend->Z = at, at += blend->members * labels;

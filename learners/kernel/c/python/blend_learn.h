@@ -171,18 +171,38 @@ static int member_has_room(const Member *own, Py_ssize_t count, Py_ssize_t more,
     return own->weights->room >= count + more && (own->kind != ADAGRAD || own->squares->room >= count + more);
 }
 
-/* Room for the numbers that the steps of dual ascent and naive Bayes will bring where rows may be lists: -1 with an exception. */
+/* The pair that is most wrong, the lowest label that is right and the highest other one: whether entropy takes a step on it. */
+static int entropy_pair(Blend *blend, const Member *own, const double *z, Py_ssize_t *pair) {
+    Py_ssize_t r = -1, s = -1;
+    double *scores = blend->spare;
+    for (Py_ssize_t k = 0; k < blend->labels; k++) {
+        scores[k] = z[k] / own->scale;
+        if (blend->mask[k] && (r < 0 || scores[k] < scores[r])) r = k;
+        if (!blend->mask[k] && (s < 0 || scores[k] > scores[s])) s = k;
+    }
+    pair[0] = r, pair[1] = s;
+    return own->present && blend->words.all && r >= 0 && s >= 0 && !(scores[r] - scores[s] >= own->setting);
+}
+
+/* Room for the numbers that the steps of dual ascent, naive Bayes and entropy will bring where rows may be lists: -1 with an exception. */
 static int blend_prepare(Blend *blend) {
     const Vector *x = blend->asked.x;
     const Words *words = &blend->words;
     for (int i = 0; i < blend->members; i++) {
         const Member *own = &blend->member[i];
         if (own->kind == DUAL_ASCENT && blend->moves && weights_prepare(own->weights, x->known, x->rows, x->unknown, blend->g)) return -1;
-        if (own->kind != NAIVE_BAYES || !own->weights->places) continue;
+        if (!own->present || (own->kind != NAIVE_BAYES && own->kind != ENTROPY) || !own->weights->places) continue;
         if (changes_reserve(own->weights)) return -1;
-        for (Py_ssize_t n = 0; n < blend->rights; n++) own->weights->changed[n] = (uint32_t)blend->right[n];
-        if (rows_prepare(own->weights, words->known, words->rows, words->all - words->known, own->weights->changed, (size_t)blend->rights))
-            return -1;
+        uint32_t *columns = own->weights->changed;
+        size_t count = own->kind == NAIVE_BAYES ? (size_t)blend->rights : 2;
+        Py_ssize_t pair[2];
+        if (own->kind == NAIVE_BAYES)
+            for (Py_ssize_t n = 0; n < blend->rights; n++) columns[n] = (uint32_t)blend->right[n];
+        else if (entropy_pair(blend, own, blend->Z + i * blend->labels, pair))
+            for (int n = 0; n < 2; n++) columns[n] = (uint32_t)pair[(pair[0] < pair[1]) == n ? 1 : 0];
+        else
+            continue;
+        if (rows_prepare(own->weights, words->known, words->rows, words->all - words->known, columns, count)) return -1;
     }
     return 0;
 }
@@ -302,20 +322,24 @@ static PyObject *blend_plan(PyObject *self, PyObject *arguments) {
 /* L <- log(exp(L) + more). */
 static inline void raise_count(double *cell, double more) { *cell = log_of(exp_of(*cell) + more); }
 
-/* The step of entropy on the pair that is most wrong: the lowest label that is right, the highest other one. */
+/* The step of entropy on the pair that is most wrong, on copies of its columns; no memory is asked for. */
 static void entropy_learn(Blend *blend, const Member *own, const double *z) {
     const Words *words = &blend->words;
-    Py_ssize_t labels = blend->labels, r = -1, s = -1;
-    double *scores = blend->spare;
-    for (Py_ssize_t k = 0; k < labels; k++) {
-        scores[k] = z[k] / own->scale;
-        if (blend->mask[k] && (r < 0 || scores[k] < scores[r])) r = k;
-        if (!blend->mask[k] && (s < 0 || scores[k] > scores[s])) s = k;
+    Py_ssize_t pair[2];
+    if (!entropy_pair(blend, own, z, pair)) return;
+    double *cells = blend->columns, sums[2] = {own->words[pair[0]], own->words[pair[1]]};
+    int64_t *rows = (int64_t *)(cells + 2 * words->all);
+    for (Py_ssize_t i = 0; i < words->all; i++) {
+        rows[i] = i;
+        for (int n = 0; n < 2; n++) cells[2 * i + n] = weights_cell(own->weights, words->rows[i], pair[n]);
     }
-    if (!words->all || r < 0 || s < 0 || scores[r] - scores[s] >= own->setting) return;
-    const Entropic weights = {(double *)own->weights->block->data, own->words, own->weights->width, entropy_size(blend, own)};
-    const EntropicWords x = {words->rows, words->values, (size_t)words->all, blend->powers};
-    entropic_step(&weights, &x, (size_t)r, (size_t)s, own->most * blend->weight, own->setting);
+    const Entropic weights = {cells, sums, 2, entropy_size(blend, own)};
+    const EntropicWords x = {rows, words->values, (size_t)words->all, blend->powers};
+    entropic_step(&weights, &x, 0, 1, own->most * blend->weight, own->setting);
+    for (int n = 0; n < 2; n++) {
+        for (Py_ssize_t i = 0; i < words->all; i++) column_set(own->weights, words->rows[i], (uint32_t)pair[n], cells[2 * i + n]);
+        own->words[pair[n]] = sums[n];
+    }
 }
 
 /* One expert's step. */

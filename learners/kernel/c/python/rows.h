@@ -329,6 +329,24 @@ static double *weights_place(Weights *weights, int64_t row, uint32_t column) {
     return list_insert(&list, column, 0.0);
 }
 
+/* Room for these numbers in these rows of a column: -1 with an exception, and nothing changed. */
+static int column_prepare(Weights *weights, Py_ssize_t count, const int64_t *rows, uint32_t column, const double *numbers) {
+    size_t more[LONG + 1] = {0};
+    if (!weights->places) return 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        uint32_t place = PLACE(weights, rows[i]);
+        int class = is_zero(numbers[i]) ? place_class(place) : class_with(weights, place, &column, 1);
+        if (class != place_class(place)) more[class]++;
+    }
+    return rows_reserve(weights, more);
+}
+
+/* A number of float64 from now on; its memory was reserved, and a 0 needs none. */
+static void column_set(Weights *weights, int64_t row, uint32_t column, double number) {
+    double *own = is_zero(number) ? weights_number(weights, row, column) : weights_place(weights, row, column);
+    if (own) *own = number;
+}
+
 /* The nearest float32; beyond its range, its end. */
 static inline float as_single(double number) {
     return (float)(number < -FLT_MAX ? -FLT_MAX : number > FLT_MAX ? FLT_MAX : number);

@@ -230,21 +230,68 @@ static PyObject *weights_recount(PyObject *self, PyObject *arguments) {
     return before;
 }
 
-/* set_column(rows, column, numbers): what `recount` gave, again. */
-static PyObject *weights_set_column(PyObject *self, PyObject *arguments) {
+/* columns(rows, one, other) -> two columns in these rows, side by side: a copy. */
+static PyObject *weights_columns(PyObject *self, PyObject *arguments) {
     const Weights *weights = (Weights *)self;
+    PyObject *object;
+    Py_ssize_t pair[2];
+    Py_buffer rows, buffer;
+    if (!PyArg_ParseTuple(arguments, "Onn", &object, &pair[0], &pair[1])) return NULL;
+    if (pair[1] < 0 || pair[1] >= weights->labels) return PyErr_SetString(PyExc_IndexError, "there is no such column"), NULL;
+    if (column_of(weights, object, pair[0], &rows)) return NULL;
+    Py_ssize_t count = rows.len / 8;
+    PyObject *array = PyObject_CallFunction(empty_array, "((nn))", count, (Py_ssize_t)2);
+    if (array && PyObject_GetBuffer(array, &buffer, PyBUF_WRITABLE)) Py_CLEAR(array);
+    if (array) {
+        for (Py_ssize_t i = 0; i < 2 * count; i++)
+            ((double *)buffer.buf)[i] = weights_cell(weights, ((const int64_t *)rows.buf)[i / 2], pair[i % 2]);
+        PyBuffer_Release(&buffer);
+    }
+    PyBuffer_Release(&rows);
+    return array;
+}
+
+static inline void see_end(double number, double *least, double *most, double *wrong) {
+    *least = number < *least ? number : *least;
+    *most = number > *most ? number : *most;
+    *wrong += number - number;
+}
+
+/* ends() -> the least and the largest number, and 0 among them; NaN where one is not finite. */
+static PyObject *weights_ends(PyObject *self, PyObject *none) {
+    (void)none;
+    const Weights *weights = (Weights *)self;
+    double least = 0.0, most = 0.0, wrong = 0.0; /* not 0 where a number is not finite */
+    for (Py_ssize_t i = 0; i < weights->features; i++) {
+        const void *row = long_row(weights, i);
+        if (row)
+            for (Py_ssize_t k = 0; k < weights->labels; k++)
+                see_end(number_at(weights, row, k), &least, &most, &wrong);
+        else if (PLACE(weights, i)) {
+            List list = list_of(weights, PLACE(weights, i));
+            for (uint32_t n = 0; n < *list.count; n++) see_end(list.values[n], &least, &most, &wrong);
+        }
+    }
+    return Py_BuildValue("dd", least + wrong, most + wrong);
+}
+
+/* set_column(rows, column, numbers): these numbers from now on. What has no place is 0, and needs none for a 0. */
+static PyObject *weights_set_column(PyObject *self, PyObject *arguments) {
+    Weights *weights = (Weights *)self;
     PyObject *object, *array;
     Py_ssize_t column;
     Py_buffer rows, numbers;
     if (!PyArg_ParseTuple(arguments, "OnO", &object, &column, &array) || column_of(weights, object, column, &rows)) return NULL;
     int failed = numbers_of(array, &numbers, 'd', rows.len / 8, 0);
-    for (Py_ssize_t i = 0; i < rows.len / 8 && !failed; i++) {
-        double *number = weights_number(weights, ((const int64_t *)rows.buf)[i], column);
-        if (number) *number = ((const double *)numbers.buf)[i]; /* without a place it was 0, and is */
+    if (!failed) {
+        const int64_t *at = rows.buf;
+        const double *values = numbers.buf;
+        failed = column_prepare(weights, rows.len / 8, at, (uint32_t)column, values);
+        for (Py_ssize_t i = 0; i < rows.len / 8 && !failed; i++) column_set(weights, at[i], (uint32_t)column, values[i]);
+        PyBuffer_Release(&numbers);
     }
     PyBuffer_Release(&rows);
     if (failed) return NULL;
-    PyBuffer_Release(&numbers);
     Py_RETURN_NONE;
 }
 
@@ -272,7 +319,9 @@ static PyMethodDef weights_methods[] = {
     {"cells", weights_cells, METH_VARARGS, "The cells that a step touches, to be put back."},
     {"step", weights_step, METH_VARARGS, "W <- W - eta x g'."},
     {"recount", weights_recount, METH_VARARGS, "L <- log(exp(L) + more) in these rows of a column; the old numbers."},
-    {"set_column", weights_set_column, METH_VARARGS, "What `recount` gave, again."},
+    {"columns", weights_columns, METH_VARARGS, "Two columns in these rows, side by side."},
+    {"set_column", weights_set_column, METH_VARARGS, "Numbers in these rows of a column."},
+    {"ends", weights_ends, METH_NOARGS, "The least and the largest number, and 0 among them."},
     {"nbytes", weights_nbytes, METH_NOARGS, "Bytes of the weights in use."},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot weights_slots[] = {{Py_tp_new, weights_new},
