@@ -1,4 +1,4 @@
-"""`feedrank experiment aa`: how often equal arms get a false verdict."""
+"""`feedrank experiment`: how often equal arms get a false verdict, and how long an experiment will take."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from feedrank.service.contract.faults import ServiceError
 from feedrank.service.experiments.manager import Experiments
+from feedrank.service.experiments.planning import duration
 from feedrank.service.experiments.watch import aa_check
 from feedrank.service.runtime import Host
 
@@ -19,13 +20,17 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Check the verdicts of experiments.",
+    help="Plan experiments, and check their verdicts.",
 )
+
+
+Drawn = Annotated[str | None, typer.Option(help="draw the values from the log of this experiment")]
+OfStore = Annotated[str, typer.Option(envvar="FEEDRANK_STORE", help="store of that experiment")]
 
 
 @app.callback()
 def _group() -> None:
-    """Check the verdicts of experiments."""
+    """Plan experiments, and check their verdicts."""
 
 
 @app.command()
@@ -38,10 +43,8 @@ def aa(
     weight: Annotated[float, typer.Option(help="share of units for the first arm")] = 0.5,
     mean: Annotated[float, typer.Option(help="mean of the values, which are 0 or 1")] = 0.5,
     seed: Annotated[int, typer.Option(help="seed of the simulation")] = 0,
-    name: Annotated[str | None, typer.Option(help="draw the values from the log of this experiment")] = None,
-    store: Annotated[
-        str, typer.Option(envvar="FEEDRANK_STORE", help="store of that experiment")
-    ] = "sqlite:feedrank.db",
+    name: Drawn = None,
+    store: OfStore = "sqlite:feedrank.db",
 ) -> None:
     """Count false verdicts between equal arms; exit with status 1 if there are more than the confidence allows."""
     try:
@@ -55,6 +58,43 @@ def aa(
     )
     if not report["passed"]:
         raise typer.Exit(1)
+
+
+@app.command()
+def plan(
+    effect: Annotated[float, typer.Option(help="smallest difference of interest, such as 0.02")],
+    mean: Annotated[float, typer.Option(help="mean of the values now, which are 0 or 1")] = 0.5,
+    units_per_day: Annotated[float, typer.Option(help="new units a day that take part")] = 0.0,
+    confidence: Annotated[float, typer.Option(help="confidence of the experiment")] = 0.95,
+    power: Annotated[float, typer.Option(help="share of such experiments that are over by then")] = 0.8,
+    weight: Annotated[float, typer.Option(help="share of units for the first arm")] = 0.5,
+    name: Drawn = None,
+    store: OfStore = "sqlite:feedrank.db",
+) -> None:
+    """Say how many units an experiment of two arms will take, and how long; from the log of another with --name."""
+    try:
+        values: Sequence[float] = [1.0] * round(10_000 * mean) + [0.0] * round(10_000 * (1 - mean))
+        if name is not None:
+            values, pace = asyncio.run(_traffic(store, name))
+            units_per_day = units_per_day or pace
+        outlook = duration(effect, values, confidence=confidence, weight=weight, power=power)
+    except ServiceError as error:
+        raise fail(error) from None
+
+    def days(units: int) -> str:
+        return f" ({units / units_per_day:,.1f} days)" if units_per_day > 0 else ""
+
+    print(
+        f"from a mean of {outlook.baseline:.4g}, to see a difference of {effect:g}: half of all experiments take at most "
+        f"{outlook.median:,} units{days(outlook.median)}, {power:.0%} at most {outlook.most:,}{days(outlook.most)}, "
+        f"looked at as often as you like; a single look at the end would take {outlook.fixed:,}{days(outlook.fixed)}"
+    )
+
+
+async def _traffic(store: str, name: str) -> tuple[Sequence[float], float]:
+    async with Host.open(store) as host:
+        experiments = Experiments(host)
+        return await experiments.values(name), await experiments.units_per_day(name)
 
 
 async def _values(store: str, name: str) -> Sequence[float]:

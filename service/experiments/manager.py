@@ -294,6 +294,21 @@ class Experiments:
                     break
         return values[:most]
 
+    async def units_per_day(self, name: str) -> float:
+        """How many new units came in a day, by what is kept of the log; 0 where that is less than a minute."""
+        async with self._cache.use(name) as live:
+            await live.follow()
+            if (table := live.figures.units) is not None:
+                times = list(table.first)
+            else:
+                first: dict[object, float] = {}
+                async for entry in self._entries(live):
+                    event = orjson.loads(entry.body)
+                    first.setdefault(event.get("unit", entry.version), entry.at)
+                times = list(first.values())
+        span = times[-1] - times[0] if times else 0.0
+        return 86400.0 * len(times) / span if span >= 60 else 0.0
+
     async def _entries(self, live: LoadedExperiment) -> AsyncIterator[Entry]:
         """The log, without what was retracted."""
         at = (await self._store.head(live.log)).floor - 1
