@@ -187,16 +187,14 @@ static PyTypeObject *type_of(PyObject *module, PyType_Spec *spec) {
     return type;
 }
 
-/* Python's own hash of two texts: secret wherever Python hashes texts by a secret. */
+/* Keys by chance, of this process alone. Python's own hash would follow PYTHONHASHSEED, and be no secret where that is set. */
 static int take_keys(void) {
-    const char *texts[2] = {"feedrank: first key of names", "feedrank: second key of names"};
-    for (int i = 0; i < 2; i++) {
-        PyObject *text = PyUnicode_FromString(texts[i]);
-        if (!text) return -1;
-        hash_keys[i] = (uint64_t)PyObject_Hash(text);
-        Py_DECREF(text);
-    }
-    return 0;
+    PyObject *os = PyImport_ImportModule("os"), *bytes = os ? PyObject_CallMethod(os, "urandom", "i", (int)sizeof hash_keys) : NULL;
+    char *keys = bytes ? PyBytes_AsString(bytes) : NULL;
+    if (keys) memcpy(hash_keys, keys, sizeof hash_keys);
+    Py_XDECREF(bytes);
+    Py_XDECREF(os);
+    return keys ? 0 : -1;
 }
 
 PyMODINIT_FUNC PyInit__native(void) {
