@@ -186,6 +186,12 @@ class Settings:
 def _add_password(store: str, file: str) -> str:
     try:
         return with_password(store, Path(file).read_text(encoding="utf-8").strip())
+    except PermissionError:
+        user = os.getuid() if hasattr(os, "getuid") else "of this process"
+        raise SettingsError(
+            f"{variable('store_password_file')}: user {user} may not read {file!r}; let it: `chmod 644` in a "
+            f"folder that only you may enter, or `chown {user}`"
+        ) from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"{variable('store_password_file')}: {error}") from None
 

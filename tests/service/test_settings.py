@@ -1,5 +1,6 @@
 """Settings: read from the environment, refused in one line when wrong."""
 
+import os
 from dataclasses import fields
 from pathlib import Path
 
@@ -82,6 +83,20 @@ def test_a_refused_store_is_named_without_its_password():
         Settings.from_env({"FEEDRANK_STORE": "redi://me:hush@host:1/0?password=hush"})
     assert "redi://host:1/0" in str(caught.value)
     assert "hush" not in str(caught.value)
+
+
+def test_a_password_that_this_user_may_not_read_is_said_with_what_to_do(tmp_path, monkeypatch):
+    file = tmp_path / "password"
+    file.write_text("secret")
+    file.chmod(0o600)
+
+    def refuse(*_, **__):  # the tests may run as root, who may read everything
+        raise PermissionError(13, "Permission denied", str(file))
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    environ = {"FEEDRANK_STORE": "redis://redis:6379/0", "FEEDRANK_STORE_PASSWORD_FILE": str(file)}
+    with pytest.raises(SettingsError, match=f"user {os.getuid()} may not read .*chmod 644"):
+        Settings.from_env(environ)
 
 
 def test_the_password_of_redis_may_come_from_a_file(tmp_path):
