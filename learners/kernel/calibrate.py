@@ -6,7 +6,7 @@ from .elementary import Floats, log_of, total
 
 KNOTS = 8
 LOW, HIGH = -3.0, 6.0
-KEEP = 0.98
+KEEP = 0.995  # some 200 rounds near a knot: of 50, the noise alone makes high probabilities too high
 EDGE = 1e-6
 
 

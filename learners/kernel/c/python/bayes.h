@@ -141,8 +141,8 @@ static void count_calibration(double q, int right, double *sums) {
     int i = knot_of(q, &f);
     double miss = (double)right - q, shares[2] = {1.0 - f, f};
     for (int k = 0; k < 2; k++) {
-        sums[i + k] = sums[i + k] * 0.98 + shares[k];
-        sums[KNOTS + i + k] = sums[KNOTS + i + k] * 0.98 + shares[k] * miss;
+        sums[i + k] = sums[i + k] * 0.995 + shares[k];
+        sums[KNOTS + i + k] = sums[KNOTS + i + k] * 0.995 + shares[k] * miss;
     }
 }
 
