@@ -166,7 +166,14 @@ def main() -> None:
                 rows.append(
                     asyncio.run(failovers(options.failovers, replicas, folder / f"failover{replicas}"))
                 )
-            head = ["`FEEDRANK_REDIS_REPLICAS`", "failovers", "acknowledged", "refused", "lost", "twice"]
+            head = [
+                "`FEEDRANK_REDIS_REPLICAS`",
+                "failovers",
+                "acknowledged",
+                "refused",
+                "lost",
+                "counted twice",
+            ]
             report.table([*head, "divergences noticed", "replicas equal"], rows)
 
 

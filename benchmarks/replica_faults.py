@@ -47,7 +47,7 @@ def main() -> None:
             "events acknowledged",
             "longest wait for an answer, s",
             "lost",
-            "twice",
+            "counted twice",
             "caught up when back",
         ],
         [[fault, *play(fault, options.seconds, separate)] for fault in faults],

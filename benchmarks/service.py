@@ -196,7 +196,7 @@ def main() -> None:
     parser = arguments(__doc__, "service")
     parser.add_argument("--only", choices=("predict", "stream", "feedback", "start", "pieces"))
     options = parser.parse_args()
-    seconds, turns, rounds = (1.5, 3, 10_000) if options.quick else (3.0, 5, 100_000)
+    seconds, turns, rounds = (0.2, 1, 500) if options.quick else (3.0, 5, 100_000)
     report = Report("The service, as ratios", options.out)
     chance = random.Random(7)
     with tempfile.TemporaryDirectory() as name:
