@@ -206,11 +206,13 @@ class Experiments:
             "learners": await self.host.erase.everywhere(subject, reaches),
         }
         every = [receipt for receipts_of in receipts.values() for receipt in receipts_of.values()]
+        done = all(receipt["state"] == "done" for receipt in every)
+        done = done and await self.host.erase.finished(subject=subject)
         return {
             "erased": sum(receipt["erased"] for receipt in every),
             "checksums": [sum for receipt in every for sum in receipt["checksums"]],
             "version": max((receipt["version"] for receipt in every), default=0),
-            "state": "pending" if any(receipt["state"] == "pending" for receipt in every) else "done",
+            "state": "done" if done else "pending",
             **receipts,
         }
 

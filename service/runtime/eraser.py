@@ -171,7 +171,7 @@ class Eraser:
             "state": "done",
         }
         if not target.sums:
-            return receipt
+            return receipt if await self.finished(log=learner.log) else {**receipt, "state": "pending"}
         owner = (LEARNER, learner.entry.name)
         return {**receipt, **await self.begin(owner, learner.log, target, subject)}
 
@@ -221,6 +221,17 @@ class Eraser:
         """Erase in the store what was retracted."""
         ids = [f"p:{key}" for key in target.records]
         await self._store.erase(log, target.versions, target.records, ids)
+
+    async def finished(self, *, log: str = "", subject: str = "") -> bool:
+        """Whether nothing is left to do of what was begun before, in a log or of a hashed subject."""
+        after = ""
+        while documents := await self._store.page(KIND, after, PAGE):
+            for _, document in documents:
+                value = orjson.loads(document.value)
+                if value["log"] == log or (subject and value["subject"] == subject):
+                    return False
+            after = documents[-1][0]
+        return True
 
     async def _forget(self, task: str) -> None:
         document = await self._store.get(KIND, task)

@@ -5,6 +5,7 @@ import { along, axisOf, axisSwitch } from "./axis.js";
 import { chart, trailing } from "./chart.js";
 import { card, count, decimal, h, keyed, signed } from "./dom.js";
 import { choiceCard, poolCard } from "./pool.js";
+import { renameForm } from "./rename.js";
 import { learnerHead } from "./tabs.js";
 import { linear, tryCard } from "./try.js";
 
@@ -38,13 +39,9 @@ export function learnerPage(name, { nudge }) {
   const back = h("button", { type: "button", class: "quiet", onclick: () => turn(page - 1) }, "Previous");
   const forth = h("button", { type: "button", class: "quiet", onclick: () => turn(page + 1) }, "Next");
   const pager = h("div", { class: "row pager" }, back, more, forth);
-  const renamed = h("span", { class: "tag" });
-  const calledNow = h("input", { id: "label-new", required: true, maxlength: 1000, autocomplete: "off", list: "label-names", placeholder: "New name", "aria-label": "New name" });
-  const others = h("datalist", { id: "label-names" });
-  const renaming = h("p", { class: "note", role: "status" });
-  const rename = h("form", { class: "row rename", hidden: true, onsubmit: renameLabel }, "Rename ", renamed, " to ", calledNow, others, h("button", { type: "submit", class: "quiet" }, "Rename"));
+  const rename = renameForm(name, nudge);
   labelled.insertBefore(search, labelled.children[1]);
-  labelled.append(pager, rename, renaming);
+  labelled.append(pager, rename.element);
   const pool = poolCard(name);
   const choices = choiceCard();
   const features = h("ol", { class: "weights" });
@@ -62,7 +59,6 @@ export function learnerPage(name, { nudge }) {
       h("div", null, labelled, featured, card("Settings", spec))));
   let version = -1;
   let label = null;
-  let sure = "";
   let info = null;
   let past = null;
   let counts = { labels: [], total: 0 };
@@ -164,30 +160,7 @@ export function learnerPage(name, { nudge }) {
 
   function mark() {
     for (const row of labels.children) row.button.setAttribute("aria-pressed", String(row.button.textContent === label));
-    rename.hidden = label === null;
-    renamed.textContent = label;
-    others.replaceChildren(...counts.labels.filter((one) => one.label !== label).map((one) => h("option", { value: one.label })));
-  }
-
-  // Another label's name merges the two. A name that is given up does not come back, so the page asks first.
-  async function renameLabel(event) {
-    event.preventDefault();
-    const [old, next] = [label, calledNow.value];
-    if (sure !== `${old}\n${next}`) {
-      sure = `${old}\n${next}`;
-      renaming.textContent = info.labels.includes(next) ? `This merges ${old} into ${next} for good. Press Rename again to do it.`
-        : `${old} will be called ${next} in all events. Press Rename again to do it.`;
-      return;
-    }
-    try {
-      const done = await api.rename(name, { [old]: next });
-      renaming.textContent = done.state === "done" ? `${old} is now ${next}.` : `${old} becomes ${next}: the learner is being rebuilt.`;
-      calledNow.value = "";
-      label = next;
-      nudge();
-    } catch (error) {
-      renaming.textContent = error.message;
-    }
+    rename.update(label, counts.labels.map((one) => one.label));
   }
 
   async function choose(next) {
@@ -259,7 +232,7 @@ function line(event) {
   return h("li", null,
     h("span", { class: "number dim" }, count(event.version)),
     h("time", { class: "dim", datetime: at.toISOString() }, at.toLocaleTimeString()),
-    h("span", { class: "truth" }, truth ? h("span", { class: "tag" }, truthText(truth)) : event.rename ? renames(event.rename) : `retracted ${event.retracts}`,
+    h("span", { class: "truth" }, truth ? h("span", { class: "tag" }, truthText(truth)) : event.rename ? renames(event.rename) : event.kind === "erased" ? "erased" : `retracted ${event.retracts}`,
       truth && shown && shown !== truthText(truth) && h("span", { class: "dim" }, ` served ${shown}`)),
     h("span", { class: "words dim" }, shortly(instance)));
 }

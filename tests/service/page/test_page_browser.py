@@ -55,19 +55,32 @@ def test_predict_correct_and_see_the_curve_move(server, teach, browser):
     browser.wait(lambda: "a new label" in browser.text(".labels tbody th button"))
 
 
-def test_a_label_is_renamed_after_a_second_press(server, teach, browser):
-    teach(server, "folders", 30)
-    old = server.get("/v1/learners/folders").json()["labels"][0]
+def test_a_label_is_renamed_or_merged_with_one_that_it_is_taken_for(server, teach, browser):
+    teach(server, "folders", 60)
+    mixed = server.get("/v1/learners/folders/reliability").json()["labels"]
+    old = next(label for label, row in mixed.items() if row["taken_for"])
     show(browser, server, "/#/learners/folders")
     browser.wait(lambda: browser.find(".labels tbody th button"))
-    next(one for one in browser.find(".labels tbody th button") if one.text == old).click()
-    browser.one("#label-new").send_keys("another", Keys.ENTER)
-    browser.wait(lambda: "Press Rename again" in browser.text(".rename + .note")[0])
-    assert version(browser) == "30"
-    browser.one(".rename button").click()
-    browser.wait(lambda: version(browser) == "31")
-    browser.wait(lambda: "another" in browser.text(".labels tbody th button"))
-    assert old not in browser.text(".labels tbody th button")
+
+    def choose(label):
+        next(one for one in browser.find(".labels tbody th button") if one.text == label).click()
+
+    choose(old)
+    browser.wait(lambda: browser.find(".proposed button"))
+    browser.wait(lambda: browser.text(".rename .tag") == [old])
+    browser.find(".proposed button")[0].click()
+    other = browser.one("#label-new").get_attribute("value")
+    assert other in mixed
+    browser.one(".rename form button").click()
+    browser.wait(lambda: "Merge" in browser.text("#confirm-title")[0])
+    browser.one("dialog.confirm button[value='']").click()
+    browser.wait(lambda: not browser.find("dialog.confirm"))
+    assert version(browser) == "60"
+    browser.one(".rename form button").click()
+    browser.one("dialog.confirm button[value=ok]").click()
+    browser.wait(lambda: version(browser) == "61")
+    browser.wait(lambda: old not in browser.text(".labels tbody th button"))
+    assert server.get("/v1/learners/folders").json()["renames"] == {old: other}
     assert any("renamed" in row for row in browser.text(".events li"))
 
 
