@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 LABELS = ["no", "yes"]
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "labels": {"task": "multiclass", "algorithm": "dual-ascent", "labels": LABELS},
     "lists": {"task": "subset-ranking", "algorithm": "listnet"},
     "label lists": {"task": "label-ranking", "algorithm": "predtron"},
@@ -58,4 +59,25 @@ CELLS = (
     Cell("drafts-grades", "interleave", "lists", "ndcg", "grades", 4, "heavy"),
     Cell("drafts-labels", "interleave", "label lists", "clicks", "labels", 2, "heavy", learns=False),
     Cell("unequal", "split", "labels", "zero-one", "labels", effect=0.05, learns=False),
+)
+
+
+@dataclass(frozen=True)
+class PerCell:
+    """A kind of experiment with `per`."""
+
+    name: str
+    value: str
+    arms: int = 2
+    cap: float | None = None
+    method: str = "split, per"
+    units: str = "come back"
+    effect: float = 0.0
+
+
+PER_CELLS = (
+    PerCell("per-mean", "mean"),
+    PerCell("per-total", "total", 3, cap=4.0),
+    PerCell("per-any", "any"),
+    PerCell("per-returns", "returns"),
 )

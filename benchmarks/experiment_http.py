@@ -17,16 +17,21 @@ from collections import Counter
 from pathlib import Path
 
 import replicas as parts
-from experiment_cells import CELLS, Cell
+from experiment_cells import CELLS, PER_CELLS, Cell, PerCell
+from experiment_per_players import PerRun
 from experiment_players import Caller, Outcome, Run
 from report import Report, arguments
 
 
-async def play_all(port: int, cell: Cell, runs: int, events: int, look: int, at_once: int) -> list[Outcome]:
+async def play_all(
+    port: int, cell: Cell | PerCell, runs: int, events: int, look: int, at_once: int
+) -> list[Outcome]:
     gate = asyncio.Semaphore(at_once)
 
     async def one(number: int) -> Outcome:
         async with gate, Caller(port) as caller:
+            if isinstance(cell, PerCell):
+                return await PerRun(cell, number, caller, events).play()
             return await Run(cell, number, caller, events, look).play()
 
     return await asyncio.gather(*map(one, range(runs)))
@@ -40,7 +45,8 @@ def main() -> None:
     )
     parser.add_argument("--look", type=int, default=4, help="events between two looks")
     parser.add_argument("--at-once", type=int, default=12)
-    names = [cell.name for cell in CELLS]
+    cells: tuple[Cell | PerCell, ...] = (*CELLS, *PER_CELLS)
+    names = [cell.name for cell in cells]
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     options = parser.parse_args()
     if options.quick:
@@ -51,7 +57,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = f"sqlite:{Path(folder) / 'store.db'}"
         with parts.replica(parts.Host("127.0.0.1"), store, None) as server:
-            for cell in (cell for cell in CELLS if cell.name in options.only):
+            for cell in (cell for cell in cells if cell.name in options.only):
                 runs, events = options.runs, options.events
                 if cell.effect:
                     runs, events = max(1, runs // 4), 25 * events
@@ -75,7 +81,7 @@ def main() -> None:
         report.text(f"    {text}")
 
 
-def row(cell: Cell, done: list[Outcome]) -> list[object]:
+def row(cell: Cell | PerCell, done: list[Outcome]) -> list[object]:
     winners = Counter(one.winner.rpartition("-")[2] for one in done if one.winner)
     named: object = sum(winners.values())
     if cell.effect:
