@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from .calls import Call, dumps, identified, nothing, params_of, reply_of, segment, without_none
 from .payloads import JSON, Payload
-from .replies import Assigned, Experiment, Prediction, UnitPage
+from .replies import Assigned, Experiment, Prediction, RetractedMany, UnitPage
 
 
 def create_experiment(name: str, plan: Payload) -> Call[Experiment]:
@@ -47,6 +47,12 @@ def experiment_retract(
     """Retract one event of the experiment, in every arm."""
     body = dumps(without_none(feedback_id=feedback_id, prediction_id=prediction_id))
     return Call("POST", _experiment(name, "retract"), reply_of(JSON), body)
+
+
+def experiment_retract_many(name: str, events: Iterable[Payload]) -> Call[RetractedMany]:
+    """Retract many events of the experiment, each `{"feedback_id"}` or `{"prediction_id"}`, in every arm."""
+    body = dumps({"events": list(events)})
+    return Call("POST", _experiment(name, "retract"), reply_of(RetractedMany), body)
 
 
 def assign(

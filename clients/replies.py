@@ -39,6 +39,7 @@ __all__ = [
     "Reliability",
     "Renamed",
     "Retracted",
+    "RetractedMany",
     "Unit",
     "UnitPage",
     "Weights",
@@ -281,6 +282,14 @@ class Retracted:
     retracted: int
     duplicate: bool
     # pending while the learner is being folded again
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetractedMany:
+    """The retractions of a batch, in its order, and the state of the whole."""
+
+    results: list[Retracted]
     state: str
 
 

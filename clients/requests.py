@@ -43,6 +43,7 @@ from .replies import (
     Reliability,
     Renamed,
     Retracted,
+    RetractedMany,
     Weights,
 )
 
@@ -157,6 +158,11 @@ def retract(
     """Retract one event: the learner becomes what it would be without it."""
     body = dumps(without_none(feedback_id=feedback_id, prediction_id=prediction_id))
     return Call("POST", _path(name, "retract"), reply_of(Retracted), body)
+
+
+def retract_many(name: str, events: Iterable[Payload]) -> Call[RetractedMany]:
+    """Retract many events, each `{"feedback_id"}` or `{"prediction_id"}`: all or none, and folded again once."""
+    return Call("POST", _path(name, "retract"), reply_of(RetractedMany), dumps({"events": list(events)}))
 
 
 def rename_label(name: str, old: str, new: str) -> Call[Renamed]:

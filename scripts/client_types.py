@@ -51,6 +51,7 @@ TYPES: dict[str, tuple[type[BaseModel], ...]] = {
     "Events": (log_models.Events,),
     "Renamed": (log_models.Renamed,),
     "Retracted": (log_models.Retracted,),
+    "RetractedMany": (log_models.RetractedMany,),
     "Erased": (log_models.Erased,),
     "ErasedEverywhere": (log_models.ErasedEverywhere,),
     "ClicksSoFar": (reply_models.ClicksSoFar,),

@@ -50,6 +50,13 @@ class Retracted(BaseModel):
     state: Literal["done", "pending"] = Field(description="pending while the learner is being folded again")
 
 
+class RetractedMany(BaseModel):
+    """The retractions of a batch, in its order, and the state of the whole."""
+
+    results: list[Retracted]
+    state: Literal["done", "pending"]
+
+
 class Renamed(BaseModel):
     """The labels as they are called now."""
 

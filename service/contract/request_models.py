@@ -212,12 +212,23 @@ class ClicksBody(BaseModel):
     clicks: list[Text]
 
 
-class RetractBody(BaseModel):
+class RetractOne(BaseModel):
     """Which event to retract: exactly one of the two."""
 
     model_config = examples({"feedback_id": "order-17"})
     feedback_id: EventId | None = None
     prediction_id: EventId | None = None
+
+
+class RetractMany(BaseModel):
+    """Many events, all of them or none, folded again once."""
+
+    model_config = ConfigDict(extra="forbid")
+    events: list[RetractOne] = Field(min_length=1)
+
+
+class RetractBody(RootModel[RetractOne | RetractMany]):
+    """One event, or a batch."""
 
 
 class EraseBody(BaseModel):

@@ -36,7 +36,12 @@ from feedrank.service.contract.prediction_ids import new_prediction_id
 from feedrank.service.runtime import Host
 from feedrank.service.runtime.appending import unknown
 from feedrank.service.runtime.questions import is_long
-from feedrank.service.runtime.retractor import append_retractions, event_id
+from feedrank.service.runtime.retractor import (
+    append_retractions,
+    events_to_retract,
+    retract_reply,
+    retraction,
+)
 from feedrank.service.runtime.subjects import ids_of
 from feedrank.service.store import Draft, Missing, Placement, Stale
 
@@ -261,25 +266,19 @@ class Crediting:
     # Retracting
 
     async def retract(self, live: LoadedExperiment, request: Body) -> JSON:
-        """`{"version", "retracted", "duplicate", "state"}`; the event leaves the arms and the figures."""
-        field, id = event_id(request)
-        place = await self._store.find(live.log, f"{field[0]}:{id}")
-        if place is None:
-            raise NotFound(f"the {live.title} has no event with this {field}")
-        return await asyncio.shield(asyncio.create_task(self._retract(live, place[0])))
+        """As a learner's, one or many; the events leave the arms and the figures."""
+        most = self._settings.max_batch
+        events = await events_to_retract(self._store, live.log, f"the {live.title}", request, most)
+        versions = [event.retracts for event in events]
+        results = await asyncio.shield(asyncio.create_task(self._retract(live, versions)))
+        return retract_reply(request, results)
 
-    async def _retract(self, live: LoadedExperiment, version: int) -> JSON:
+    async def _retract(self, live: LoadedExperiment, versions: Sequence[int]) -> list[JSON]:
         # The arms first: one whose log no longer reaches back refuses, and nothing has changed.
-        arms_pending = await self._teaching.untaught(live, version)
-        body = encode({"kind": "retract", "version": version})
-        (place,) = await append_retractions(
-            self._store, live.log, {version: body}, partial(self._logbook.append, live)
-        )
-        await live.advance(place.version)
-        pending = arms_pending or place.version in live.unsettled
-        return {
-            "version": place.version,
-            "retracted": version,
-            "duplicate": not place.fresh,
-            "state": "pending" if pending else "done",
-        }
+        pending = await self._teaching.untaught(live, versions)
+        bodies = {version: encode({"kind": "retract", "version": version}) for version in versions}
+        places = await append_retractions(self._store, live.log, bodies, partial(self._logbook.append, live))
+        await live.advance(max(place.version for place in places))
+        of = dict(zip(bodies, places, strict=True))
+        results = [retraction(live, version, of[version]) for version in versions]
+        return [{**result, "state": "pending"} for result in results] if pending else results

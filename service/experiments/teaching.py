@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 from feedrank.service.contract.faults import NotFound, ServiceError, StoreUnavailable, TimedOut
 from feedrank.service.contract.json_types import JSON
@@ -70,13 +71,10 @@ class Teaching:
             for version in versions:
                 live.doubtful.pop(version, None)
 
-    async def untaught(self, live: LoadedExperiment, version: int) -> bool:
-        """Have every arm that learned the event at `version` retract it; whether one is still folding again."""
-        pending = False
+    async def untaught(self, live: LoadedExperiment, versions: Sequence[int]) -> bool:
+        """Have every arm retract what it learned of these events, at once; whether one is still folding again."""
+        ids, pending = [records.lesson_id(live, version) for version in versions], False
         for name in (*live.plan.arms, *live.plan.shadow):
-            try:
-                done = await self._host.retract(name, {"feedback_id": records.lesson_id(live, version)})
-            except NotFound:
-                continue  # it never learned the event, or is gone itself
-            pending = pending or done["state"] == "pending"
+            with suppress(NotFound):  # the arm itself is gone
+                pending = await self._host.retract.those_learned(name, ids) or pending
         return pending

@@ -9,6 +9,8 @@ import orjson
 
 from feedrank.service.store import Closed, Placement, Store
 
+from .folding import E, S
+from .follower import Follower
 from .learner_state import LoadedLearner
 from .memory import Memory
 
@@ -47,6 +49,6 @@ class Amender:
                 await self._store.keep_outcomes(learner.log, outcomes)
 
 
-def state_of(learner: LoadedLearner, *places: Placement) -> str:
-    """`done`, or `pending` while the learner is being folded again in the background."""
-    return "pending" if any(place.version in learner.unsettled for place in places) else "done"
+def state_of(follower: Follower[S, E], *places: Placement) -> str:
+    """`done`, or `pending` while it is being folded again in the background."""
+    return "pending" if any(place.version in follower.unsettled for place in places) else "done"

@@ -80,7 +80,7 @@ class Host:
         self._predictor = Predictor(store, self._memory, settings, self._counts)
         self._writer = Writer(store, self._memory, self._predictor, settings, self._counts)
         self.predict, self.feedback = self._predictor, self._writer
-        self.retract = Retractor(store, self._memory, self._writer)
+        self.retract = Retractor(store, self._memory, self._writer, settings.max_batch)
         self.rename = Renamer(store, self._memory, self._writer)
         self.erase = Eraser(store, self._catalogue, self._memory, self._writer, settings, self._supervisor)
         self.subjects = self.erase.subjects

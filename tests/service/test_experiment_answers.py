@@ -168,7 +168,10 @@ def test_an_answer_just_after_its_window_counts_as_none(
     run(store_url, body, CLASSES)
 
 
-def test_a_retracted_event_leaves_figures_and_arms_as_if_it_had_never_been(store_url: str) -> None:
+@pytest.mark.parametrize("gone", [[7], [19, 7, 8]], ids=["one", "batch"])
+def test_a_retracted_event_leaves_figures_and_arms_as_if_it_had_never_been(
+    store_url: str, gone: list[int]
+) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
         for name in ("c", "d"):
             await host.create(name, CLASSES)
@@ -176,10 +179,14 @@ def test_a_retracted_event_leaves_figures_and_arms_as_if_it_had_never_been(store
         await experiments.create("clean", {"arms": ["c", "d"], "measure": "zero-one", "seed": "s"})
         for i in range(30):
             event = {"features": {"f": i % 3, "h": 1}, "unit": f"u{i % 9}", "label": "xy"[i % 2]}
-            if i != 7:
+            if i not in gone:
                 await experiments.feedback("clean", event)
             await experiments.feedback("e", {**event, "feedback_id": f"n{i}"})
-        done = await experiments.retract("e", {"feedback_id": "n7"})
+        if len(gone) > 1:
+            batch = await experiments.retract("e", {"events": [{"feedback_id": f"n{i}"} for i in gone]})
+            done = batch["results"][1]
+        else:
+            done = await experiments.retract("e", {"feedback_id": "n7"})
         assert (done["retracted"], done["duplicate"]) == (8, False)
         assert (await experiments.retract("e", {"feedback_id": "n7"}))["duplicate"] is True
         with pytest.raises(NotFound):

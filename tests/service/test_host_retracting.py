@@ -13,6 +13,32 @@ from feedrank.service.runtime import Host
 
 
 @pytest.mark.parametrize("every", [1, 4, 1000])
+def test_many_retractions_are_all_or_none_and_folded_once(with_host, every):
+    async def body(host):
+        await host.create("a", SPEC)
+        replies = await teach(host, "a", 12)
+        ids = [{"feedback_id": f"f{i}"} for i in (7, 2, 9, 2)]
+        with pytest.raises(errors.NotFound):
+            await host.retract("a", {"events": [*ids, {"feedback_id": "unknown"}]})
+        with pytest.raises(errors.Unprocessable) as refused:
+            await host.retract("a", {"events": [*ids, {}]})
+        assert refused.value.errors[0]["pointer"] == "/events/4"
+        assert (await host.info("a"))["version"] == 12
+        done = await host.retract("a", {"events": ids})
+        assert done["state"] == "done"
+        assert [one["retracted"] for one in done["results"]] == [8, 3, 10, 3]
+        assert sorted({one["version"] for one in done["results"]}) == [13, 14, 15]
+        kept = [i for i in range(12) if i not in (2, 7, 9)]
+        assert await host.export("a") == folded(kept, 15)
+        again = await host.retract("a", {"events": [*ids, {"feedback_id": "f0"}]})
+        assert [one["duplicate"] for one in again["results"]] == [True] * 4 + [False]
+        assert await host.export("a") == folded(kept[1:], 16)
+        assert await host.feedback("a", event(2, feedback_id="f2")) == {**replies[2], "duplicate": True}
+
+    with_host(body, snapshot_every=every)
+
+
+@pytest.mark.parametrize("every", [1, 4, 1000])
 def test_a_retracted_event_never_happened(with_host, every):
     async def body(host):
         await host.create("a", SPEC)

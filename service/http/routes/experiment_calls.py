@@ -102,7 +102,7 @@ async def experiment_clicks(
 
 @router.post(
     "/v1/experiments/{name}/retract",
-    **call("feedback", 404, 409, 410, 413, 422, reply="Retracted", also=LATER),
+    **call("feedback", 404, 409, 410, 413, 422, reply="Retracted | RetractedMany", also=LATER),
 )
 async def experiment_retract(
     request: Request, name: Name, body: Annotated[JSON, Documented("RetractBody")]

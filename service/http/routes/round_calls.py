@@ -23,7 +23,9 @@ IDEMPOTENCY = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 512},
 }
 LATER: dict[int | str, Any] = {
-    202: described("Retracted", "it takes long: `GET` shows under `retracting` when it is done")
+    202: described(
+        "Retracted | RetractedMany", "it takes long: `GET` shows under `retracting` when it is done"
+    )
 }
 ERASED: dict[int | str, Any] = {
     202: described("Erased", "it takes long and goes on: `GET` shows under `retracting` when it is done")
@@ -109,7 +111,8 @@ async def queue(
 
 
 @router.post(
-    "/v1/learners/{name}/retract", **call("feedback", 404, 409, 410, 413, reply="Retracted", also=LATER)
+    "/v1/learners/{name}/retract",
+    **call("feedback", 404, 409, 410, 413, reply="Retracted | RetractedMany", also=LATER),
 )
 async def retract(request: Request, name: Name, body: Annotated[JSON, Documented("RetractBody")]) -> Response:
     """Retract an event: the learner becomes what it would be without it."""
