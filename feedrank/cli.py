@@ -50,6 +50,12 @@ COMMANDS = {
     "import": ("feedrank.clients.history_cli", "import_app", "clients", "learn from a file of past events"),
     "predict": ("feedrank.clients.history_cli", "predict_app", "clients", "predict every row of a file"),
     "export": ("feedrank.clients.history_cli", "export_app", "clients", "write a learner's log to a file"),
+    "personalizer": (
+        "feedrank.personalizer_log",
+        "app",
+        "service",
+        "learn from a log of Azure Personalizer",
+    ),
     "ingest": ("feedrank.clients.ingest_cli", "app", "clients", "learn from Kafka, Redis Streams or NATS"),
     "mail": ("feedrank.clients.mail_cli", "app", "mail", "sort mail into folders, learning from every move"),
     "rank": (

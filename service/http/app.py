@@ -35,6 +35,7 @@ from .routes import experiment_calls as experiments
 from .routes import learner_calls as learners
 from .routes import page_files as page
 from .routes import personalizer_calls as personalizer
+from .routes import personalizer_views
 from .routes import probes as health
 from .routes import round_calls as rounds
 from .traces import Spans, TracedEdge
@@ -87,7 +88,7 @@ def create_app(settings: Settings | None = None, exporter: SpanExporter | None =
     app.state.settings = chosen
     app.state.metrics = Metrics()
     # The busiest calls come first, because routes are tried in order.
-    for module in (rounds, learners, experiments, health, personalizer, page):
+    for module in (rounds, learners, experiments, health, personalizer, personalizer_views, page):
         app.include_router(module.router)
     for kind in (ServiceError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, _refuse)
