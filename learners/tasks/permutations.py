@@ -106,7 +106,8 @@ class Ranking(Task):
         """The smallest gap of neighbours in the order, down to the one just below the cutoff."""
         if t.size < 2:
             return None
-        gaps = -np.diff(np.sort(t)[::-1])
+        ascending = np.sort(t)
+        gaps = (ascending[1:] - ascending[:-1])[::-1]
         return float(gaps[: self.cutoff].min())
 
     def _merged(self, relevant: Mask, t: Floats, bonus: Bonus, falls: Falls | None = None) -> Ints:

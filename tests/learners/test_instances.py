@@ -100,6 +100,21 @@ def test_rows_in_base64_are_the_numbers_as_float32():
 
 
 @pytest.mark.skipif(kernel.NAME != "native", reason="the native kernel is not built")
+@pytest.mark.parametrize("count", [94, 95, 96, 97, 98, 192, 193, 1000])
+def test_both_kernels_read_long_base64(count):
+    numbers = np.random.default_rng(count).integers(0, 2**32, count, dtype="<u4").view("<f4")
+    text = base64.b64encode(numbers.tobytes()).decode()
+    ours, theirs = singles.read_singles(text, count), kernel.read_singles(text, count)
+    finite = np.isfinite(numbers)  # a NaN keeps no bits on the way to float64
+    assert ours[finite].tobytes() == theirs[finite].tobytes() == numbers[finite].astype(float).tobytes()
+    assert not np.isfinite(theirs[~finite]).any()
+    for place in range(0, len(text), 37):
+        for letter in "=-\n":
+            wrong = text[:place] + letter + text[place + 1 :]
+            assert (singles.read_singles(wrong, count) is None) == (kernel.read_singles(wrong, count) is None)
+
+
+@pytest.mark.skipif(kernel.NAME != "native", reason="the native kernel is not built")
 @given(st.integers(0, 9), st.text(st.sampled_from("AB/+=a0\n\u00e9"), max_size=40))
 def test_both_kernels_read_the_same_base64(count, text):
     numbers = base64.b64encode(np.arange(count, dtype="<f4").tobytes()).decode()

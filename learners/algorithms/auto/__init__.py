@@ -26,6 +26,7 @@ from .expert_registry import (
     names_check,
     preset_names,
 )
+from .least_squares import MOST_COLUMNS
 from .list_blend import ListBlend
 from .list_pool import WIDEST, ListPool
 
@@ -97,6 +98,8 @@ def _cost(spec: Spec, size: Size) -> Cost:
     cells = max(1, size.features) * max(1, size.labels)
     features = size.known_features + size.features
     curves, window = (300 * (300 + size.labels), 2 * 4096 * 5 * features) if features <= 300 else (0, 0)
+    if size.labels > MOST_COLUMNS:
+        curves = 0  # least squares has left
     return Cost(5e-4 + 6e-8 * cells + 5e-9 * curves, 200 * cells + 16 * curves + window)
 
 

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "wide.h"
+
 static const double LN2_HIGH = 0x1.62e42fee00000p-1, LN2_LOW = 0x1.a39ef35793c76p-33;
 static const double INVERSE_LN2 = 0x1.71547652b82fep+0, HALF_ROOT = 0x1.6a09e667f3bcdp-1, TURN = 0x1.921fb54442d18p+2;
 static const double COTH[] = {1.0 / 37362124800.0, -691.0 / 653837184000.0, 1.0 / 23950080.0, -1.0 / 604800.0,
@@ -22,13 +24,6 @@ static const double SINE[] = {1.0 / 25852016738884976640000.0,
                               1.0 / 5040.0,
                               -1.0 / 120.0,
                               1.0 / 6.0};
-
-/* Loops that take more numbers at a time where the CPU can: the same operations on each of them, and so the same bits. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
-#define WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define WIDE
-#endif
 
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 

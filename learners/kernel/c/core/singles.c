@@ -3,58 +3,62 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WRONG 0x80u /* what no digit has */
-#define X WRONG
-#define X8 X, X, X, X, X, X, X, X
-#define X32 X8, X8, X8, X8
+#include "wide.h"
 
-/* The digit that each letter is. */
-static const uint8_t DIGITS[256] = {
-    X32, X8, X, X, X, 62, X, X, X, 63,                                                   /* + / */
-    52, 53, 54, 55, 56, 57, 58, 59, 60, 61, X, X, X, X, X, X,                            /* 0 to 9 */
-    X, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,                                 /* A to O */
-    15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, X, X, X, X, X,                           /* P to Z */
-    X, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40,                       /* a to o */
-    41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, X, X, X, X, X, X32, X32, X32, X32,       /* p to z */
-};
+#define LETTERS 512 /* at a time: of whole numbers */
 
-/* The 24 bits of four letters, the first byte highest; `wrong` has WRONG if one is no digit. */
-static uint32_t bits_of(const unsigned char *at, uint32_t *wrong) {
-    uint32_t a = DIGITS[at[0]], b = DIGITS[at[1]], c = DIGITS[at[2]], d = DIGITS[at[3]];
-    *wrong |= a | b | c | d;
-    return a << 18 | b << 12 | c << 6 | d;
+#define NUMBERS (LETTERS * 3 / 16) /* of a block */
+
+/* The numbers of a block: four words of three bytes are three of them. */
+WIDE static void numbers_of_words(const uint32_t *words, double *numbers) {
+    uint32_t bits[NUMBERS];
+    float singles[NUMBERS];
+    for (int i = 0; i < NUMBERS / 3; i++) {
+        bits[3 * i] = words[4 * i] | words[4 * i + 1] << 24;
+        bits[3 * i + 1] = words[4 * i + 1] >> 8 | words[4 * i + 2] << 16;
+        bits[3 * i + 2] = words[4 * i + 2] >> 16 | words[4 * i + 3] << 8;
+    }
+    memcpy(singles, bits, sizeof singles);
+    for (int i = 0; i < NUMBERS; i++) numbers[i] = (double)singles[i];
 }
 
-/* Four bytes, of which the first is the lowest of the number's. */
-static double single_of(uint32_t word) {
-    uint32_t bits = word >> 24 | (word >> 8 & 0xff00u) | (word << 8 & 0xff0000u) | word << 24;
-    float single;
-    memcpy(&single, &bits, sizeof single);
-    return (double)single;
+/* A block of letters as words of three bytes, the first one lowest, four letters each; not 0 if one of them is no digit. One loop
+   a step, so that each takes many letters at a time. */
+WIDE static int words_of_letters(const unsigned char *letters, uint32_t *words) {
+    unsigned char digits[LETTERS], wrong = 0;
+    for (int i = 0; i < LETTERS; i++) {
+        unsigned char letter = letters[i], digit = 0x80;
+        digit = (unsigned char)(letter - 'A') < 26 ? (unsigned char)(letter - 'A') : digit;
+        digit = (unsigned char)(letter - 'a') < 26 ? (unsigned char)(letter - 'a' + 26) : digit;
+        digit = (unsigned char)(letter - '0') < 10 ? (unsigned char)(letter - '0' + 52) : digit;
+        digit = letter == '+' ? 62 : letter == '/' ? 63 : digit;
+        digits[i] = digit;
+        wrong |= digit;
+    }
+    for (int i = 0; i < LETTERS / 4; i++) {
+        uint32_t a = digits[4 * i], b = digits[4 * i + 1], c = digits[4 * i + 2], d = digits[4 * i + 3];
+        words[i] = (a << 2 | b >> 4) | (b & 15) << 12 | (c >> 2) << 8 | (c & 3) << 22 | d << 16;
+    }
+    return wrong & 0x80;
 }
 
 int read_singles(const char *text, size_t length, double *numbers, size_t count) {
-    uint32_t wrong = 0;
-    unsigned char rest[16] = {0};
+    uint32_t words[LETTERS / 4], wrong = 0;
+    unsigned char rest[LETTERS];
+    double block[NUMBERS];
     const unsigned char *at = (const unsigned char *)text;
-    size_t threes = count / 3, left = count % 3, letters = left == 2 ? 11 : left ? 6 : 0;
     if (count > SIZE_MAX / 16 || length != (count * 4 + 2) / 3 * 4) return 0;
-    for (size_t i = 0; i < threes; i++, at += 16, numbers += 3) { /* 16 letters are 12 bytes are 3 numbers */
-        uint32_t a = bits_of(at, &wrong), b = bits_of(at + 4, &wrong), c = bits_of(at + 8, &wrong), d = bits_of(at + 12, &wrong);
-        numbers[0] = single_of(a << 8 | b >> 16);
-        numbers[1] = single_of(b << 16 | c >> 8);
-        numbers[2] = single_of(c << 24 | d);
+    for (; length > LETTERS; length -= LETTERS, at += LETTERS, numbers += NUMBERS, count -= NUMBERS) {
+        wrong |= (uint32_t)words_of_letters(at, words);
+        numbers_of_words(words, numbers);
     }
-    if (wrong & WRONG) return 0;
-    if (!left) return 1;
     memset(rest, 'A', sizeof rest);
-    memcpy(rest, at, letters);
-    for (size_t i = letters; i < (left == 2 ? 12 : 8); i++)
-        if (at[i] != '=') return 0;
-    uint32_t a = bits_of(rest, &wrong), b = bits_of(rest + 4, &wrong), c = bits_of(rest + 8, &wrong);
-    /* Bits that are left over are 0. */
-    if ((wrong & WRONG) || (left == 1 ? (b & 0xffffu) : (c & 0xffu))) return 0;
-    numbers[0] = single_of(a << 8 | b >> 16);
-    if (left == 2) numbers[1] = single_of(b << 16 | c >> 8);
-    return 1;
+    memcpy(rest, at, length);
+    size_t left = count % 3, padded = left == 2 ? 1 : left ? 2 : 0, last = count / 3 * 4;
+    for (size_t i = length - padded; i < length; i++) wrong |= at[i] != '=', rest[i] = 'A';
+    wrong |= (uint32_t)words_of_letters(rest, words);
+    if (left) wrong |= left == 2 ? words[last + 2] >> 16 : words[last + 1] >> 8; /* bits that are left over are 0 */
+    numbers_of_words(words, block);
+    memcpy(numbers, block, count * sizeof *numbers);
+    return !wrong;
 }
