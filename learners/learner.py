@@ -299,6 +299,8 @@ class Learner:
         """Make room in the model for every name that has joined, and for so many features that are about to."""
         self._forget_last()
         columns = self.form.columns(self.model.columns(len(self.labels)))
+        if self.features.vector[1]:
+            self.model.place(*self.features.vector)
         self.model.grow(len(self.features) + fresh, columns)
         self._name_costs()
 
@@ -314,7 +316,10 @@ class Learner:
         if not fresh:
             return x
         self.grow(fresh)
-        return self.transform.join(x, unknown, self.features)
+        joined = self.transform.join(x, unknown, self.features)
+        if self.features.vector[1]:
+            self.model.place(*self.features.vector)
+        return joined
 
     @property
     def task(self) -> str:

@@ -106,6 +106,10 @@ class Model(Savable):
     # Whether `contributions` of some features do not depend on which others are asked about.
     piecewise = False
 
+    def place(self, first: int, width: int) -> None:
+        """The parts of a vector are in these rows of the features from now on."""
+        return
+
     def columns(self, labels: int) -> int:
         """The columns of the weights that so many labels take."""
         return labels

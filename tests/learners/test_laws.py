@@ -32,6 +32,7 @@ SPECS = [
     {"task": "multiclass", "algorithm": "auto", "loss": "reject", "reject_costs": {"b": 0.3}, "bias": False},
     {"task": "multiclass", "algorithm": "auto", "loss": "block-zero-one", "blocks": [["a", "b"]]},
     {"task": "multiclass", "algorithm": "auto", "experts": ["naive-bayes", "dual-ascent"]},
+    {"task": "multilabel", "experts": ["class-means", "vector-ridge", "adagrad"]},
     {"task": "multilabel", "algorithm": "auto", "loss": "f-score"},
     {"task": "multilabel", "algorithm": "auto", "loss": "subset-zero-one"},
     {"task": "label-ranking", "algorithm": "auto", "loss": "precision", "cutoff": 2},

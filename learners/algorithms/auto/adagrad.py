@@ -42,13 +42,13 @@ class AdaGrad(Expert):
 
     def grow(self, features: int, columns: int) -> None:
         self.features, self.labels = features, columns
-        if self.present and not self._stays(features, columns):
+        if self.present and not self.stays(features, columns):
             self._leave()
         if self.present:
             self._weights.grow(features, columns)
             self._squares.grow(features, columns)
 
-    def _stays(self, features: int, columns: int) -> bool:
+    def stays(self, features: int, columns: int) -> bool:
         if self.wide is not None and columns > FEW_COLUMNS and features > self.wide:
             return False
         return self.most is None or columns <= self.most
@@ -118,7 +118,7 @@ class AdaGrad(Expert):
         self._squares.theta[:] = arrays["G"]
 
     def nbytes_for(self, features: int, columns: int) -> int:
-        here = self.present and self._stays(features, columns)
+        here = self.present and self.stays(features, columns)
         return 16 * features * columns_for(columns) if here else 0
 
 

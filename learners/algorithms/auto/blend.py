@@ -60,6 +60,9 @@ class Blend(Model):
         self.rounds = 0
         self.features = self.labels = 0
         self.seen: Floats = np.zeros(0)  # events of every column
+        for i, expert in enumerate(self.experts):
+            if not expert.present:  # it waits for something
+                self.pool.leave(i)
         if decider.view is not None:
             self.view = decider.view
         elif kind == "class" and labels == 2:
@@ -80,6 +83,13 @@ class Blend(Model):
             expert.grow(features, columns)
             if not expert.present and self.pool.present[i]:
                 self.pool.leave(i)
+
+    def place(self, first: int, width: int) -> None:
+        for i, expert in enumerate(self.experts):
+            before = expert.present
+            expert.place(first, width)
+            if expert.present and not before:
+                self.pool.enter(i)
 
     def mark(self) -> Any:
         """Copies of what is small and changed in place; the experts keep what they change."""

@@ -46,7 +46,7 @@ class ByPieces:
     def plan(self, y: Any, weight: float, linked: Callable[[], Floats], features: int) -> bool:
         """Whether they can learn without one of them leaving; nothing is changed yet."""
         self._lesson = None
-        if not self._experts:
+        if not any(expert.present for expert in self._experts):
             return True
         if features != self._blend.features and not self._all_stay(features):
             return False
@@ -54,14 +54,8 @@ class ByPieces:
         return True
 
     def _all_stay(self, features: int) -> bool:
-        marks = [(expert, expert.present, expert.mark()) for expert in self._experts]
-        try:
-            for expert in self._experts:
-                expert.grow(features, self._blend.labels)
-            return all(expert.present == before for expert, before, _ in marks)
-        finally:
-            for expert, _, mark in marks:
-                expert.rewind(mark)
+        labels = self._blend.labels
+        return all(expert.stays(features, labels) for expert in self._experts if expert.present)
 
     def commit(self, others: Callable[[], None]) -> None:
         """Their steps, then those of the others: all of it, or, whatever is raised, nothing."""

@@ -42,6 +42,7 @@ _EXPERTS: dict[str, ExpertEntry] = {}
 _FIVE = ("dual-ascent", "least-squares", "naive-bayes", "adagrad", "recent-errors")
 _SIX = (*_FIVE, "trees")
 _SEVEN = (*_SIX, "entropy")
+_VECTORS = ("class-means", "vector-ridge")
 _LISTS = ("ridge", "coin", "listnet")
 _LISTS_2 = ("ridge", "list", "pair", "coin")
 _BITS, _LABELS = ("ordinal", "multilabel"), ("binary", "multiclass", "label-ranking")
@@ -49,7 +50,11 @@ _FIRST = dict.fromkeys(_LABELS + _BITS, _FIVE)
 # By version, oldest first. Those of releases never change.
 PRESETS: tuple[Mapping[str, Sequence[str]], ...] = (
     {**_FIRST, "subset-ranking": _LISTS},  # 0.2
-    {**dict.fromkeys(_BITS, _SIX), **dict.fromkeys(_LABELS, _SEVEN), "subset-ranking": _LISTS_2},  # 0.3
+    {
+        **dict.fromkeys(_BITS, (*_SIX, *_VECTORS)),
+        **dict.fromkeys(_LABELS, (*_SEVEN, *_VECTORS)),
+        "subset-ranking": _LISTS_2,
+    },  # 0.3
 )
 
 

@@ -69,6 +69,14 @@ class Expert(Savable):
     # False once it has left for good: too many features.
     present = True
 
+    def place(self, first: int, width: int) -> None:
+        """The parts of a vector are in these rows from now on."""
+        return
+
+    def stays(self, features: int, columns: int) -> bool:
+        """Whether it still takes part with so many: what leaves as it grows says so before."""
+        return True
+
     @abstractmethod
     def grow(self, features: int, columns: int) -> None:
         """Make room for what has joined."""

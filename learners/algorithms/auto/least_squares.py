@@ -66,9 +66,9 @@ class LeastSquares(Expert):
         self.R: Floats = np.zeros((1 + WAVES, columns_for(self.labels)))
 
     def grow(self, features: int, columns: int) -> None:
-        features -= self.bias
-        if features > MOST or (self.most is not None and columns > self.most):
+        if not self.stays(features, columns):
             self._leave()
+        features -= self.bias
         if not self.present:
             self.labels = columns
             return
@@ -99,6 +99,9 @@ class LeastSquares(Expert):
     def rewind(self, mark: Any) -> None:
         vars(self).clear()
         vars(self).update(mark)
+
+    def stays(self, features: int, columns: int) -> bool:
+        return features - self.bias <= MOST and (self.most is None or columns <= self.most)
 
     def _leave(self) -> None:
         self.present = False
@@ -199,9 +202,9 @@ class LeastSquares(Expert):
         self.R[: self.width, : self.labels] = arrays["R"]
 
     def nbytes_for(self, features: int, columns: int) -> int:
-        features -= self.bias
-        if not self.present or features > MOST or (self.most is not None and columns > self.most):
+        if not self.present or not self.stays(features, columns):
             return 0
+        features -= self.bias
         room = room_for(features)
         width = places_of(room)[2]
         return 8 * (width * (width + columns_for(columns)) + WAVES * room)

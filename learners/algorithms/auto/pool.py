@@ -60,6 +60,13 @@ class Pool:
         self.a[expert] = 0.0
         self._refresh()
 
+    def enter(self, expert: int) -> None:
+        """It takes part from now on; until now it has lost what the pool lost, as if it had always agreed."""
+        self.present[expert] = True
+        self.a[expert] = self.start[expert]
+        self.losses[1 + expert] = self.loss
+        self._refresh()
+
     def learn(self, Z: Floats, Y: Floats, weight: float, teaches: bool) -> None:
         """One round. A truth that nobody could know (`teaches` is False) is counted, but no reason to move."""
         state = self.a, self.A, self.losses, self.w, self.weights

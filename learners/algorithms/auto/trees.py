@@ -57,7 +57,7 @@ class Trees(Expert):
 
     def grow(self, features: int, columns: int) -> None:
         self.features, self.labels = features - self.bias, columns
-        if self.present and (self.features > MOST or columns > MOST_COLUMNS):
+        if self.present and not self.stays(features, columns):
             self.present = False
             self._start()
         if not self.present or not columns:
@@ -67,6 +67,9 @@ class Trees(Expert):
             self.forest = _widened(self.forest, self.columns)
         if self.features > width or not room:
             self._make_room(max(self.features, min(2 * width, MOST)), max(room, FEWEST_ROWS))
+
+    def stays(self, features: int, columns: int) -> bool:
+        return features - self.bias <= MOST and columns <= MOST_COLUMNS
 
     def _make_room(self, width: int, room: int) -> None:
         """New arrays, with room for so many features and rows."""

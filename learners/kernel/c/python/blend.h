@@ -296,9 +296,15 @@ static void add_odds(const Blend *blend, const Member *own, double room, double 
 static int pieces_scores(Blend *blend) {
     const Vector *x = blend->asked.x;
     Py_ssize_t labels = blend->labels, all = x->known + x->unknown, row = 0, count = 0;
+    int here = 0;
     Py_buffer Z;
-    for (int i = 0; i < blend->members; i++) count += blend->member[i].kind == BY_PIECES;
-    if (!count) return 0;
+    for (int i = 0; i < blend->members; i++) 
+        if (blend->member[i].kind == BY_PIECES) {
+            count++;
+            here |= blend->member[i].present;
+            memset(blend->Z + i * labels, 0, (size_t)labels * sizeof(double));
+        }
+    if (!here) return 0;
     PyObject *arguments = Py_BuildValue("(y#y#y#y#y#)", x->rows, 8 * x->known, blend->x.values, 8 * all, x->values, 8 * all,
                                         blend->x.z, 8 * all, blend->x.dense, x->known);
     PyObject *array = arguments ? PyObject_CallObject(blend->pieces, arguments) : NULL;

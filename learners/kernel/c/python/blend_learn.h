@@ -291,6 +291,7 @@ static PyObject *blend_plan(PyObject *self, PyObject *arguments) {
     if (!state) Py_RETURN_NONE;
     const Vector *x = blend->asked.x;
     Py_ssize_t count = (Py_ssize_t)blend->table->names.count;
+    if (x->late) Py_RETURN_NONE; /* experts that wait for a vector enter */
     if (blend_target(blend, truth)) return NULL;
     if (blend->mode == ORDER && !blend->rights) Py_RETURN_NONE;
     own = loss_of(blend, blend->t, blend->shown);
