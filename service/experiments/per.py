@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
@@ -21,6 +20,7 @@ from feedrank.service.contract.json_types import JSON, Body
 MEAN, TOTAL, ANY, RETURNS = "mean", "total", "any", "returns"
 RULES = (MEAN, TOTAL, ANY, RETURNS)
 LONGEST_WINDOW = 366 * 86400.0
+LARGEST = 1e15  # of a value, a cap: sums of them stay finite
 MOST_SEGMENTS, MOST_VALUES, LONGEST_VALUE = 8, 50, 100
 
 
@@ -140,9 +140,9 @@ def read_rule(body: Body, place: str) -> Rule:
 
 
 def number(value: object, place: str) -> float:
-    """A finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise Unprocessable.at(place, "must be a finite number")
+    """A number whose sums stay finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        raise Unprocessable.at(place, f"must be a number from -{LARGEST:g} to {LARGEST:g}")
     return float(value)
 
 

@@ -232,3 +232,19 @@ def test_lists_drafted_from_all_arms_have_no_unit_of_an_arm() -> None:
     with pytest.raises(Unprocessable) as refused:
         plans.read("t", {"arms": ["a", "b"], "method": "interleave", "per": {"window": 9}}, [lists, lists])
     assert refused.value.errors[0]["pointer"] == "/per"
+
+
+def test_a_snapshot_of_before_units_were_listed_still_loads() -> None:
+    experiment = plans.read("test", {"arms": ["a", "b"], "measure": "reward", "share": 0.5}, [SPEC, SPEC])
+    state = State.new(experiment)
+    state.apply(experiment, {"kind": "feedback", "arm": 1, "value": 0.5, "unit": 7})
+    state.apply(experiment, {"kind": "promote", "arm": "b", "alias": "live"})
+    saved = orjson.loads(orjson.dumps(state.to_json()))
+    old = {
+        name: value
+        for name, value in saved.items()
+        if name not in ("share", "units", "segments", "promotion")
+    }
+    loaded = State.from_json(experiment, old)
+    assert loaded.share == 0.5
+    assert {**loaded.to_json(), "promotion": 0} == {**state.to_json(), "promotion": 0}
