@@ -18,7 +18,7 @@ from .spec import parameters, read
 if TYPE_CHECKING:
     from .registry import Spec
 
-__all__ = ["composed", "in_answer", "in_spec"]
+__all__ = ["composed", "in_answer", "in_spec", "named_in"]
 
 
 def composed(renames: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
@@ -88,6 +88,16 @@ def in_spec(spec: Spec, renames: Mapping[str, str]) -> Spec:
                 f"{form.name} needs {form.wanted or 'its labels'}: these cannot become one", error.pointer
             ) from None
         raise
+
+
+def named_in(spec: Spec) -> list[str]:
+    """The labels that a full spec names."""
+    form, table = forms.of(spec["task"]), parameters(registry.algorithm(spec["algorithm"]))
+    names = list(spec.get("labels", ()))
+    for name, value in spec.items():
+        if value and name in table:
+            names += [label for label, _ in table[name].check_for(form).labels(value, name)]
+    return names
 
 
 def _neighbours(labels: list[str], renames: Mapping[str, str]) -> list[str]:

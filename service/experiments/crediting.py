@@ -50,6 +50,7 @@ from .loaded import LoadedExperiment
 from .logbook import Logbook
 from .serving import Serving
 from .state import RUNNING, STOPPED
+from .synonyms import judged_by, meant, names_of, renames_of
 from .teaching import Teaching
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,8 @@ class Crediting:
     """What becomes of what users did."""
 
     def __init__(self, host: Host, logbook: Logbook, serving: Serving, teaching: Teaching) -> None:
-        self._store, self._settings, self._subjects = host.store, host.settings, host.subjects
+        self._host, self._store, self._settings = host, host.store, host.settings
+        self._subjects = host.subjects
         self._logbook, self._serving, self._teaching = logbook, serving, teaching
 
     async def feedback(self, live: LoadedExperiment, request: Body, key: str | None) -> JSON:
@@ -87,8 +89,9 @@ class Crediting:
             if key is not None and own is None and (prediction is None or not where):
                 own = id_of({"feedback_id": key}, "feedback_id")
             truth, reward = records.truth_of(live, request), records.reward_of(live, request)
+            renames = await renames_of(self._host, live)
             if truth or reward is None:
-                reading.truth(live.specs[0], truth)
+                reading.truth(live.specs[0], meant(truth, names_of(live, renames)))
             stated = truth if reward is None else {**truth, "reward": reward}
             weight = request.get("weight", 1.0)
             ids = tuple(f"{kind}:{id}" for kind, id in (("p", prediction), ("f", own)) if id is not None)
@@ -101,11 +104,13 @@ class Crediting:
                 body["weight"] = weight
             event: JSON | None = None
             if record is not None:
+                names = names_of(live, renames, record)
                 if truth and is_long(record["instance"]):
-                    await asyncio.to_thread(records.check, live, record["instance"], truth)
+                    await asyncio.to_thread(records.check, live, record["instance"], meant(truth, names))
                 elif truth:
-                    records.check(live, record["instance"], truth)
-                event = records.event(live, record, body, stated, time.time())
+                    records.check(live, record["instance"], meant(truth, names))
+                judged = judged_by(record, names)
+                event = records.event(live, record, body, meant(stated, names), time.time(), judged)
                 body = {name: event[name] for name in event if name != "record" or prediction is None}
             return event, Draft(encode(body), ids, truth_digest(stated, weight), prediction)
 

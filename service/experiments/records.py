@@ -57,12 +57,14 @@ def lessons(live: LoadedExperiment, version: int, event: JSON) -> list[tuple[str
     return [(name, lesson) for name in (*arms, *plan.shadow)]
 
 
-def event(live: LoadedExperiment, record: JSON, body: JSON, feedback: JSON, now: float) -> JSON:
-    """The whole event of an answer: what the log keeps, with its record."""
+def event(
+    live: LoadedExperiment, record: JSON, body: JSON, feedback: JSON, now: float, judged: JSON | None = None
+) -> JSON:
+    """The whole event of an answer: what the log keeps, with its record, which is judged as `judged` where that differs."""
     timed: JSON = {"at": now}
     if "at" in record:
         timed |= {"served_at": record["at"], "delay": max(0.0, now - record["at"])}
-    whole = {**body, "record": record, **timed, **measured(live, record, feedback)}
+    whole = {**body, "record": record, **timed, **measured(live, judged or record, feedback)}
     wait = live.plan.wait
     late = wait is not None and "at" in record and now >= record["at"] + wait
     return defaulted(live.plan, whole) if late else whole

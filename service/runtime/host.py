@@ -155,6 +155,11 @@ class Host:
         async with self._memory.use(name):
             return Stream(name, self._memory, self._predictor, self._writer, self.settings)
 
+    async def renames(self, name: str) -> JSON:
+        """The labels of a learner that were renamed, and what they are called now."""
+        async with self._memory.use(name) as learner:
+            return learner.state.learner.renames
+
     async def spec(self, name: str) -> JSON:
         """The full spec of a learner."""
         return (await self._catalogue.resolve(name)).spec
