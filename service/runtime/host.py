@@ -108,13 +108,14 @@ class Host:
             yield host
         finally:
             try:
-                await host.erase.close()
-                await host.sweeper.close()
-                await host._predictor.close()
-                await host._writer.close()
-                await host._memory.close()
+                await host.close()
             finally:
                 await store.close()
+
+    async def close(self) -> None:
+        """End what runs by itself, and save what is worth it; the store stays open."""
+        for part in (self.erase, self.sweeper, self._predictor, self._writer, self._memory):
+            await part.close()
 
     # Learners
 

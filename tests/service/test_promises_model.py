@@ -162,8 +162,7 @@ async def check(url, seed, steps, workers=8):
         return model
     finally:
         for host in hosts:
-            await host.sweeper.close()
-            await host._memory.close()
+            await host.close()
         await store.close()
 
 

@@ -186,8 +186,7 @@ def test_a_first_reply_knows_of_no_retraction_that_came_after_its_event(store_ur
                 assert again == [{**reply, "duplicate": True} for reply in first]
         finally:
             for host in hosts:
-                await host.sweeper.close()
-                await host._memory.close()
+                await host.close()
             await store.close()
 
     asyncio.run(main())
