@@ -77,6 +77,10 @@ LONG = (
     "test_benchmarks.py",
     "test_site.py",
 )
+# What `scripts/test quick` leaves out beside the long files: parts of other programs, and faults made on purpose.
+FIXTURES = {"chromium", "imap_server", "dovecot", "kafka", "nats_address", "own_redis", "redis_cluster", "redis_replicated",
+            "kill_rounds"}  # fmt: skip
+FOLDERS = {"imap", "artefacts", "page"}
 # What a condition may raise while the page is still being drawn.
 NOT_YET = (IndexError, ValueError)
 
@@ -89,6 +93,8 @@ def pytest_collection_modifyitems(items):
         item.add_marker(
             pytest.mark.xdist_group("browser" if "chromium" in item.fixturenames else item.path.name)
         )
+        if item.path.name in places or FIXTURES & set(item.fixturenames) or FOLDERS & set(item.path.parts):
+            item.add_marker(pytest.mark.whole)
 
 
 def pytest_collection_finish():
