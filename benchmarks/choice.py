@@ -7,17 +7,19 @@ nothing tuned; Vowpal Wabbit's best setting is chosen in hindsight, set by set.
     python benchmarks/choice.py --coverage [--runs 2000] [--events 200]
     python benchmarks/choice.py --speed
     python benchmarks/choice.py --close                  # two items that earn 30 and 33 %
+    python benchmarks/choice.py --many                   # 1,000 actions, 10 million pairs
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from choice_checks import BUILT, close, coverage, leave_one_out, speed
+from choice_checks import BUILT, close, coverage, leave_one_out, many, speed
 from report import Report, arguments
 from stream_data import Stream, read
 
@@ -53,8 +55,9 @@ def main() -> None:
     parser.add_argument(
         "--close", action="store_true", help="how often the better of two close items is shown"
     )
+    parser.add_argument("--many", action="store_true", help="time among many actions, memory of many pairs")
     asked = parser.parse_args()
-    if asked.coverage or asked.speed or asked.close:
+    if asked.coverage or asked.speed or asked.close or asked.many:
         report = Report("Choices with a reward", asked.out)
         if asked.coverage:
             coverage(report, asked.runs, asked.events)
@@ -62,6 +65,8 @@ def main() -> None:
             speed(report)
         if asked.close:
             close(report)
+        if asked.many:
+            many(report, squarecb)
         return
     if asked.data is None or not asked.data.exists():
         print("choice: skipped, because there is no --data; benchmarks/data.md says where to get it")
@@ -156,6 +161,23 @@ def vowpal(stream: Stream, flags: str, seed: int) -> float:
         model.learn([shared, *lines])
     model.finish()
     return earned / len(stream.rounds)
+
+
+def squarecb(items: list[str]) -> Callable[[list[str], float, float], None]:
+    """A visit of Vowpal Wabbit among these items: features of the context, what settles the draw, and the reward."""
+    from vowpalwabbit import Workspace
+
+    model = Workspace("--cb_explore_adf --squarecb -q ca --quiet -b 20", enable_logging=False)
+    actions = [f"|a {item}" for item in items]
+
+    def visit(features: list[str], chance: float, reward: float) -> None:
+        shared = "shared |c " + " ".join(features)
+        p = spread(model, shared, actions)
+        chosen = min(int(p.cumsum().searchsorted(chance)), len(p) - 1)
+        lines = [f"{i}:{-reward}:{p[i]} {item}" if i == chosen else item for i, item in enumerate(actions)]
+        model.learn([shared, *lines])
+
+    return visit
 
 
 def spread(model: object, shared: str, items: list[str]) -> np.ndarray:

@@ -12,6 +12,7 @@ from stream_data import Stream
 
 from feedrank import learners
 from feedrank.learners.choice.bilinear import FORGET, PRIOR
+from feedrank.learners.choice.memories import AUTO, Memories
 from feedrank.learners.inference.confidence import Floats, log_mixture
 from feedrank.learners.inference.off_policy import BOUNDS, Estimate, RunningGuess, WeighedDraw
 
@@ -144,6 +145,48 @@ def close(report: Report, runs: int = 6, visits: int = 10_000) -> None:
         rows.append(row)
     head = ["forget", f"visits {visits // 2 + 1} to {visits}, mean of {runs} runs", "the same, swapped there"]
     report.table(head, rows)
+
+
+# ---- many actions
+
+PAIRS = 10_000_000
+
+
+Peer = Callable[[list[str]], Callable[[list[str], float, float], None]]
+
+
+def many(report: Report, peer: Peer, count: int = 1000, visits: int = 300, pairs: int = PAIRS) -> None:
+    """A visit (predict and learn) among `count` actions of ids alone, and what so many pairs of context and id take."""
+    rng = np.random.default_rng(0)
+    items = [{"id": f"i{i}", "features": {}} for i in range(count)]
+    shown = [{"items": items, "features": [f"c{c}" for c in rng.choice(50, 10)]} for _ in range(visits)]
+    beside, theirs = peer([f"i{i}" for i in range(count)]), []
+    for visit in shown:
+        begun = time.process_time()
+        beside(visit["features"], rng.random(), float(rng.random() < 0.3))
+        theirs.append(time.process_time() - begun)
+    rows: list[list[object]] = [["Vowpal Wabbit, squarecb", f"{1e3 * float(np.median(theirs)):.2f}", "", ""]]
+    for forget in (0.01, "auto"):
+        learner = learners.build({"task": "choice", "forget": forget})
+        costs = []
+        for visit in shown:
+            begun = time.process_time()
+            served = learner.predict(visit, chance=rng.random()).served()
+            learner.learn(visit, {"reward": float(rng.random() < 0.3)}, served=served)
+            costs.append(time.process_time() - begun)
+        memories = Memories(AUTO if forget == "auto" else (0.01,))
+        side = math.isqrt(pairs)
+        memories.grow(side, side)
+        for row in range(0, side - 19, 20):
+            memories.mark()
+            memories.step(np.arange(row, row + 20), np.ones(20), np.arange(side), np.ones(side), 0.5)
+        memories.mark()
+        each = memories.pairs
+        taken = sum(array.nbytes for array in (each.keys, each.weights, each.precision, each.index))
+        rows.append(
+            [f"forget {forget}", f"{1e3 * float(np.median(costs)):.2f}", each.count, f"{taken / 1e6:.0f}"]
+        )
+    report.table(["learner", f"ms a visit, {count} actions", "pairs", "MB"], rows)
 
 
 # ---- speed

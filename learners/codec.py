@@ -209,7 +209,7 @@ def _restored(header: dict[str, Any], places: dict[str, Place], file: BinaryIO) 
         name.removeprefix("model/"): place.read(file, name, fresh.get(name.removeprefix("model/")))
         for name, place in model.items()
     }
-    own |= added
+    own = learner.model.modern(own | added)
     learner.model.restore(dict(own), header["counters"])
     check_same(learner, own, header["counters"])
     return learner

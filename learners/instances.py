@@ -116,6 +116,7 @@ def _repeated(names: Sequence[str]) -> int:
     return next(i for i, name in enumerate(names) if first.setdefault(name, i) < i)
 
 
+NAMED = frozenset({"id", "features"})  # what most items have
 PARTS = ("features", "text", "vector")  # of an instance, and of every item of a list
 
 
@@ -127,9 +128,9 @@ def read_items(items: object, tokenizer: str = text.RULES[0]) -> ItemList:
         raise InstanceError("must be a list of at least one item", "/items")
     plain = True
     for i, item in enumerate(items):
-        if not isinstance(item, Mapping):
+        if type(item) is not dict and not isinstance(item, Mapping):  # asking an abstract class takes longer
             raise InstanceError("an item must be an object", pointer("items", i))
-        if item.keys() != {"id", "features"}:
+        if item.keys() != NAMED:
             plain = False
             strange = next((key for key in item if key not in ("id", *PARTS)), None)
             if strange is not None:
@@ -145,7 +146,7 @@ def read_items(items: object, tokenizer: str = text.RULES[0]) -> ItemList:
     alike = _alike([item["features"] for item in items]) if plain else None
     if alike is not None:
         return ItemList(ids, *alike)
-    rows = [_item(item, pointer("items", i), tokenizer) for i, item in enumerate(items)]
+    rows = [_item(item, i, tokenizer) for i, item in enumerate(items)]
     read = vectors.read_each(items)
     first = rows[0].names
     if all(row.names is first and row.values is not None for row in rows):  # arrays of one length
@@ -155,15 +156,15 @@ def read_items(items: object, tokenizer: str = text.RULES[0]) -> ItemList:
     return listed
 
 
-def _item(item: Mapping[str, Any], place: str, tokenizer: str) -> PlainFeatures | FeatureVector:
+def _item(item: Mapping[str, Any], i: int, tokenizer: str) -> PlainFeatures | FeatureVector:
     """The named features of an item."""
-    named = read_features(item["features"], place + "/features") if "features" in item else None
-    if "text" not in item:
-        return PlainFeatures((), EMPTY) if named is None else named
     try:
+        named = read_features(item["features"]) if "features" in item else None
+        if "text" not in item:
+            return PlainFeatures((), EMPTY) if named is None else named
         words = text.read(item["text"], tokenizer)
-    except InstanceError as error:
-        raise InstanceError(error.detail, place + error.pointer) from None
+    except InstanceError as error:  # its place is only written where it is needed: lists are long
+        raise InstanceError(error.detail, pointer("items", i) + error.pointer) from None
     return words if named is None else kernel.together(FeatureVector(named.names, named.values), words)
 
 
@@ -230,6 +231,8 @@ def _alike(features: list[Any]) -> tuple[Sequence[str], Floats] | None:
     None where they have not, or something is wrong with them: then they are read one by one, which says where.
     """
     first = features[0]
+    if not first and all(type(row) in (dict, list) and not row for row in features):  # ids alone
+        return (), np.zeros((len(features), 0))
     if type(first) is dict:
         names: Sequence[str] = list(first)
         if not all(type(row) is dict and list(row) == names for row in features):

@@ -191,6 +191,10 @@ class Model(Savable):
         """The counters of an older release as `restore` takes them, and the arrays that it wrote otherwise or not."""
         return counters, {}
 
+    def modern(self, arrays: Arrays) -> Arrays:
+        """The arrays of an older release as `restore` takes them."""
+        return arrays
+
     def mark(self) -> Any:
         """What `rewind` needs to take back all that happens until the next `learn` has returned.
 

@@ -1,6 +1,7 @@
 """Bilinear scores s(a) = a' W x, and logistic regression of the reward by implicit steps with diagonal curvature.
 
-W has a row for each context feature (row 0: the constant) and a column for each item feature and each id. With
+W has a row for each context feature (row 0: the constant) and a column for each item feature and each id; pairs that were
+never met weigh 0, at the prior's precision, and are not kept (pairs.py). With
 f = x a' the outer product of the chosen item, precision A (the diagonal of the curvature, A_0 everywhere at first),
 reward r in [0, 1] and weight w of the event, the step is the minimum of
 
@@ -15,12 +16,9 @@ Implicit steps need no learning rate and never overshoot, however large f is. Th
 phi = 0.01 each time the pair is met again, W does not: so steps do not go to 0, and a reward that changes is followed.
 """
 
-import numpy as np
-
-from ..growth import grown
-from ..instances import Floats, Ints
+from ..instances import Floats
 from ..kernel import exp_of
-from ..kernel.elementary import row_total, total
+from ..kernel.elementary import total
 
 PRIOR = 0.03
 FORGET = 0.01
@@ -28,67 +26,18 @@ FLATTEST = 1e-4
 STEPS = 100
 
 
-class Bilinear:
-    """W and A, which grow in both directions: what is new weighs 0, at the prior's precision."""
-
-    def __init__(self, prior: float = PRIOR, forget: float = FORGET) -> None:
-        self.prior, self.forget = prior, forget
-        self.rows = self.columns = 0
-        self.weights: Floats = np.zeros((0, 0))
-        self.precision: Floats = np.zeros((0, 0))
-        self._before: tuple[tuple[tuple[Ints, Ints], Floats, Floats], ...] = ()
-
-    def grow(self, rows: int, columns: int) -> None:
-        """Room for what has joined."""
-        if columns > self.weights.shape[1]:
-            width = max(columns, self.weights.shape[1] * 5 // 4, 8)
-            weights = np.zeros((len(self.weights), width))
-            precision = np.full((len(self.weights), width), self.prior)
-            weights[:, : self.columns] = self.weights[:, : self.columns]
-            precision[:, : self.columns] = self.precision[:, : self.columns]
-            self.weights, self.precision = weights, precision
-        if rows > len(self.weights):
-            weights = grown(self.weights, rows)
-            precision = np.full(weights.shape, self.prior)
-            precision[: self.rows] = self.precision[: self.rows]
-            self.weights, self.precision = weights, precision
-        self.rows, self.columns = max(self.rows, rows), max(self.columns, columns)
-
-    def mark(self) -> tuple[int, int]:
-        """What `rewind` needs to take back all that follows."""
-        self._before = ()
-        return self.rows, self.columns
-
-    def rewind(self, mark: tuple[int, int]) -> None:
-        """As at the mark. Room that was made stays, with the values of what is new."""
-        for place, weights, precision in reversed(self._before):
-            self.weights[place], self.precision[place] = weights, precision
-        self._before = ()
-        self.rows, self.columns = mark
-
-    def along(self, rows: Ints, x: Floats, columns: Ints) -> Floats:
-        """x' W on the named columns, summed over the rows from the first to the last."""
-        if not len(rows) or not len(columns):
-            return np.zeros(len(columns))
-        return row_total(self.weights[rows[:, None], columns] * x[:, None])
-
-    def step(
-        self, rows: Ints, x: Floats, columns: Ints, a: Floats, reward: float, weight: float = 1.0
-    ) -> None:
-        """Learn that the pair earned `reward`, in [0, 1]."""
-        place = (rows[:, None], columns)
-        f = np.multiply.outer(x, a)
-        W, A = self.weights[place], self.precision[place]
-        direction = f / A
-        s = total((W * f).ravel())
-        v = weight * total((direction * f).ravel())
-        p = sigmoid_of(implicit(s, v, reward))
-        kept = self.prior + (1.0 - self.forget) * (A - self.prior)
-        curved = kept + (weight * max(p * (1.0 - p), FLATTEST)) * (f * f)
-        stepped = W - (weight * (p - reward)) * direction
-        self._before = (*self._before, (place, W, A))
-        self.weights[place] = stepped
-        self.precision[place] = curved
+def stepped(
+    W: Floats, A: Floats, f: Floats, reward: float, weight: float, prior: float, forget: float
+) -> tuple[Floats, Floats]:
+    """(W', A') of the pairs that were met: they earned `reward`, in [0, 1], together."""
+    direction = f / A
+    s = total((W * f).ravel())
+    v = weight * total((direction * f).ravel())
+    p = sigmoid_of(implicit(s, v, reward))
+    kept = prior + (1.0 - forget) * (A - prior)
+    curved: Floats = kept + (weight * max(p * (1.0 - p), FLATTEST)) * (f * f)
+    moved: Floats = W - (weight * (p - reward)) * direction
+    return moved, curved
 
 
 def sigmoid_of(y: float) -> float:

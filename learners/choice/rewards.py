@@ -104,7 +104,7 @@ class Rewards(Model):
         more: dict[str, Json] = {}
         if self.apprentice.share > 0.0:
             more["apprentice"] = self.apprentice.describe()
-        if len(self.weights.each) > 1:
+        if len(self.weights.shares) > 1:
             more["memories"] = self.weights.describe()
         explored = self.explored / total if total else None
         mean = (
@@ -131,11 +131,12 @@ class Rewards(Model):
         now = {"explored": counters["explored"], "more": 0, "apprentice": fresh.counters()}
         return now, fresh.arrays()
 
+    def modern(self, arrays: Arrays) -> Arrays:
+        return self.weights.modern(arrays)
+
     def restore(self, arrays: Arrays, counters: Counters) -> None:
-        shape = arrays["weights"].shape
-        if shape != (self.weights.rows, self.weights.columns):
-            raise ValueError("the weights do not fit the names")
         self.weights.restore(arrays)
+        shape = self.weights.rows, self.weights.columns
         if len(arrays["served"]) != shape[1] or len(arrays["earned"]) != shape[1]:
             raise ValueError("what the items earned does not fit the weights")
         self.served, self.earned = np.array(arrays["served"]), np.array(arrays["earned"])

@@ -122,7 +122,9 @@ class Views:
             if column < 0:
                 continue
             for context, part in zip(
-                contexts, (x * self.model.weights.at(rows, column) * value).tolist(), strict=True
+                contexts,
+                (x * self.model.weights.block(rows, np.array([column]))[:, 0] * value).tolist(),
+                strict=True,
             ):
                 if part:
                     pair = f"{context} * {name}" if context else name

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from feedrank.learners import OptionError, SpecError, TruthError, build, dump, load
-from feedrank.learners.choice.bilinear import FORGET, PRIOR, Bilinear, implicit
+from feedrank.learners.choice.bilinear import FORGET, PRIOR, implicit, stepped
 from feedrank.learners.choice.exploration import draw, inverse_gap
 from feedrank.learners.choice.item_scaling import scaled_rows
+from feedrank.learners.choice.pairs import Pairs
 from feedrank.learners.instances import FeatureVector
 from feedrank.learners.kernel import Table
 from feedrank.learners.scaling import Scaling
@@ -23,11 +24,7 @@ def items(*ids):
 
 def test_the_step_is_the_minimum_of_its_objective():
     chance = np.random.default_rng(1)
-    model = Bilinear()
-    model.grow(4, 3)
-    model.weights[:4, :3] = chance.normal(size=(4, 3))
-    model.precision[:4, :3] = chance.uniform(0.1, 3, size=(4, 3))
-    W, A = model.weights[:4, :3].copy(), model.precision[:4, :3].copy()
+    W, A = chance.normal(size=(4, 3)), chance.uniform(0.1, 3, size=(4, 3))
     x, a, reward, weight = chance.normal(size=4), chance.normal(size=3), 0.7, 2.5
     f = np.outer(x, a)
 
@@ -37,11 +34,11 @@ def test_the_step_is_the_minimum_of_its_objective():
         return 0.5 * float((A * (new - W) ** 2).sum()) + weight * (np.logaddexp(0, s) - reward * s)
 
     best = minimize(objective, W.ravel(), method="BFGS", options={"gtol": 1e-10}).x.reshape(4, 3)
-    model.step(np.arange(4), x, np.arange(3), a, reward, weight)
-    assert np.allclose(model.weights[:4, :3], best, atol=1e-6)
+    moved, curved = stepped(W, A, f, reward, weight, PRIOR, FORGET)
+    assert np.allclose(moved, best, atol=1e-6)
     p = 1 / (1 + np.exp(-float((best * f).sum())))
     kept = PRIOR + (1 - FORGET) * (A - PRIOR)
-    assert np.allclose(model.precision[:4, :3], kept + weight * p * (1 - p) * f * f, rtol=1e-6)
+    assert np.allclose(curved, kept + weight * p * (1 - p) * f * f, rtol=1e-6)
 
 
 def test_what_earned_for_long_is_given_up_when_it_earns_no_more():
@@ -179,6 +176,13 @@ def test_a_snapshot_of_release_0_2_is_read_and_its_apprentice_starts_anew(monkey
         old.learn(shown, {"reward": 1.0}, served=old.predict(shown).served())
     arrays, counters = old.model.arrays(), old.model.counters()
     del arrays["alarms"]
+    # It kept a matrix of all rows and columns.
+    rows, columns = old.model.weights.rows, old.model.weights.columns
+    keys = arrays.pop("pairs")
+    for name, fill in (("weights", 0.0), ("precision", PRIOR)):
+        matrix = np.full((rows, columns), fill)
+        matrix[keys >> 32, keys & 0xFFFFFFFF] = arrays[name][0]
+        arrays[name] = matrix
     before = {"explored": counters["explored"], "apprentice": {"rounds": 9, "sum": 1.5, "released": 7}}
     monkeypatch.setattr(old.model, "arrays", lambda: arrays)
     monkeypatch.setattr(old.model, "counters", lambda: before)
@@ -190,6 +194,7 @@ def test_a_snapshot_of_release_0_2_is_read_and_its_apprentice_starts_anew(monkey
     assert (trial["rounds"], trial["released"], trial["share"]) == (0, None, 0.3)
     one, other = (learner.predict(shown, chance=0.9).ranking for learner in (old, again))
     assert one == other
+    assert (again.model.arrays()["pairs"] == keys).all()
 
 
 def test_contributions_sum_to_the_score():
@@ -254,3 +259,31 @@ def test_rewards_outside_their_range_and_unserved_ones_are_refused():
 def test_a_spec_that_cannot_be_is_refused(bad):
     with pytest.raises(SpecError):
         build({**SPEC, **bad})
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.booleans()), max_size=60))
+def test_pairs_are_found_as_a_dictionary_finds_them(blocks):
+    """Joined in blocks, taken back in some: what is known, by a plain dictionary."""
+    pairs, known = Pairs(2, PRIOR), {}
+    for row, column, kept in blocks:
+        rows, columns = np.array([row, row + 1]), np.array([column, column + 2, column + 50])
+        count = pairs.count
+        pairs.mark()
+        numbers = pairs.join(rows, columns)
+        block = {(i, j): int(numbers[a, b]) for a, i in enumerate(rows) for b, j in enumerate(columns)}
+        assert all(block[pair] == known[pair] for pair in block.keys() & known.keys())
+        if kept:
+            known |= block
+        else:
+            pairs.rewind(count)
+    assert pairs.count == len(known) == len(set(known.values()))
+    found = pairs.find(np.arange(45), np.arange(100))
+    assert {(i, j): int(found[i, j]) for i, j in zip(*np.nonzero(found >= 0), strict=True)} == known
+
+
+def test_only_pairs_that_were_met_take_room():
+    learner = build(SPEC)
+    for visit in range(300):
+        shown = {"items": items(*(f"{visit}-{i}" for i in range(50))), "features": [f"v{visit % 20}"]}
+        learner.learn(shown, {"reward": 1.0}, served=learner.predict(shown).served())
+    assert learner.model.weights.pairs.count == 600  # of 21 contexts x 300 ids, those that were shown
