@@ -22,7 +22,7 @@ static size_t encode(const unsigned char *bytes, size_t count, char *text) {
 
 int main(void) {
     for (int round = 0; round < 20000; round++) {
-        size_t count = below(20);
+        size_t count = round % 50 ? below(20) : below(400); /* some in several blocks */
         float *singles = room_for(count * sizeof *singles);
         double *numbers = room_for(count * sizeof *numbers);
         for (size_t i = 0; i < count; i++) singles[i] = (float)(1000.0 * spread());

@@ -109,9 +109,17 @@ static int read_pieces(TextReader *reader, PyObject *pieces) {
     return !state && reader->used ? put_word(reader, "", 0) : state;
 }
 
+/* Other threads get their turn, if they wait for it: once in some hundred names. Nobody else has these features yet. */
+static void let_others_run(size_t names) {
+    if (names % 512 != 511) return;
+    PyThreadState *own = PyEval_SaveThread();
+    PyEval_RestoreThread(own);
+}
+
 /* The pairs of neighbours. A name may move while others are put, so that it is looked for each time. */
 static int put_pairs(TextReader *reader) {
     for (size_t i = 1; i < reader->count; i++) {
+        let_others_run(i);
         const Entry *one = &reader->features->entries[reader->order[i - 1]],
                     *two = &reader->features->entries[reader->order[i]];
         size_t before = reader->before, length = one->length + 1 + two->length - before;
@@ -130,6 +138,7 @@ static int put_pairs(TextReader *reader) {
 /* The parts of one word, which is entry `number`. */
 static int put_parts(TextReader *reader, Py_ssize_t number) {
     size_t length = reader->features->entries[number].length - reader->before, bounds[LONGEST + PART + 1], count = 0;
+    let_others_run((size_t)number);
     reader->used = 0;
     if (keep_open(reader, "^", 1)) return -1;
     if (keep_open(reader, reader->features->entries[number].text + reader->before, length) || keep_open(reader, "$", 1)) return -1;
