@@ -13,7 +13,7 @@
     total, row_total, softmax, sigmoid, times, add_outer, sweep   sums, products and inverses
     scale, tally, recount   features scaled by what was counted of them
     forest_scores, forest_insert, forest_due, forest_step   trees on a window (`Forest`)
-    word_scores, calibrated, recalibrate, pool_round, adapt, entropic_step   pieces of the automatic learner
+    word_scores, calibrated, recalibrate (and ..._bits), pool_round, adapt, entropic_step   pieces of the automatic learner
     list_inputs, list_scores, list_round   those of lists
 
 `reference.py` and the other Python files here are the specification; the native version is in c/. Nobody outside this
@@ -28,7 +28,7 @@ from .body_cost import check_body
 from .forest import Forest
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 29
+SEAM = 30
 
 
 def _choice() -> str:
@@ -54,7 +54,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .adaptive import adapt
     from .ascent import ascend, best
     from .body_cost import body_bytes
-    from .calibrate import calibrated, recalibrate
+    from .calibrate import calibrated, calibrated_bits, recalibrate, recalibrate_bits
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
     from .entropy import entropic_step
     from .feature_blocks import FeatureBlocks
@@ -82,6 +82,7 @@ else:
         best,
         body_bytes,
         calibrated,
+        calibrated_bits,
         cos_turns,
         entropic_step,
         exp,
@@ -105,6 +106,7 @@ else:
         read,
         read_singles,
         recalibrate,
+        recalibrate_bits,
         recount,
         row_total,
         scale,
@@ -145,6 +147,7 @@ __all__ = [
     "best",
     "body_bytes",
     "calibrated",
+    "calibrated_bits",
     "check_body",
     "cos_turns",
     "entropic_step",
@@ -169,6 +172,7 @@ __all__ = [
     "read",
     "read_singles",
     "recalibrate",
+    "recalibrate_bits",
     "recount",
     "row_total",
     "scale",

@@ -2,7 +2,10 @@
 
 import math
 
-from .elementary import Floats, log_of, total
+import numpy as np
+
+from .elementary import Floats, Mask, log, log_of, total
+from .reference import Ints
 
 KNOTS = 8
 LOW, HIGH = -3.0, 6.0
@@ -44,6 +47,38 @@ def calibrated(p: Floats, sums: Floats) -> Floats:
     others *= (1.0 - new) / rest
     others[k] = new
     return others
+
+
+def calibrated_bits(p: Floats, sums: Floats) -> Floats:
+    """The calibrated probabilities of bits: each is a choice between itself and its opposite, which stays the choice."""
+    if not np.isfinite(p).all():
+        return p
+    q, i, f = _places(p)
+    count = (1.0 - f) * sums[0, i] + f * sums[0, i + 1]
+    miss = (1.0 - f) * sums[1, i] + f * sums[1, i + 1]
+    new = np.maximum(np.minimum(np.maximum(q + miss / (count + 1.0), EDGE), 1.0 - EDGE), 0.5)
+    shown: Floats = np.where(p > 0.5, new, 1.0 - new)
+    return shown
+
+
+def recalibrate_bits(p: Floats, Y: Mask, sums: Floats) -> None:
+    """One more round: the bits had probabilities p before calibration, and were Y."""
+    q, i, f = _places(p)
+    miss = ((p > 0.5) == Y).astype(np.float64) - q
+    at, shares = np.stack((i, i + 1), axis=1).ravel(), np.stack((1.0 - f, f), axis=1).ravel()
+    sums *= KEEP
+    np.add.at(sums[0], at, shares)
+    np.add.at(sums[1], at, shares * np.repeat(miss, 2))
+
+
+def _places(p: Floats) -> tuple[Floats, Ints, Floats]:
+    """How sure every bit is, the knot below that, and how far it is on the way to the next."""
+    q = np.where(p > 0.5, p, 1.0 - p)
+    near = np.minimum(np.maximum(q, EDGE), 1.0 - EDGE)
+    odds = np.minimum(np.maximum(log(near / (1.0 - near)), LOW), HIGH)
+    at = (odds - LOW) * ((KNOTS - 1) / (HIGH - LOW))
+    i = np.minimum(at.astype(np.intp), KNOTS - 2)
+    return q, i, at - i
 
 
 def recalibrate(q: float, right: bool, sums: Floats) -> None:

@@ -149,6 +149,24 @@ def test_naive_bayes_scores_an_instance_to_the_same_bits(seed, labels, known):
     assert bits(*ours) == bits(*theirs)
 
 
+@given(SEEDS, st.lists(st.sampled_from([0.0, 1e-9, 0.2, 0.5, 0.51, 0.97, 1.0]), max_size=12))
+def test_bits_are_calibrated_to_the_same_bits(seed, numbers):
+    rng = np.random.default_rng(seed)
+    one = np.stack((rng.exponential(40.0, calibrate.KNOTS), rng.normal(0.0, 3.0, calibrate.KNOTS)))
+    other = one.copy()
+    for _ in range(3):
+        p = np.array(numbers) * rng.choice([1.0, 0.7])
+        Y = rng.random(len(p)) < 0.5
+        assert bits(native.calibrated_bits(p, other)) == bits(calibrate.calibrated_bits(p, one))
+        calibrate.recalibrate_bits(p, Y, one)
+        native.recalibrate_bits(p, Y, other)
+        assert bits(one) == bits(other)
+    never = np.array([0.5, np.nan])
+    assert (
+        bits(native.calibrated_bits(never, one)) == bits(calibrate.calibrated_bits(never, one)) == bits(never)
+    )
+
+
 # The kernel's exp is never below e^-708, and so no probability is.
 @given(st.lists(st.floats(1e-300, 1.0), max_size=6), SEEDS, st.booleans())
 def test_probabilities_are_calibrated_to_the_same_bits(numbers, seed, right):

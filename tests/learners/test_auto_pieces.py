@@ -102,23 +102,34 @@ def test_the_pool_finds_the_expert_that_is_right():
 
 def test_a_leader_that_is_too_sure_is_taken_back():
     rng = np.random.default_rng(0)
-    calibration = Calibration()
+    calibration, p = Calibration("class"), np.array([0.95, 0.03, 0.02])
     for _ in range(2000):
-        calibration.learn(0.95, bool(rng.random() < 0.6))
-    shown = calibration.apply(np.array([0.95, 0.03, 0.02]))
+        calibration.learn(p, int(rng.random() >= 0.6), np.zeros(3, dtype=bool))
+    shown = calibration.apply(p)
     assert shown[0] == pytest.approx(0.6, abs=0.12)
     assert shown.sum() == pytest.approx(1)
     assert shown[1] / shown[2] == pytest.approx(1.5)
 
 
 def test_calibration_never_changes_the_first_choice():
-    calibration = Calibration()
+    calibration = Calibration("class")
     for _ in range(200):
-        calibration.learn(0.4, False)
+        calibration.learn(np.array([0.4, 0.3, 0.3]), None, np.zeros(3, dtype=bool))
     for p in ([0.4, 0.35, 0.25], [0.5, 0.5], [1.0, 0.0], [0.34, 0.33, 0.33]):
         shown = calibration.apply(np.array(p))
         assert shown[0] >= shown.max() - 1e-15
         assert shown.sum() == pytest.approx(1)
+
+
+def test_bits_that_are_too_sure_are_taken_back_and_stay_on_their_side():
+    rng = np.random.default_rng(1)
+    calibration, p = Calibration("set"), np.array([0.9, 0.1, 0.6, 0.5])
+    for _ in range(1000):
+        calibration.learn(p, None, rng.random(4) < [0.7, 0.3, 0.1, 0.1])
+    shown = calibration.apply(p)
+    np.testing.assert_allclose(shown, [0.7, 0.3, 0.5, 0.5], atol=0.12)
+    assert ((shown >= 0.5) == (p >= 0.5)).all()
+    assert Calibration("ranking").apply(p) is p
 
 
 def test_the_drift_alarm_is_silent_on_steady_losses():

@@ -36,9 +36,6 @@ from .lead import Lead
 from .pool import Pool
 from .stage import Stage, known_columns, stage_of
 
-# One label is right, so that the first choice has a probability to be right.
-CALIBRATED = ("class", "grade")
-
 
 class Blend(Model):
     """`kind` is the task's: "class", "ranking", "set" or "grade"."""
@@ -52,7 +49,7 @@ class Blend(Model):
         self.decider = decider
         self.experts = list(experts)
         self.pool = Pool(self.bits, start)
-        self.calibration = Calibration()
+        self.calibration = Calibration(kind)
         self.drift_alarm = Drift()
         # Label ranking starts from its first expert alone, and leaves it for a lead that is proved.
         self.lead = Lead() if kind == "ranking" and len(self.experts) > 1 else None
@@ -146,7 +143,7 @@ class Blend(Model):
         t = times(self._weights(), Z)
         linked = self._link(t)
         p = self._of_grades(linked) if self.kind == "grade" else linked
-        shown = self.calibration.apply(p) if self.kind in CALIBRATED else p
+        shown = self.calibration.apply(p)
         decision = Decision(self.decider.decide(t, shown), t, judged=Stage(inputs, Z, t, linked, p, shown))
         decision.probabilities = shown
         return decision
@@ -199,18 +196,15 @@ class Blend(Model):
         for expert, s in zip(self.experts, stage.Z, strict=True):
             if expert.present:
                 expert.learn(inputs, stage.inputs, s / expert.scale, target)
-        if self.kind in CALIBRATED:
-            self._recalibrate(stage if before is None else stage_of(before), teaches, y)
+        judged = stage if before is None else stage_of(before)
+        if judged is not None:
+            right = int(y) if teaches and self.kind in ("class", "grade") else None
+            self.calibration.learn(judged.p, right, target.relevant)
         self.seen[target.relevant if only is None else only] += 1.0
         loss = self.judge(decision, y) if before is None else before.loss
         if self.drift_alarm.learn(min(loss / self.decider.most(self.labels), 1.0)):
             self._begin_anew()
         return True
-
-    def _recalibrate(self, stage: Stage | None, teaches: bool, y: Y) -> None:
-        if stage is not None:
-            first = int(stage.p.argmax())
-            self.calibration.learn(float(stage.p[first]), teaches and first == y)
 
     def _trust_known(self, Z: Floats, target: Target, before: Before, teaches: bool) -> None:
         """The pool's round on the labels that were known: nobody could know the others."""

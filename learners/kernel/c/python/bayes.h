@@ -146,6 +146,76 @@ static void count_calibration(double q, int right, double *sums) {
     }
 }
 
+/* How sure a bit of probability p is. */
+static double sureness(double p) { return p > 0.5 ? p : 1.0 - p; }
+
+/* The calibrated probabilities of bits into `shown`: 0, and nothing written, where one of p is not finite. */
+static int calibrate_bits(const double *p, const double *sums, Py_ssize_t count, double *shown) {
+    for (Py_ssize_t n = 0; n < count; n++)
+        if (!isfinite(p[n])) return 0;
+    for (Py_ssize_t n = 0; n < count; n++) {
+        double f, q = sureness(p[n]);
+        int i = knot_of(q, &f);
+        double weight = (1.0 - f) * sums[i] + f * sums[i + 1];
+        double miss = (1.0 - f) * sums[KNOTS + i] + f * sums[KNOTS + i + 1];
+        double moved = q + miss / (weight + 1.0);
+        moved = moved < EDGE ? EDGE : moved > 1.0 - EDGE ? 1.0 - EDGE : moved;
+        moved = moved < 0.5 ? 0.5 : moved;
+        shown[n] = p[n] > 0.5 ? moved : 1.0 - moved;
+    }
+    return 1;
+}
+
+/* One more round of bits that had probabilities p, and were those of the mask. */
+static void count_bits(const double *p, const char *mask, Py_ssize_t count, double *sums) {
+    for (int k = 0; k < 2 * KNOTS; k++) sums[k] = sums[k] * 0.995;
+    for (Py_ssize_t n = 0; n < count; n++) {
+        double f, q = sureness(p[n]);
+        int i = knot_of(q, &f);
+        double miss = (double)((p[n] > 0.5) == (mask[n] != 0)) - q, shares[2] = {1.0 - f, f};
+        for (int k = 0; k < 2; k++) {
+            sums[i + k] += shares[k];
+            sums[KNOTS + i + k] += shares[k] * miss;
+        }
+    }
+}
+
+/* calibrated_bits(p, sums): see calibrate.py. */
+static PyObject *calibrated_bits(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *object, *sums_object, *result = NULL;
+    Py_buffer p, sums;
+    double *shown;
+    if (!PyArg_ParseTuple(arguments, "OO", &object, &sums_object) || numbers_of(object, &p, 'd', -1, 0)) return NULL;
+    if (!numbers_of(sums_object, &sums, 'd', 2 * KNOTS, 0)) {
+        result = array_new(p.len / 8, &shown);
+        if (result && !calibrate_bits(p.buf, sums.buf, p.len / 8, shown)) memcpy(shown, p.buf, (size_t)p.len);
+        PyBuffer_Release(&sums);
+    }
+    PyBuffer_Release(&p);
+    return result;
+}
+
+/* recalibrate_bits(p, Y, sums): one more round in the sums, in place. */
+static PyObject *recalibrate_bits(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *object, *truth, *sums_object;
+    Py_buffer p, Y, sums;
+    int failed = 1;
+    if (!PyArg_ParseTuple(arguments, "OOO", &object, &truth, &sums_object) || numbers_of(object, &p, 'd', -1, 0)) return NULL;
+    if (!numbers_of(truth, &Y, '?', p.len / 8, 0)) {
+        failed = numbers_of(sums_object, &sums, 'd', 2 * KNOTS, 1);
+        if (!failed) {
+            count_bits(p.buf, Y.buf, p.len / 8, sums.buf);
+            PyBuffer_Release(&sums);
+        }
+        PyBuffer_Release(&Y);
+    }
+    PyBuffer_Release(&p);
+    if (failed) return NULL;
+    Py_RETURN_NONE;
+}
+
 /* calibrated(p, sums): see calibrate.py. */
 static PyObject *calibrated(PyObject *module, PyObject *arguments) {
     (void)module;

@@ -415,8 +415,8 @@ static int blend_look(Blend *blend, PyObject *instance) {
         multiply(blend->pool.weights, blend->Z, blend->pooled, 1, blend->members, labels);
         softmax_of(blend->pooled, blend->linked, labels);
     }
-    int set = blend->mode == SET || blend->mode == WHOLE_SET || blend->mode == ORDER;
-    if (set || !calibrate(blend->p, blend->sums, blend->names, blend->shown))
+    int set = blend->mode == SET || blend->mode == WHOLE_SET;
+    if (blend->mode == ORDER || !(set ? calibrate_bits : calibrate)(blend->p, blend->sums, blend->names, blend->shown))
         memcpy(blend->shown, blend->p, (size_t)blend->names * sizeof(double));
     return 1;
 }

@@ -418,6 +418,7 @@ static PyObject *blend_commit(PyObject *self, PyObject *none) {
     Py_ssize_t first = highest(blend->p, blend->names, -1);
     if (blend->mode == ONE || blend->mode == GRADE)
         count_calibration(blend->p[first], blend->teaches && first == blend->label, blend->sums);
+    else if (blend->mode != ORDER && all_finite(blend->p, labels)) count_bits(blend->p, blend->mask, labels, blend->sums);
     for (int i = 0; i < m; i++) member_learn(blend, &blend->member[i], blend->Z + i * labels);
     memcpy(blend->pool.a, blend->a, (size_t)m * sizeof(double));
     memcpy(blend->pool.A, blend->A, (size_t)(m * m) * sizeof(double));

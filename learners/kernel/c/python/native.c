@@ -71,7 +71,7 @@
 #include "lists_members.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 29
+#define SEAM 30
 
 /* Functions of elementary.py on many numbers. */
 #define ON_ALL(NAME, FUNCTION)                                                        \
@@ -153,6 +153,8 @@ static PyMethodDef methods[] = {
     {"recount", recount, METH_VARARGS, "L <- log(exp(L) + more) in one column."},
     {"word_scores", word_scores, METH_VARARGS, "What naive Bayes makes of an instance."},
     {"calibrated", calibrated, METH_VARARGS, "Calibrated probabilities."},
+    {"calibrated_bits", calibrated_bits, METH_VARARGS, "Calibrated probabilities of bits."},
+    {"recalibrate_bits", recalibrate_bits, METH_VARARGS, "One more round of calibration of bits."},
     {"recalibrate", recalibrate, METH_VARARGS, "One more round of calibration."},
     {"forest_scores", forest_scores_of, METH_VARARGS, "The scores of an instance."},
     {"forest_insert", forest_insert_row, METH_VARARGS, "One more row of the window."},
