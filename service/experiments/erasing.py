@@ -62,6 +62,7 @@ class ExperimentEraser:
                 )
                 await live.advance(max(place.version for place in places))
                 pending = pending or any(place.version in live.unsettled for place in places)
+            await live.saver.settle()  # as of a learner
             await self._host.erase.let_go(live.log, target)
             return {"version": live.version, "state": "pending" if pending else "done"}
 

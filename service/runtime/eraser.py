@@ -212,6 +212,9 @@ class Eraser:
                 places = await self._amend(
                     learner, lambda: append_retractions(self._store, learner.log, bodies, append)
                 )
+            await (
+                learner.saver.settle()
+            )  # a snapshot of before, on its way, is refused, and leaves its parts in the files
             await self.let_go(learner.log, target)
         finally:
             learner.erasing.difference_update(target.versions)

@@ -25,6 +25,7 @@ import orjson
 
 from feedrank.learners import reading
 from feedrank.learners.instances import FeatureVector, Floats
+from feedrank.learners.learner import Learner
 from feedrank.learners.registry import Spec
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON
@@ -102,7 +103,8 @@ class Review:
                 more = True
             if len(place.picked) >= POOL and pool:
                 place = Place(pool[-1].rank)
-            return {"queue": [entry(one) for one in shown], "next": place.cursor() if more else None}
+            core = learner.state.learner
+            return {"queue": [entry(one, core) for one in shown], "next": place.cursor() if more else None}
 
 
 def pick(spec: Spec, pool: Sequence[Waiting], count: int) -> list[Waiting]:
@@ -147,15 +149,15 @@ def decision(record: JSON) -> object:
     return next(iter(record["served"].values())) if label is None else label
 
 
-def entry(one: Waiting) -> JSON:
-    """As a page shows it."""
+def entry(one: Waiting, core: Learner) -> JSON:
+    """As a page shows it, with the names that labels have now."""
     record = orjson.loads(one.value)
     probability, margin = record["sure"]
     ((field, _),) = record["served"].items()
     return {
         "prediction_id": one.key,
         "instance": record["instance"],
-        field: decision(record),
+        field: core.meant({field: decision(record)})[field] if core.renames else decision(record),
         "probability": probability,
         "margin": margin,
         "remembered_at": record["at"],

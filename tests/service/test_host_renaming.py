@@ -299,3 +299,17 @@ def test_replicas_agree_while_labels_are_renamed(replicas):
     exported = []
     replicas(body, snapshot_every=16)
     replicas(again, snapshot_every=16)
+
+
+def test_what_waits_for_an_answer_has_the_names_of_now(with_host):
+    async def body(host):
+        await host.create("a", {"task": "multiclass"})
+        await teach(host, "a", 9)
+        asked = [await host.predict("a", {"features": event(i)["features"]}) for i in range(6)]
+        assert "a" in {answer["label"] for answer in asked}
+        await host.rename("a", {"rename": {"a": "z"}})
+        shown = (await host.queue("a", 20, 0.0, None))["queue"]
+        renamed = {answer["prediction_id"]: answer["label"].replace("a", "z") for answer in asked}
+        assert {one["prediction_id"]: one["label"] for one in shown} == renamed
+
+    with_host(body)
