@@ -126,7 +126,10 @@ def read(text: object, specs: Sequence[View], method: str, place: str = "/measur
         losses[MISTAKE] = None
     if name not in (of_lists | {REWARD, *losses}):
         offered = ", ".join(["loss", *losses, REWARD, *sorted(of_lists)])
-        raise Unprocessable.at(place, f"is not a measure of {task}; use one of {offered}")
+        raise Unprocessable.at(
+            place,
+            f"is not a measure of {task}; use one of {offered}, or `metric:NAME` for values by unit",
+        )
     if cutoff is not None and name not in _CUTOFFS:
         raise Unprocessable.at(place, f"only {', '.join(_CUTOFFS)} take a cutoff")
     return Measure(name, cutoff, _loss(name, cutoff, specs, place) if name in losses else None)

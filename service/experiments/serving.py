@@ -70,16 +70,23 @@ class Serving:
             done.append(await self._one(live, only(request, FIELDS)))
         kept = {id: record for _, id, record, _ in done if id is not None}
         replies = [reply for reply, *_ in done]
-        if kept:
-            try:
+        exposures = [draft for *_, draft in done if draft is not None]
+        # Both writes at once share a commit. An id that was used before has had its exposure, and gets no other.
+        exposing = asyncio.create_task(self._expose(live, exposures)) if exposures else None
+        try:
+            if kept:
                 first = await self._store.remember(live.log, kept, self._settings.prediction_ttl)
-            except Clash:
-                raise Conflict("this prediction_id was used before with another request") from None
-            replies = [_repeated(reply, first) for reply in replies]
-        if exposures := [draft for *_, draft in done if draft is not None]:
-            places = await self._logbook.append(live, exposures)
-            await live.advance(max(place.version for place in places))
+                replies = [_repeated(reply, first) for reply in replies]
+        except Clash:
+            raise Conflict("this prediction_id was used before with another request") from None
+        finally:
+            if exposing is not None:
+                await exposing
         return {"predictions": replies} if "instances" in request else replies[0]
+
+    async def _expose(self, live: LoadedExperiment, exposures: Sequence[Draft]) -> None:
+        places = await self._logbook.append(live, exposures)
+        await live.advance(max(place.version for place in places))
 
     async def _one(
         self, live: LoadedExperiment, request: Body

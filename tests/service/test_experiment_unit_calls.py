@@ -40,6 +40,8 @@ def test_predictions_and_assignments_are_exposures(store_url: str) -> None:
         asked = {"features": ["f"], "unit": "u", "segments": {"country": "DE"}, "before": 0.25}
         first = await experiments.predict("e", {**asked, "prediction_id": "p"})
         assert await experiments.predict("e", {**asked, "prediction_id": "p"}) == first
+        with pytest.raises(Conflict):
+            await experiments.predict("e", {**asked, "prediction_id": "p", "unit": "other"})
         await experiments.predict("e", {"features": ["f"], "unit": "u", "remember": False})
         assigned = await experiments.assign("e", {"unit": "u"})
         assert assigned == {"experiment": "e", "unit": "u", "arm": first["learner"], "counted": True}
