@@ -9,6 +9,8 @@ FeedrankError
 └── SnapshotError         bytes that are not a learner: damaged, foreign or too new
 """
 
+SHARED = "another thread is teaching this learner: use it in one thread at a time, or each its own load(dump(learner))"
+
 
 class FeedrankError(Exception):
     """Root of everything the core raises on purpose."""

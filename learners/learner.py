@@ -5,11 +5,13 @@ no algorithm by name: it asks the form of the task, and the model.
 """
 
 from collections.abc import Mapping
+from threading import get_ident
 from typing import Any
 
 from . import forms, kernel, reading, registry, renaming
 from . import spec as specs
 from .describing import describe
+from .errors import SHARED
 from .explaining import explain as explain_scores
 from .instances import FeatureVector, ItemList, Matrix
 from .json_types import Json
@@ -45,6 +47,7 @@ class Learner:
     def __init__(self, spec: Spec, model: Model) -> None:
         self.spec = spec
         self.model = model
+        self.teacher = 0  # the thread that teaches
         self.form = forms.of(spec["task"])
         self.version = 0
         self.renames: dict[str, str] = {}
@@ -78,6 +81,8 @@ class Learner:
         min_margin: float | None = None,
     ) -> Prediction:
         """Decide on an instance: `{"features": ...}` or `{"items": ...}`."""
+        if self.teacher not in (0, get_ident()):
+            raise RuntimeError(SHARED)
         if top is not None or min_margin is not None:
             reading.options(top, min_margin)
         most = -1 if top is None else min(top, ALL)
@@ -163,21 +168,29 @@ class Learner:
         times = reading.weight(weight)
         if self.renames:
             truth, served = self.meant(truth), self.meant(served)
-        if self._fused is not None:
-            instance = self._words.features_of(self.spec, instance)
-            short = self._short_round(self._fused, instance, truth, served, times)
-            if short is not None:
-                return short
-        parsed = self._read(instance)
-        answer = reading.truth(self.spec, truth, parsed)
-        self.transform.mark()
-        mark = (self.model.mark(), len(self.labels), len(self.features), self.features.events)
-        self._counted = None
+        # No call between these lines, so that no other thread comes between; none at the end, so that it cannot fail.
+        thread = get_ident()
+        if self.teacher not in (0, thread):
+            raise RuntimeError(SHARED)
+        before, self.teacher = self.teacher, thread
         try:
-            return self._round(parsed, answer, served, times)
-        except BaseException:
-            self._rewind(mark)
-            raise
+            if self._fused is not None:
+                instance = self._words.features_of(self.spec, instance)
+                short = self._short_round(self._fused, instance, truth, served, times)
+                if short is not None:
+                    return short
+            parsed = self._read(instance)
+            answer = reading.truth(self.spec, truth, parsed)
+            self.transform.mark()
+            mark = (self.model.mark(), len(self.labels), len(self.features), self.features.events)
+            self._counted = None
+            try:
+                return self._round(parsed, answer, served, times)
+            except BaseException:
+                self._rewind(mark)
+                raise
+        finally:
+            self.teacher = before
 
     def _short_round(
         self, fused: WholeRound, instance: object, truth: object, served: Served | None, weight: float

@@ -7,12 +7,13 @@ the same weights whoever folds it. A value of 0 of an item's feature is the same
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
 from .. import reading
-from ..errors import OptionError, TruthError, pointer
+from ..errors import SHARED, OptionError, TruthError, pointer
 from ..forms import of as form_of
 from ..instances import FeatureVector, Floats, Ints, ItemList
 from ..json_types import Json
@@ -58,6 +59,7 @@ class ChoiceLearner(Learner):
     def __init__(self, spec: Spec, model: Rewards) -> None:
         self.spec = spec
         self.model = model
+        self.teacher = 0
         self.form = form_of(spec["task"])
         self.version = 0
         self.progress = Progress()
@@ -89,6 +91,8 @@ class ChoiceLearner(Learner):
 
         `chance` in [0, 1) settles the draw; without it, a hash of the version and the ids does.
         """
+        if self.teacher not in (0, get_ident()):
+            raise RuntimeError(SHARED)
         self.model.offers(loss)
         if min_margin is not None:
             raise OptionError(
@@ -222,12 +226,20 @@ class ChoiceLearner(Learner):
         lessons = self._lessons(parsed, answer, served)
         assert isinstance(parsed, ItemList)
         names = len(self.features), self._views.sizes(), self.features.events
-        mark = self.model.mark()
+        # No call between these lines, so that no other thread comes between; none at the end, so that it cannot fail.
+        thread = get_ident()
+        if self.teacher not in (0, thread):
+            raise RuntimeError(SHARED)
+        before, self.teacher = self.teacher, thread
         try:
-            return self._reward_round(parsed, lessons, weight)
-        except BaseException:
-            self._take_back(mark, names)
-            raise
+            mark = self.model.mark()
+            try:
+                return self._reward_round(parsed, lessons, weight)
+            except BaseException:
+                self._take_back(mark, names)
+                raise
+        finally:
+            self.teacher = before
 
     def _reward_round(self, parsed: ItemList, lessons: Sequence[RewardLesson], weight: float) -> Outcome:
         counted, earlier = list[tuple[Seen, int, Ints]](), list[int]()
