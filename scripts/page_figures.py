@@ -36,7 +36,7 @@ def taken(page: str, report: str, command: str) -> str:
         raise SystemExit("the report names no commit")
     page = MACHINE.sub("", page)
     lines = page.split("\n")
-    at = next(i for i, line in enumerate(lines) if line.startswith(f"    python benchmarks/{command}.py"))
+    at = next(i for i, line in enumerate(lines) if f"python benchmarks/{command}.py" in line)
     while lines[at].strip():
         at += 1
     return "\n".join([*lines[:at], "", machine[0].strip(), *lines[at:]])
