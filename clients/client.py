@@ -73,6 +73,7 @@ class Calls:
     feedback = Method(requests.feedback)
     feedback_many = Method(requests.feedback_many)
     clicks = Method(requests.clicks)
+    rewards = Method(requests.rewards)
     retract = Method(requests.retract)
     retract_many = Method(requests.retract_many)
     rename_label = Method(requests.rename_label)

@@ -40,6 +40,7 @@ __all__ = [
     "Renamed",
     "Retracted",
     "RetractedMany",
+    "RewardSoFar",
     "Unit",
     "UnitPage",
     "Weights",
@@ -329,6 +330,16 @@ class ClicksSoFar:
 
     prediction_id: str
     clicks: list[str]
+    # seconds since 1970
+    closes_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewardSoFar:
+    """The sum of the parts of a reward, and when it is counted."""
+
+    prediction_id: str
+    reward: float | dict[str, float]
     # seconds since 1970
     closes_at: float
 

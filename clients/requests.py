@@ -5,7 +5,7 @@ The two clients differ only in how they wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .calls import (
@@ -44,6 +44,7 @@ from .replies import (
     Renamed,
     Retracted,
     RetractedMany,
+    RewardSoFar,
     Weights,
 )
 
@@ -150,6 +151,14 @@ def queue(
     """Remembered predictions without an answer, the least certain first; `lease` seconds nobody else gets them."""
     params = params_of(limit=limit, lease=lease, cursor=cursor)
     return Call("GET", _path(name, "queue"), reply_of(Queue), params=params)
+
+
+def rewards(
+    name: str, prediction_id: str, part: str, reward: float | Mapping[str, float]
+) -> Call[RewardSoFar]:
+    """A part of a choice's reward. The parts add up to one event when its window (`wait`) is over; each counts once."""
+    body = dumps({"prediction_id": prediction_id, "part": part, "reward": reward})
+    return Call("POST", _path(name, "rewards"), reply_of(RewardSoFar), body)
 
 
 def retract(

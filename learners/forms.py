@@ -225,7 +225,7 @@ class Form:
             members = spec["labels"] if self.closed else None
         parsed = truths.read(truth, self.truths, self.name, members, self.items)
         if parsed.reward is not None or parsed.rewards:
-            truths.check_rewards(parsed, spec["range"], instance)
+            truths.check_rewards(parsed, spec["range"], spec.get("outside") == "clip", instance)
         return parsed
 
 

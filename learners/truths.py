@@ -129,9 +129,17 @@ def _number(value: object, *place: str) -> float:
     return float(value)
 
 
-def check_rewards(truth: Truth, bounds: Sequence[float], instance: object) -> None:
-    """Refuse a reward beyond the range of the learner, and, of an instance that is at hand, for a slot it does not have."""
+def check_rewards(truth: Truth, bounds: Sequence[float], clip: bool, instance: object) -> None:
+    """Refuse a reward beyond the range of the learner, or clip it to its nearer end.
+
+    Of an instance that is at hand, refuse one for a slot that it does not have.
+    """
     low, high = bounds
+    if clip:
+        truth.reward = None if truth.reward is None else min(max(truth.reward, low), high)
+        truth.rewards = truth.rewards and {
+            slot: min(max(reward, low), high) for slot, reward in truth.rewards.items()
+        }
     rewards = {"": truth.reward} if truth.rewards is None else truth.rewards
     for slot, reward in rewards.items():
         if reward is not None and not low <= reward <= high:

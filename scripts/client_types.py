@@ -55,6 +55,7 @@ TYPES: dict[str, tuple[type[BaseModel], ...]] = {
     "Erased": (log_models.Erased,),
     "ErasedEverywhere": (log_models.ErasedEverywhere,),
     "ClicksSoFar": (reply_models.ClicksSoFar,),
+    "RewardSoFar": (reply_models.RewardSoFar,),
     "QueueEntry": (sureness_models.QueueEntry,),
     "Queue": (sureness_models.Queue,),
     "Reliability": (sureness_models.Reliability,),

@@ -1,6 +1,6 @@
 """Choosing one item and learning from its reward: bilinear logistic regression with inverse-gap exploration."""
 
-from ..checks import Check, number
+from ..checks import Check, choice, number
 from ..choice.bilinear import FORGET
 from ..choice.chooser import ChoiceLearner
 from ..choice.memories import AUTO
@@ -94,6 +94,12 @@ register(
                 "auto",
                 example=0.01,
                 versions=lambda form: FORGET,
+            ),
+            "outside": Parameter(
+                choice("refuse", "clip"),
+                "a reward outside of `range`: refused, or counted as the nearer end, such as a revenue with a cap",
+                "refuse",
+                omitted=True,
             ),
             "default_reward": Parameter(
                 _between(-LARGEST, LARGEST),

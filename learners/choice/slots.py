@@ -115,10 +115,9 @@ def openings(allowed: Sequence[Floats], i: int, free: Floats) -> Floats:
     does not use may go; one that it uses may go if its slot finds another (an augmenting path).
     """
     here = allowed[i] * free
-    behind = [(row * free).astype(bool) for row in allowed[i + 1 :]]
-    # As long as those that take any item are alone, counting is enough.
-    if all(row.sum() == free.sum() for row in behind):
-        return here if free.sum() > len(behind) else np.zeros(len(free))
+    later = [(row * free).astype(bool) for row in allowed[i + 1 :]]
+    # A slot that may show more items than there are slots to come finds one whatever the others get.
+    behind = [row for row in later if row.sum() <= len(later)]
     taken: dict[int, int] = {}
     for slot in range(len(behind)):
         if not _augment(behind, taken, slot, set()):

@@ -29,6 +29,7 @@ OPTIONS = ("top", "explain", "loss", "min_margin")
 SHARED = frozenset({*OPTIONS, "coverage", "remember", "min_version", "subject"})
 PREDICT = SHARED.union(INSTANCE, ("prediction_id", "exclude"))
 CLICKS = frozenset({"prediction_id", "clicks"})
+REWARD_PART = frozenset({"prediction_id", "part", "reward"})
 FEEDBACK = frozenset(
     {*INSTANCE, *truths.FIELDS, "served", "weight", "prediction_id", "feedback_id", "subject"}
 )

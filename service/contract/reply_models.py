@@ -193,6 +193,14 @@ class ClicksSoFar(BaseModel):
     closes_at: float = Field(description="seconds since 1970")
 
 
+class RewardSoFar(BaseModel):
+    """The sum of the parts of a reward, and when it is counted."""
+
+    prediction_id: str
+    reward: float | dict[str, float]
+    closes_at: float = Field(description="seconds since 1970")
+
+
 class Alias(BaseModel):
     """An alias as it now stands."""
 

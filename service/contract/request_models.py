@@ -227,6 +227,15 @@ class RetractMany(BaseModel):
     events: list[RetractOne] = Field(min_length=1)
 
 
+class RewardsBody(BaseModel):
+    """A part of a reward that comes in several, such as the orders of a visit, by its own name."""
+
+    model_config = examples({"prediction_id": "0192f3c7a1b2", "part": "order-7", "reward": 0.2})
+    prediction_id: EventId
+    part: EventId = Field(description="sent again, it counts no second time")
+    reward: float | dict[Text, float]
+
+
 class RetractBody(RootModel[RetractOne | RetractMany]):
     """One event, or a batch."""
 

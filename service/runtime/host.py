@@ -85,7 +85,7 @@ class Host:
         self.erase = Eraser(store, self._catalogue, self._memory, self._writer, settings, self._supervisor)
         self.subjects = self.erase.subjects
         self.sweeper = Sweeper(store, self._memory, self._writer, settings, self._supervisor)
-        self.clicks = self.sweeper.clicks
+        self.clicks, self.rewards = self.sweeper.clicks, self.sweeper.rewards
         self.queue = Review(store, self._memory)
         views = Views(store, self._catalogue, self._memory)
         self.events, self.history, self.labels = views.events, views.history, views.labels

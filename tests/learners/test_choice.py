@@ -241,6 +241,25 @@ def test_rewards_outside_their_range_and_unserved_ones_are_refused():
     assert learner.learn(instance, {"reward": -1}, served=served).loss == 1.0
 
 
+def test_a_reward_outside_of_the_range_is_clipped_where_the_spec_says_so():
+    learner, other = build({**SPEC, "range": [-2, 8], "outside": "clip"}), build({**SPEC, "range": [-2, 8]})
+    page = {"items": items("a", "b"), "slots": [{"id": "s"}, {"id": "t"}]}
+    shown = {"items": items("a", "b")}
+    for instance, sent, counted in (
+        (shown, 1000, 8),
+        (shown, -7.5, -2),
+        (shown, 3, 3),
+        (page, {"s": 90, "t": -90}, {"s": 8, "t": -2}),
+    ):
+        served = learner.predict(instance, chance=0.4).served()
+        one = learner.learn(instance, {"reward": sent}, served=served)
+        assert one == other.learn(instance, {"reward": counted}, served=served)
+    assert learner.predict(shown).ranking == other.predict(shown).ranking
+    assert "outside" not in other.spec
+    with pytest.raises(TruthError):
+        other.learn(shown, {"reward": 9}, served={"id": "a", "probability": 0.5})
+
+
 @pytest.mark.parametrize(
     "bad",
     [

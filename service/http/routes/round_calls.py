@@ -96,6 +96,14 @@ async def clicks(request: Request, name: Name, body: Annotated[JSON, Documented(
     return reply(await request.app.state.host.clicks(name, body), 202)
 
 
+@router.post(
+    "/v1/learners/{name}/rewards", **call("feedback", 404, 409, 410, 413, reply="RewardSoFar", status=202)
+)
+async def rewards(request: Request, name: Name, body: Annotated[JSON, Documented("RewardsBody")]) -> Response:
+    """Add a part to the reward of a remembered choice; when its window is over, one event with their sum is learned."""
+    return reply(await request.app.state.host.rewards(name, body), 202)
+
+
 @router.get("/v1/learners/{name}/queue", **call("feedback", 404, reply="Queue"))
 async def queue(
     request: Request,

@@ -248,3 +248,33 @@ def test_slots_without_a_reward_get_the_default_one(make_client, later):
 def test_slots_are_refused_where_nothing_is_chosen(mail, client, refused):
     body = {"features": ["a"], "slots": [{"id": "x"}]}
     refused(mail.post("/v1/learners/mail/predict", json=body), 422, "unprocessable")
+
+
+def test_a_reward_in_parts_is_added_up_each_part_once(make_client, later, refused):
+    client = make_client()
+    spec = {"task": "choice", "range": [0, 10], "default_reward": 1, "wait": 600}
+    client.put("/v1/learners/drinks", json=spec)
+    one, page = ask(client), client.post(PREDICT, json=PAGE).json()
+    rewards = "/v1/learners/drinks/rewards"
+
+    def add(reply, part, reward):
+        body = {"prediction_id": reply["prediction_id"], "part": part, "reward": reward}
+        return client.post(rewards, json=body)
+
+    assert add(one, "order", 4).json()["reward"] == 4
+    assert add(one, "order", 4).json()["reward"] == 4
+    sent = add(one, "refund", -1.5)
+    assert (sent.status_code, sent.json()["reward"]) == (202, 2.5)
+    assert add(page, "x", {"hero": 3}).json()["reward"] == {"hero": 3}
+    assert add(page, "y", {"hero": 1, "rail": 2}).json()["reward"] == {"hero": 4, "rail": 2}
+    refused(add(one, "order", 5), 409, "conflict")
+    for part, reward in (("z", 9), ("z", {"hero": 1}), ("z", "much"), ("z", None), ("", 1), (None, 1)):
+        refused(add(one, part, reward), 422, "unprocessable")
+    refused(add({"prediction_id": "unknown"}, "z", 1), 404, "not-found")
+    assert client.get("/v1/learners/drinks").json()["version"] == 0
+    later(601)
+    until(lambda: client.get("/v1/learners/drinks").json()["version"] == 2)
+    truths = [event["truth"] for event in client.get("/v1/learners/drinks/events").json()["events"]]
+    assert {"reward": 2.5} in truths
+    assert {"reward": {"hero": 4, "rail": 2}} in truths
+    refused(add(one, "late", 1), 409, "conflict")
