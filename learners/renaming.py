@@ -23,19 +23,18 @@ __all__ = ["composed", "in_answer", "in_spec", "named_in"]
 
 def composed(renames: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
     """What `renames` and then `more` say, resolved; TruthError, with a pointer into `more`, where they go in a circle."""
-    steps = {**renames, **more}
-    resolved = {}
+    steps, resolved = {**renames, **more}, dict[str, str]()
     for old in steps:
-        name, passed = old, {old}
-        while name in steps:
-            name = steps[name]
+        name, passed = old, dict[str, None]()
+        while name in steps and name not in resolved:
             if name in passed:
                 raise TruthError(
                     "goes in a circle: a label that was renamed cannot get its name back", pointer(old)
                 )
-            passed.add(name)
-        resolved[old] = name
-    return resolved
+            passed[name] = None
+            name = steps[name]
+        resolved |= dict.fromkeys(passed, resolved.get(name, name))
+    return {old: resolved[old] for old in steps}
 
 
 def in_answer(answer: Any, renames: Mapping[str, str]) -> Any:

@@ -28,6 +28,7 @@ from .learner_state import LearnerState, LoadedLearner
 from .memory import Memory
 from .writer import Writer
 
+MOST = 1_000  # labels of one entry
 BEGINS = "r:"  # of the id by which the log knows a label that was renamed
 
 
@@ -117,6 +118,8 @@ def renames_of(request: Body) -> dict[str, str]:
     stated = request.get("rename")
     if not isinstance(stated, Mapping) or not stated:
         raise Unprocessable.at("/rename", "must be an object {old label: new label}")
+    if len(stated) > MOST:
+        raise Unprocessable.at("/rename", f"at most {MOST} labels at once")
     for old, new in stated.items():
         if not isinstance(new, str) or not old or not 0 < len(new) <= LONGEST:
             raise Unprocessable.at(
