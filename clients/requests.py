@@ -96,7 +96,7 @@ def predict(
     prediction_id: str | None = None,
     subject: str | None = None,
 ) -> Call[Prediction]:
-    """Decide on `{"features": ...}`, `{"text": ...}` or `{"items": ...}`.
+    """Decide on `{"features": ...}`, `{"text": ...}`, `{"vector": ...}`, these together, or `{"items": ...}`.
 
     With a `prediction_id` of your own the same request, sent again, replies as the first time. By its `subject`, all that
     is kept of somebody can be erased.

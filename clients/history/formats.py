@@ -22,7 +22,17 @@ from typing import BinaryIO, cast
 from ..letor import queries
 from ..payloads import JSON
 from .encoding import encoding_of, lines
-from .log_rows import INSTANCES, LOG, OLDER_LOG, TRAINING, TRUTHS, from_cell, is_event, lesson
+from .log_rows import (
+    INSTANCES,
+    LOG,
+    OLDER_LOG,
+    OLDER_TRAINING,
+    TRAINING,
+    TRUTHS,
+    from_cell,
+    is_event,
+    lesson,
+)
 from .parquet import arrow
 from .tables import Columns, FormatError, Line
 
@@ -144,7 +154,7 @@ def read_parquet(source: Source) -> Iterator[Line]:
     except (OSError, ValueError) as error:
         raise FormatError(f"is not a Parquet file: {error}") from error
     names = file.schema_arrow.names
-    exported = set(names) in (set(LOG), set(OLDER_LOG), set(TRAINING))
+    exported = set(names) in (set(LOG), set(OLDER_LOG), set(TRAINING), set(OLDER_TRAINING))
     if not exported:
         source.columns.check(names)
     number = 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..payloads import JSON, Payload
 
-INSTANCES = ("features", "items", "text", "row", "unknown_columns")
+INSTANCES = ("features", "items", "text", "vector", "row", "unknown_columns")
 TRUTHS = ("label", "labels", "relevance", "clicks", "reward")
 LOG = (
     "version",
@@ -28,7 +28,8 @@ OLDER_LOG = LOG[:-1]  # before labels could be renamed
 KINDS = ("feedback", "retraction", "withdrawal", "rename")
 TRAINING = (*INSTANCES, *TRUTHS, "served", "weight")
 NUMBERS = {"version": "int64", "at": "float64", "weight": "float64"}  # all other columns hold text
-PLAIN = {"kind", "feedback_id", "prediction_id", "label", "text", *NUMBERS}  # the rest is JSON
+OLDER_TRAINING = tuple(name for name in TRAINING if name != "vector")  # before there were vectors
+PLAIN = {"kind", "feedback_id", "prediction_id", "label", "text", "vector", *NUMBERS}  # the rest is JSON
 
 
 def is_event(row: Payload) -> bool:

@@ -181,6 +181,24 @@ def asked_and_answered(client, name, spec, rounds, truth_of):
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 @pytest.mark.parametrize("what", ["events", "training"])
+def test_vectors_are_exported_and_learned_again(tmp_path, ending, what):
+    store = f"sqlite:{tmp_path}/store.db"
+    with service(None, store, None) as client:
+        client.create("l", {"task": "multiclass"})
+        for i in range(8):
+            client.feedback("l", {"vector": [i, 0.1, -1.5], "text": f"word{i % 3}", "label": "ab"[i % 2]})
+    file = tmp_path / f"log.{ending}"
+    assert run(export_app, file, "--learner", "l", "--what", what, "--store", store)[0] == 0
+    code, output = run(import_app, file, "--learner", "m", "--task", "multiclass", "--store", store)
+    assert code == 0, output
+    with service(None, store, None) as client:
+        asked = {"vector": [1, 2, 3], "text": "word1"}
+        one, other = (client.predict(name, asked, remember=False) for name in "lm")
+        assert (one.ranking, one.known) == (other.ranking, other.known)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+@pytest.mark.parametrize("what", ["events", "training"])
 @pytest.mark.parametrize(
     ("spec", "truth_of"),
     [

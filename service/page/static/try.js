@@ -30,7 +30,7 @@ export function instance(text, many) {
   const trimmed = text.trim();
   if (many || /^[[{]/.test(trimmed)) {
     const value = JSON.parse(trimmed);
-    return value.features || value.items || value.text ? value : { [many ? "items" : "features"]: value };
+    return value.features || value.items || value.text || value.vector ? value : { [many ? "items" : "features"]: value };
   }
   const counts = {};
   for (const word of trimmed.toLowerCase().match(/[\p{L}\p{N}]+(?:[._'@-][\p{L}\p{N}]+)*/gu) ?? []) counts[word] = (counts[word] ?? 0) + 1;
