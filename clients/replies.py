@@ -80,6 +80,10 @@ class Prediction:
     known: int | None = None
     # features of the instance that were never learned from
     unknown: int | None = None
+    # with `min_precision`: the precision proved so far, or null
+    proved: float | None = None
+    # true if it abstains only because it was drawn as an audit
+    audit: bool | None = None
     # quadratic surrogate: the estimated expected loss of the decision
     objective: float | None = None
     learner: str | None = None

@@ -90,6 +90,7 @@ def predict(
     coverage: bool = False,
     remember: bool = True,
     min_margin: float | None = None,
+    min_precision: float | None = None,
     min_version: int | None = None,
     loss: str | None = None,
     exclude: Sequence[str] | None = None,
@@ -104,6 +105,7 @@ def predict(
     options = without_none(
         top=top,
         min_margin=min_margin,
+        min_precision=min_precision,
         min_version=min_version,
         loss=loss,
         exclude=None if exclude is None else list(exclude),

@@ -64,6 +64,7 @@ class Event:
     revises: bool = False
     """Whether it changes how other entries are read."""
     subject: str = ""
+    assured: JSON | None = None  # what its prediction was under `min_precision`: see runtime/assuring.py
     """The hash of whom it is about."""
     erased: str = ""
     """Of an entry that was erased, the checksum of what it held."""
@@ -142,6 +143,7 @@ class Event:
             body.get("weight", 1.0),
             rename=body.get("rename"),
             revises="rename" in body,
+            assured=record.get("assured"),
             subject=body.get("subject") or record.get("subject", ""),
         )
 

@@ -66,6 +66,10 @@ class Served(BaseModel):
     margin: float | None = Field(None, description="the gap another decision would have to close")
     known: Count | None = Field(None, description="features of the instance that were learned from")
     unknown: Count | None = Field(None, description="features of the instance that were never learned from")
+    proved: float | None = Field(
+        None, description="with `min_precision`: the precision proved so far, or null"
+    )
+    audit: bool | None = Field(None, description="true if it abstains only because it was drawn as an audit")
     objective: float | None = Field(
         None, description="quadratic surrogate: the estimated expected loss of the decision"
     )

@@ -118,6 +118,10 @@ class Options(BaseModel):
     coverage: bool = Field(False, description="add how many features of the instance are known")
     remember: bool = Field(True, description="keep the prediction, so that feedback can name it")
     min_margin: Annotated[float, Field(ge=0)] | None = Field(None, description="abstain below this margin")
+    min_precision: Annotated[float, Field(ge=0.5, le=0.999)] | None = Field(
+        None,
+        description="decide only where it is proved that such decisions are right so often; else abstain",
+    )
     min_version: Count | None = Field(None, description="wait until this version is applied")
     loss: str | None = Field(None, description="quadratic surrogate: decode for this loss")
     subject: Subject = None

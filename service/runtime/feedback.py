@@ -91,6 +91,7 @@ class FeedbackReader:
         if (stored := await self._store.recall(learner.log, id)) is not None:
             record = loads(stored)
             event.instance = record["instance"]
+            event.assured = record.get("assured")
             if not event.corrected:
                 event.served = record["served"]
             event.parsed = await read_instance(learner, event.instance)

@@ -2,10 +2,10 @@
 
 Pure: the same events give the same fold, bit for bit. As a snapshot:
 
-    b"FEEDFOLD" | format u32 | length u32 | JSON of "curve", "skipped", "labels", "shown", "reliability" | the learner
+    b"FEEDFOLD" | format u32 | length u32 | JSON of "curve", "skipped", "labels", "shown", "judging" | the learner
 
 Its digest is the SHA-256 of the JSON without `shown` (times and experts along the curve, which format 1 had not), without
-`reliability` (which 0.2 had not) and of the learner's digest, and is checked on loading.
+`judging` (which 0.2 had not) and of the learner's digest, and is checked on loading.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from feedrank import learners
 from feedrank.learners import reading, registry, renaming, truths
 from feedrank.learners.codec import ARITHMETIC
 from feedrank.learners.errors import InputError, SnapshotError, damaged_snapshot, unreadable_snapshot
-from feedrank.learners.inference.reliability import Reliability
 from feedrank.learners.instances import FeatureVector, ItemList
 from feedrank.learners.learner import Learner
 from feedrank.service.contract.events import Event
@@ -35,7 +34,7 @@ from feedrank.service.store import Entry, Store
 from .catalogue import CatalogEntry
 from .folding import NOTHING, Counts, Recipe, Runner
 from .follower import Follower
-from .judging import decided, judge
+from .judging import Judging
 from .learning_curve import CurvePoint, points
 from .new_names import new_names
 from .series import Series
@@ -59,7 +58,7 @@ class LearnerState:
     """A learner at a version of its log. `skipped` counts events that could not be applied.
 
     `labels` holds for each label [events in which it was true, mistakes among them]; `nbytes` is the memory taken, roughly.
-    `reliability` counts from `learner.version` on if it is not given.
+    `judging` begins at `learner.version` if it is not given.
     """
 
     def __init__(
@@ -68,10 +67,10 @@ class LearnerState:
         curve: Series[CurvePoint] | None = None,
         skipped: int = 0,
         labels: dict[str, list[int]] | None = None,
-        reliability: Reliability | None = None,
+        judging: Judging | None = None,
     ) -> None:
         self.learner = learner
-        self.reliability = reliability or Reliability(learner.version)
+        self.judging = judging or Judging(learner.version)
         self.curve: Series[CurvePoint] = curve or Series(MOST_POINTS)
         self.at: float | None = None
         self.outdated = False
@@ -138,7 +137,7 @@ class LearnerState:
         truth = learner.meant(event.truth) if learner.renames else event.truth
         features, names = len(learner.features), len(learner.labels.names)
         try:
-            before, instance = decided(learner, event)
+            before, instance = self.judging.before(learner, event)
             done = learner.learn(instance, truth, served=event.served, weight=event.weight)
         except InputError:
             log.exception("event %d is refused and skipped", version)
@@ -157,7 +156,7 @@ class LearnerState:
                     counts = self.labels[name] = [0, 0]
                 counts[0] += 1
                 counts[1] += done.mistake
-            judge(self.reliability, learner, before, truth, done.loss)
+            self.judging.judge(learner, before, truth, done.loss, event.assured)
         if len(learner.features) > features or len(learner.labels.names) > names:
             self.nbytes -= self.growth(features - len(learner.features), names - len(learner.labels.names))
             if self.nbytes > GROWN * self._weighed or version % RECOUNTED == 0:
@@ -195,7 +194,7 @@ class LearnerState:
 
     def _weigh(self) -> None:
         """Count the bytes, and learn how they go with the names."""
-        self.nbytes = self._weighed = self.learner.nbytes() + self.reliability.nbytes
+        self.nbytes = self._weighed = self.learner.nbytes() + self.judging.nbytes
         self._scale = 1.0
         guess = -self.growth(-len(self.learner.features), -len(self.learner.labels.names))
         if guess > ROUGH:
@@ -233,7 +232,7 @@ class LearnerState:
         }
         rest = {"curve": curve, "skipped": self.skipped, "labels": self.labels, "arithmetic": ARITHMETIC}
         head = orjson.dumps(rest | {"shown": shown})
-        head = orjson.dumps(rest | {"shown": shown, "reliability": self.reliability.dump()})
+        head = orjson.dumps(rest | {"shown": shown, "judging": self.judging.dump()})
         out.write(START.pack(MAGIC, FORMAT, len(head)) + head)
         last: bytes | memoryview = b""
         for last in learners.pieces(self.learner):
@@ -259,8 +258,8 @@ class LearnerState:
             shown = rest.pop(
                 "shown", {"now": None, "at": [None] * len(points), "experts": [()] * len(points)}
             )
-            counted = rest.pop("reliability", None)
-            reliability = None if counted is None else Reliability.load(counted)
+            counted = rest.pop("judging", None)
+            judging = None if counted is None else Judging.load(counted)
             if expected is not None and digest(orjson.dumps(rest), last) != expected:
                 raise damaged_snapshot()
             curve = [
@@ -273,7 +272,7 @@ class LearnerState:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise unreadable_snapshot(error) from error
         series = Series(MOST_POINTS, int(stride), curve)
-        state = cls(learners.load(data, trial=False), series, skipped, labels, reliability)
+        state = cls(learners.load(data, trial=False), series, skipped, labels, judging)
         state.at = optional(shown["now"])
         state.outdated = arithmetic != ARITHMETIC
         return state
@@ -322,6 +321,10 @@ class LoadedLearner(Follower[LearnerState, Event]):
         self.users = self.counted = self.asked = 0
         self.takes_vectors = reading.takes_vectors(self.state.learner)
         self.accepts = registry.algorithm(entry.spec["algorithm"]).accepts
+
+    async def open(self, mark: float, most: int) -> int:
+        """See `Store.open`."""
+        return await self._store.open(self.log, mark, most)
 
     def check_growth(self, events: Sequence[Event]) -> None:
         """Refuse what, with all that waits to be applied, would grow it beyond its limits; near them, names are counted."""

@@ -34,6 +34,7 @@ from feedrank.service.store import Clash, Record, Store
 from feedrank.service.store.shared import Batcher, Waiter
 
 from . import questions
+from .assuring import assure
 from .at_once import waits
 from .certainty import probability, rank
 from .folding import LATER, Counts
@@ -184,10 +185,16 @@ class Predictor:
             raise being_rebuilt(learner.title)
         core, id = learner.state.learner, question.id
         prediction = core.predict(question.parsed, **question.options)
+        assured: JSON | None = None
+        promised, mark = dict[str, Any](), None
+        if question.bound is not None:
+            unseen = [one.record.mark for one in records.values()]
+            promised, assured, mark = assure(learner, question.bound, prediction, id, unseen)
         reply: JSON = {"prediction_id": id} if question.remember else {}
         reply["learner"] = learner.entry.name
         reply["version"] = version = core.version
         reply |= prediction.to_json(None if ranking is None else ranking(prediction))
+        reply |= promised
         if question.covers:
             names = set(question.parsed.names)
             known = sum(name in core.features for name in names)
@@ -207,7 +214,9 @@ class Predictor:
                 record |= {"at": time.time(), "sure": (probability(prediction), prediction.margin)}
             if question.digest:
                 record |= {"at": time.time(), "reply": reply}
-            kept = Record(encode(record), question.digest, due, waits_for)
+            if assured is not None:
+                record["assured"] = assured
+            kept = Record(encode(record), question.digest, due, waits_for, mark)
             records[id] = Remembered(kept, reply if question.digest else None)
         return reply
 

@@ -30,6 +30,7 @@ from feedrank.service.contract.messages import (
 from feedrank.service.contract.prediction_ids import chance_of, new_prediction_id
 from feedrank.service.contract.settings import Settings
 
+from .assuring import FIELD, Bound, read_bound
 from .at_once import waits
 from .learner_state import LoadedLearner
 
@@ -52,6 +53,7 @@ class Question:
     remember: bool = True
     covers: bool = False
     subject: str = ""  # the hash of whom it is about
+    bound: Bound | None = None
 
     @property
     def size(self) -> int:
@@ -103,6 +105,9 @@ async def _read_options(learner: LoadedLearner, request: View, question: Questio
         if not question.remember:
             raise Unprocessable.at("/prediction_id", "needs `remember`, and stands for one instance")
         question.id, question.digest = id, request_digest(request)
+    if FIELD in request:
+        await waits("store")
+        question.bound = await read_bound(learner, request, question.remember)
     if "min_version" in request and (least := whole(request, "min_version")):
         await waits("min_version")
         await learner.wait(least)

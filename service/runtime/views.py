@@ -5,6 +5,7 @@ from __future__ import annotations
 from heapq import nlargest
 
 from feedrank.learners.explaining import strongest
+from feedrank.learners.inference.assurance import AUDIT
 from feedrank.service.contract.events import Event
 from feedrank.service.contract.faults import Gone, Unprocessable
 from feedrank.service.contract.json_types import JSON
@@ -68,8 +69,8 @@ class Views:
         """What decisions were worth, by stated probability and label; see learners/inference/reliability.py."""
         async with self._memory.use(name) as learner:
             state = learner.state
-            size = 1 + len(state.reliability.labels)
-            shown = await learner.worker.run("reliability", size, state.reliability.to_json)
+            counted = state.judging.reliability
+            shown = await learner.worker.run("reliability", 1 + len(counted.labels), counted.to_json)
             return {"version": state.version, **shown}
 
     async def weights(self, name: str, label: str | None, limit: int = 20) -> JSON:
@@ -96,6 +97,8 @@ def audit(entry: Entry) -> JSON:
         value = getattr(event, name)
         if value not in (None, "") and (name, value) != ("weight", 1.0):
             shown[name] = value
+    if event.assured is not None:
+        shown |= {"min_precision": event.assured["precision"], "audit": event.assured["kind"] == AUDIT}
     if event.served is not None and "draw" in event.served:
         shown |= {"served": dict(event.served), "draw": event.served["draw"]}
         del shown["served"]["draw"]

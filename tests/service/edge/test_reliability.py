@@ -110,15 +110,15 @@ def test_a_checkpoint_keeps_it_and_one_of_an_older_release_counts_from_there():
     data = BytesIO()
     digest = state.dump(data)
     data.seek(0)
-    assert LearnerState.load(data, digest).reliability == state.reliability
-    assert state.reliability.events == 40
+    assert LearnerState.load(data, digest).judging.reliability == state.judging.reliability
+    assert state.judging.reliability.events == 40
     magic, form, length = START.unpack(data.getvalue()[: START.size])
     head = orjson.loads(data.getvalue()[START.size : START.size + length])
-    del head["reliability"]
+    del head["judging"]
     short = orjson.dumps(head)
     older = START.pack(magic, form, len(short)) + short + data.getvalue()[START.size + length :]
     loaded = LearnerState.load(BytesIO(older), digest)
-    assert (loaded.reliability.since, loaded.reliability.events) == (40, 0)
+    assert (loaded.judging.reliability.since, loaded.judging.reliability.events) == (40, 0)
 
 
 @pytest.mark.parametrize(

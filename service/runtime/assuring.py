@@ -1,0 +1,75 @@
+"""Decisions under a bound, `min_precision`: what is asked, what is open in the store, and what is decided.
+
+The record of a prediction under a bound says which it was, and the event that takes it carries that into the log:
+
+    "assured": {"precision", "kind", "certainty", "label": what would have been decided}
+
+In the store, open ones are counted by a mark: the precision for what was decided, its negative for an audit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from feedrank.learners.inference.assurance import AUDIT, DECIDED
+from feedrank.learners.results import Prediction
+from feedrank.service.contract.faults import Unprocessable
+from feedrank.service.contract.json_types import JSON, View
+from feedrank.service.contract.prediction_ids import chance_of
+
+from .certainty import certainty
+from .learner_state import LoadedLearner
+
+LOWEST, HIGHEST = 0.5, 0.999
+FIELD = "min_precision"
+MANY = 10_000  # that are open: more say no more
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A precision that was asked for, and how many predictions under it are open: decided, and audits."""
+
+    precision: float
+    decided: int
+    audits: int
+
+
+async def read_bound(learner: LoadedLearner, request: View, remember: bool) -> Bound:
+    """What a request asks; Unprocessable where there is no one decision to be right or wrong, or nothing is remembered."""
+    value, form = request[FIELD], learner.state.learner.form
+    if isinstance(value, bool) or not isinstance(value, int | float) or not LOWEST <= value <= HIGHEST:
+        raise Unprocessable.at(f"/{FIELD}", f"must be a number from {LOWEST} to {HIGHEST}")
+    if not form.decision.single:
+        raise Unprocessable.at(f"/{FIELD}", f"needs one label to decide on, and {form.name} has none")
+    if not remember:
+        raise Unprocessable.at(
+            "/remember", f"must be true with `{FIELD}`: what is not remembered proves nothing"
+        )
+    precision = round(float(value), 6)
+    counts = [await learner.open(mark, MANY) for mark in (precision, -precision)]
+    return Bound(precision, *counts)
+
+
+def assure(
+    learner: LoadedLearner, bound: Bound, prediction: Prediction, id: str, unseen: Sequence[float | None]
+) -> tuple[JSON, JSON | None, float | None]:
+    """(what joins the reply, what joins the record, its mark); an abstention is written into the prediction.
+
+    `unseen` are the marks of predictions that were made just before, which the store has not got yet.
+    """
+    record = learner.state.judging.seen(bound.precision)
+    decided = bound.decided + unseen.count(bound.precision)
+    audits = bound.audits + unseen.count(-bound.precision)
+    sure, label = certainty(prediction), prediction.label
+    reply: JSON = {"proved": record.proved(decided, audits)}
+    if sure is None or label is None:
+        prediction.decision, prediction.abstained = None, True
+        return reply, None, None
+    kind = record.kind(sure, chance_of(learner.log, id), decided, audits)
+    mark = {DECIDED: bound.precision, AUDIT: -bound.precision}.get(kind)
+    if kind != DECIDED:
+        prediction.decision, prediction.abstained = None, True
+    if kind == AUDIT:
+        reply["audit"] = True
+    return reply, {"precision": bound.precision, "kind": kind, "certainty": sure, "label": label}, mark
