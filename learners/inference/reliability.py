@@ -64,28 +64,47 @@ class Reliability:
         """A decision, as labels with their stated probabilities or None if it abstained, its truth and its loss."""
         self.events += 1
         self.loss += loss
+        labels = self.labels
+        for label in truth:
+            counts = labels.get(label)
+            if counts is None:
+                counts = labels[label] = [0, 0, 0]
+            counts[1] += 1
         if named is None:
             self.abstained += 1
-        else:
-            for label, p in named:
-                right = label in truth
-                if p is not None:
-                    cell = self.cells[bisect_right(EDGES, p) - 1]
-                    cell[0] += 1
-                    cell[1] += right
-                    cell[2] += p
-                counts = self._label(label)
-                counts[0] += 1
-                counts[2] += right
-        for label in truth:
-            self._label(label)[1] += 1
-            if named is not None and named and not any(name == label for name, _ in named):
-                self._mistaken(label, named, truth)
+            return
+        missed: list[str] = list(truth)
+        for label, p in named:
+            right = label in truth
+            if right:
+                missed.remove(label)
+            if p is not None:
+                cell = self.cells[bisect_right(EDGES, p) - 1]
+                cell[0] += 1
+                cell[1] += right
+                cell[2] += p
+            counts = labels.get(label)
+            if counts is None:
+                counts = labels[label] = [0, 0, 0]
+            counts[0] += 1
+            counts[2] += right
+        if missed and named:
+            self._mistaken(missed, named, truth)
 
-    def count_baselines(self, truth: Sequence[str], sets: bool, loss_of: LossOf) -> None:
-        """What the two that know no instance lost on a truth that was just counted; `sets` if truths are sets."""
-        self.commonest += loss_of(self.usual) if self.before is not None else 1.0
-        self.last += 1.0 if self.before is None else loss_of(self.before)
+    def count_baselines(self, truth: Sequence[str], sets: bool, loss_of: LossOf | None) -> None:
+        """What the two that know no instance lost on a truth that was just counted; `sets` if truths are sets.
+
+        Without `loss_of`, whatever is not the truth loses 1.
+        """
+        if self.before is None:
+            self.commonest += 1.0
+            self.last += 1.0
+        elif loss_of is None:
+            self.commonest += self.usual[0] != truth[0]
+            self.last += self.before[0] != truth[0]
+        else:
+            self.commonest += loss_of(self.usual)
+            self.last += loss_of(self.before)
         self.before = list(truth)
         if sets:
             near = dict.fromkeys((*self.usual, *truth))
@@ -93,26 +112,21 @@ class Reliability:
         elif not self.usual or self.labels[truth[0]][1] > self.labels[self.usual[0]][1]:
             self.usual = list(truth)
 
-    def _label(self, label: str) -> list[int]:
-        counts = self.labels.get(label)
-        if counts is None:
-            counts = self.labels[label] = [0, 0, 0]
-        return counts
-
     def _mistaken(
-        self, label: str, named: Sequence[tuple[str, float | None]], truth: Collection[str]
+        self, missed: Sequence[str], named: Sequence[tuple[str, float | None]], truth: Collection[str]
     ) -> None:
-        """A true label was not named: it was taken for those that were named and not true."""
-        for name, _ in named:
-            if name in truth:
-                continue
-            for_it = self.taken.get(label)
-            if for_it is None or name not in for_it:
-                if self.pairs >= PAIRS:
+        """True labels were not named: they were taken for those that were named and not true."""
+        for label in missed:
+            for name, _ in named:
+                if name in truth:
                     continue
-                self.pairs += 1
-                for_it = self.taken.setdefault(label, {})
-            for_it[name] = for_it.get(name, 0) + 1
+                for_it = self.taken.get(label)
+                if for_it is None or name not in for_it:
+                    if self.pairs >= PAIRS:
+                        continue
+                    self.pairs += 1
+                    for_it = self.taken.setdefault(label, {})
+                for_it[name] = for_it.get(name, 0) + 1
 
     @property
     def nbytes(self) -> int:

@@ -64,8 +64,9 @@ class Event:
     revises: bool = False
     """Whether it changes how other entries are read."""
     subject: str = ""
-    assured: JSON | None = None  # what its prediction was under `min_precision`: see runtime/assuring.py
     """The hash of whom it is about."""
+    assured: JSON | None = None
+    """What its prediction was under `min_precision`: see runtime/assuring.py."""
     erased: str = ""
     """Of an entry that was erased, the checksum of what it held."""
 

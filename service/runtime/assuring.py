@@ -27,7 +27,7 @@ MANY = 10_000  # that are open: more say no more
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class AskedPrecision:
     """A precision that was asked for, and how many predictions under it are open: decided, and audits."""
 
     precision: float
@@ -35,7 +35,7 @@ class Bound:
     audits: int
 
 
-async def read_bound(learner: LoadedLearner, request: View, remember: bool) -> Bound:
+async def read_bound(learner: LoadedLearner, request: View, remember: bool) -> AskedPrecision:
     """What a request asks; Unprocessable where there is no one decision to be right or wrong, or nothing is remembered."""
     value, form = request[FIELD], learner.state.learner.form
     if isinstance(value, bool) or not isinstance(value, int | float) or not LOWEST <= value <= HIGHEST:
@@ -48,11 +48,15 @@ async def read_bound(learner: LoadedLearner, request: View, remember: bool) -> B
         )
     precision = round(float(value), 6)
     counts = [await learner.open(mark, MANY) for mark in (precision, -precision)]
-    return Bound(precision, *counts)
+    return AskedPrecision(precision, *counts)
 
 
 def assure(
-    learner: LoadedLearner, bound: Bound, prediction: Prediction, id: str, unseen: Sequence[float | None]
+    learner: LoadedLearner,
+    bound: AskedPrecision,
+    prediction: Prediction,
+    id: str,
+    unseen: Sequence[float | None],
 ) -> tuple[JSON, JSON | None, float | None]:
     """(what joins the reply, what joins the record, its mark); an abstention is written into the prediction.
 

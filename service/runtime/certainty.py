@@ -9,17 +9,15 @@ from feedrank.learners.results import Prediction
 
 def probability(prediction: Prediction) -> float | None:
     """Of the decision; of a set, of what is least sure of each label's being in or out."""
-    stated = prediction.probabilities
+    stated, ranking, decision = prediction.probabilities, prediction.ranking, prediction.decision
     if not stated:
         return None
-    if prediction.labels is not None:
+    if isinstance(decision, list):
         return min([max(p, 1.0 - p) for p in stated])
-    if (
-        prediction.label is not None and prediction.ranking[0][0] != prediction.label
-    ):  # costs decided otherwise
-        names = [name for name, _ in prediction.ranking]
-        return stated[names.index(prediction.label)] if prediction.label in names else None
-    return stated[0]
+    if decision is None or decision == ranking[0][0]:
+        return stated[0]
+    names = [name for name, _ in ranking]  # costs decided otherwise
+    return stated[names.index(decision)] if decision in names else None
 
 
 def certainty(prediction: Prediction) -> float | None:
@@ -28,12 +26,12 @@ def certainty(prediction: Prediction) -> float | None:
     return prediction.margin if stated is None else stated
 
 
-def rank(prediction: Prediction, id: str) -> float:
-    """The least certain first, equals in an order of their own: no two share a place, so that none is skipped."""
-    sure = certainty(prediction)
-    return (0.0 if sure is None else sure) + 1e-9 * hash_of(id) / 2**32
+def place(prediction: Prediction, id: str) -> tuple[float, tuple[float | None, float | None]]:
+    """(rank in the queue, (probability, margin)): the least certain first.
 
-
-def hash_of(id: str) -> int:
-    """Four bytes of an id's own."""
-    return int.from_bytes(blake2b(id.encode(), digest_size=4).digest(), "big")
+    Equals have an order of their own: no two share a rank, so that a page that begins behind one leaves none out.
+    """
+    stated, margin = probability(prediction), prediction.margin
+    sure = (margin or 0.0) if stated is None else stated
+    own = int.from_bytes(blake2b(id.encode(), digest_size=4).digest(), "big")
+    return sure + 1e-9 * own / 2**32, (stated, margin)

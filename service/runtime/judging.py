@@ -54,12 +54,13 @@ class Judging:
             )
         if form.ranks or (form.decision.single and not relevant):
             return
-        field, single = form.decision.field, form.decision.single
+        single = form.decision.single
+        loss_of = None
+        if not (single and learner.spec.get("loss", "zero-one") == "zero-one"):
+            field = form.decision.field
 
-        def loss_of(labels: Sequence[str]) -> float:
-            if single and learner.spec.get("loss", "zero-one") == "zero-one":
-                return float(labels[0] != relevant[0])
-            return learner.loss_of({field: labels[0] if single else list(labels)}, truth)
+            def loss_of(labels: Sequence[str]) -> float:
+                return learner.loss_of({field: labels[0] if single else list(labels)}, truth)
 
         counted.count_baselines(relevant, not single, loss_of)
 
@@ -101,13 +102,13 @@ def named(learner: Learner, prediction: Prediction) -> list[tuple[str, float | N
     """The labels of a decision with their probabilities; None if it abstained."""
     if prediction.abstained:
         return None
-    ranking, probabilities, label = prediction.ranking, prediction.probabilities, prediction.label
-    if label is not None and ranking[0][0] == label:
+    ranking, probabilities, label = prediction.ranking, prediction.probabilities, prediction.decision
+    if isinstance(label, str) and ranking[0][0] == label:
         return [(label, probabilities[0] if probabilities else None)]
     if learner.form.ranks:
         labels = [name for name, _ in ranking[:1]]
     else:
-        labels = prediction.labels or [] if label is None else [label]
+        labels = prediction.labels or [] if prediction.label is None else [prediction.label]
     if not probabilities:
         return [(one, None) for one in labels]
     stated = {name: p for (name, _), p in zip(ranking, probabilities, strict=True)}

@@ -20,15 +20,7 @@ from feedrank.service.contract.faults import (
     being_rebuilt,
 )
 from feedrank.service.contract.json_types import JSON, Body
-from feedrank.service.contract.messages import (
-    DEFERRED,
-    SHARED,
-    batch_of,
-    encode,
-    no_object,
-    placed,
-    request_digest,
-)
+from feedrank.service.contract.messages import DEFERRED, SHARED, batch_of, encode, no_object, placed
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Clash, Record, Store
 from feedrank.service.store.shared import Batcher, Waiter
@@ -36,7 +28,7 @@ from feedrank.service.store.shared import Batcher, Waiter
 from . import questions
 from .assuring import assure
 from .at_once import waits
-from .certainty import probability, rank
+from .certainty import place
 from .folding import LATER, Counts
 from .learner_state import LoadedLearner
 from .memory import Memory
@@ -210,8 +202,8 @@ class Predictor:
             due = None if id.startswith(DEFERRED) else _default_reward(learner, record, self._settings)
             waits_for = None
             if not core.form.items:
-                waits_for = rank(prediction, id)
-                record |= {"at": time.time(), "sure": (probability(prediction), prediction.margin)}
+                waits_for, sure = place(prediction, id)
+                record |= {"at": time.time(), "sure": sure}
             if question.digest:
                 record |= {"at": time.time(), "reply": reply}
             if assured is not None:

@@ -30,7 +30,7 @@ from feedrank.service.contract.messages import (
 from feedrank.service.contract.prediction_ids import chance_of, new_prediction_id
 from feedrank.service.contract.settings import Settings
 
-from .assuring import FIELD, Bound, read_bound
+from .assuring import FIELD, AskedPrecision, read_bound
 from .at_once import waits
 from .learner_state import LoadedLearner
 
@@ -53,7 +53,7 @@ class Question:
     remember: bool = True
     covers: bool = False
     subject: str = ""  # the hash of whom it is about
-    bound: Bound | None = None
+    bound: AskedPrecision | None = None
 
     @property
     def size(self) -> int:

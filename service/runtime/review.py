@@ -31,7 +31,6 @@ from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.store import Store, Waiting
 
-from .certainty import hash_of
 from .memory import Memory
 
 POOL = 400
@@ -41,7 +40,7 @@ TRIES = 3  # to get leases, before fewer are given
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueuePosition:
     """Where a page begins: behind this rank, without these."""
 
     rank: float = -inf
@@ -54,7 +53,7 @@ class Place:
         ).decode()
 
     @classmethod
-    def of(cls, cursor: str | None) -> Place:
+    def of(cls, cursor: str | None) -> QueuePosition:
         """The place that a cursor stands for."""
         if not cursor:
             return cls()
@@ -78,15 +77,15 @@ class Review:
         self, name: str, limit: int = 20, lease: float = 0.0, cursor: str | None = None
     ) -> JSON:
         """`{"queue": [...], "next": cursor or null}`."""
-        place = Place.of(cursor)
+        place = QueuePosition.of(cursor)
         async with self._memory.use(name) as learner:
             spec, log = learner.state.learner.spec, learner.log
             shown: list[Waiting] = []
             for _ in range(TRIES):
                 pool = await self._store.waiting(log, place.rank, POOL)
-                left = [one for one in pool if hash_of(one.key) not in place.picked]
+                left = [one for one in pool if crc32(one.key.encode()) not in place.picked]
                 if not left and len(pool) == POOL:
-                    place = Place(pool[-1].rank)
+                    place = QueuePosition(pool[-1].rank)
                     continue
                 wanted = limit - len(shown)
                 picked = await learner.worker.run("queue", len(left), partial(pick, spec, left, wanted))
@@ -95,14 +94,16 @@ class Review:
                     shown += [one for one in picked if one.key in given]
                 else:
                     shown += picked
-                place = Place(place.rank, place.picked.union(hash_of(one.key) for one in picked))
+                place = QueuePosition(
+                    place.rank, place.picked.union(crc32(one.key.encode()) for one in picked)
+                )
                 more = len(left) > len(picked) or len(pool) == POOL
                 if len(shown) == limit or not more:
                     break
             else:
                 more = True
             if len(place.picked) >= POOL and pool:
-                place = Place(pool[-1].rank)
+                place = QueuePosition(pool[-1].rank)
             core = learner.state.learner
             return {"queue": [entry(one, core) for one in shown], "next": place.cursor() if more else None}
 
