@@ -237,6 +237,10 @@ class Follower(Applier[S, E]):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(moved.wait(), min(left, 0.1))
 
+    async def open(self, mark: float, most: int) -> int:
+        """See `Store.open`."""
+        return await self._store.open(self.log, mark, most)
+
     async def outcome(self, version: int) -> JSON:
         """The first outcome of the event at `version`."""
         # What was saved wins: after a restart, what is in memory was folded without events that were retracted since.

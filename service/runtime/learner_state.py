@@ -322,10 +322,6 @@ class LoadedLearner(Follower[LearnerState, Event]):
         self.takes_vectors = reading.takes_vectors(self.state.learner)
         self.accepts = registry.algorithm(entry.spec["algorithm"]).accepts
 
-    async def open(self, mark: float, most: int) -> int:
-        """See `Store.open`."""
-        return await self._store.open(self.log, mark, most)
-
     def check_growth(self, events: Sequence[Event]) -> None:
         """Refuse what, with all that waits to be applied, would grow it beyond its limits; near them, names are counted."""
         learner, taken, settings = self.state.learner, self.state.nbytes, self._settings

@@ -20,7 +20,15 @@ from feedrank.service.contract.faults import (
     being_rebuilt,
 )
 from feedrank.service.contract.json_types import JSON, Body
-from feedrank.service.contract.messages import DEFERRED, SHARED, batch_of, encode, no_object, placed
+from feedrank.service.contract.messages import (
+    DEFERRED,
+    SHARED,
+    batch_of,
+    encode,
+    no_object,
+    placed,
+    request_digest,
+)
 from feedrank.service.contract.settings import Settings
 from feedrank.service.store import Clash, Record, Store
 from feedrank.service.store.shared import Batcher, Waiter
