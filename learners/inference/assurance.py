@@ -32,10 +32,9 @@ What has expired is not open.
     B <- min(CREDIT, B + d - [wrong])    for each decided prediction that is judged, from START
     A <- min(AUDITS, A + d - [wrong])    for each audit that is judged, from AUDITS
 
-Below 1 of either the record starts anew; the r-th has 0.8 0.2^(r-1) of LEVEL, which sums to it. B falls by 1 - d at
-most, so of N decisions that were judged after r starts M <= d N + r START were wrong, and M <= d N + CREDIT in any
-stretch of one record: inequalities on every sequence, but for what was decided while others waited for their
-judgement.
+Below 1 of either it pauses: tau is chosen anew, from what comes now, and trials alone have to lift B from PAUSED to
+START. So of N decisions that were judged, after k pauses, M <= d N + (k + 1) START were wrong, and M <= d N + CREDIT in
+any stretch between two of them: inequalities on every sequence, but for what was decided while others waited.
 
 **tau** is the least threshold at which the mistakes among the last WINDOW judged predictions are as seldom as the
 record can bear over half as many predictions again. It settles how much is decided, and nothing of what is proved.
@@ -58,13 +57,13 @@ __all__ = ["AUDIT", "DECIDED", "DRAWN", "LEVEL", "TRIAL", "WATCHED", "Assurance"
 WATCHED, TRIAL, AUDIT, DECIDED = "watched", "trial", "audit", "decided"
 DRAWN = 0.05
 LEVEL = 0.05
-START, CREDIT, AUDITS = 4.0, 10.0, 5.0
+START, CREDIT, AUDITS, PAUSED = 2.0, 6.0, 4.0, -1.0
 WINDOW, FIRST = 1_024, 32
 LEAST, MOST = 0.2, 0.85
 SPARE, RELAXED = 1.0, 1.5
 AHEAD = 100
 EVERY = 64  # of so many judged predictions one renews tau
-WAYS = 2
+ALPHA = LEVEL / 2  # of each way
 
 
 @dataclass(slots=True)
@@ -73,7 +72,8 @@ class Assurance:
 
     precision: float
     judged: int = 0
-    restarts: int = 0
+    pauses: int = 0
+    paused: bool = False
     credit: float = START
     audits: float = AUDITS
     counts: list[int] = field(default_factory=lambda: [0, 0, 0, 0])  # n and W of `all`, n and W of `drawn`
@@ -99,12 +99,15 @@ class Assurance:
             self.credit = min(CREDIT, self.credit + gain)
         elif kind == AUDIT:
             self.audits = min(AUDITS, self.audits + gain)
+        elif kind == TRIAL and self.paused:
+            self.credit = min(START, max(PAUSED, self.credit + gain))
+            self.paused = self.credit < START
         self.recent.append([certainty, float(not right)])
         del self.recent[:-WINDOW]
-        if min(self.credit, self.audits) < 1.0:
-            self.restarts += 1
-            self.credit, self.audits = START, AUDITS
-            self.counts, self.threshold, self.following = [0, 0, 0, 0], inf, self.judged + FIRST
+        if not self.paused and min(self.credit, self.audits) < 1.0:
+            self.pauses += 1
+            self.paused, self.credit, self.audits = True, PAUSED, AUDITS
+            self.threshold, self.following = inf, self.judged + FIRST
             self.recent.clear()
         if self.judged >= self.following:
             self.following = self.judged + 1 + self.judged // EVERY
@@ -117,9 +120,9 @@ class Assurance:
         seen = (self.judged, decided, audits)
         if seen != self._seen:
             n, wrong = self._ways(decided, audits)
-            self._proved = bool((log_evidence(wrong, n, 1.0 - self.precision) >= -log(self._alpha)).any())
+            self._proved = bool((log_evidence(wrong, n, 1.0 - self.precision) >= -log(ALPHA)).any())
             self._seen = seen
-        if not self._proved:
+        if not self._proved or self.paused:
             return TRIAL
         return AUDIT if chance < DRAWN else DECIDED
 
@@ -128,7 +131,7 @@ class Assurance:
         seen = (self.judged, decided, audits)
         if seen != self._asked:
             n, wrong = self._ways(decided, audits)
-            least = float(least_right(wrong, n, self._alpha).max())
+            least = float(least_right(wrong, n, ALPHA).max())
             self._asked, self._least = seen, least if least > 1e-9 else None
         return self._least
 
@@ -136,11 +139,6 @@ class Assurance:
     def nbytes(self) -> int:
         """Memory taken, roughly."""
         return 120 * len(self.recent) + 1_000
-
-    @property
-    def _alpha(self) -> float:
-        """Of each way."""
-        return LEVEL * 0.8 * 0.2**self.restarts / WAYS
 
     def _ways(self, decided: int, audits: int) -> tuple[Any, Any]:
         n, wrong, drawn, wrong_drawn = self.counts
@@ -153,7 +151,7 @@ class Assurance:
     def _bearable(self, n: int) -> float:
         """The most mistakes with which a record of n proves d."""
         low, high = -1.0, (1.0 - self.precision) * n
-        least = -log(self._alpha)
+        least = -log(ALPHA)
         for _ in range(12):
             middle = (low + high) / 2
             if log_evidence(np.array([middle]), np.array([float(n)]), 1.0 - self.precision)[0] >= least:
@@ -167,12 +165,12 @@ class Assurance:
         d, (n, wrong, *_) = 1.0 - self.precision, self.counts
         ahead = max(n // 2, AHEAD)
         share = (self._bearable(n + ahead) - wrong - SPARE) / ahead
-        proved = wrong <= self._bearable(n)
+        proved = wrong <= self._bearable(n) and not self.paused
         target = min(max(share, LEAST * d), MOST * d) if proved else LEAST * d
         recent = np.array(self.recent)
         order = np.argsort(-recent[:, 0], kind="stable")
         certainty, wrongs = recent[order, 0], recent[order, 1].cumsum()
-        mistakes = (wrongs + 0.5) / np.arange(1, len(order) + 1)
+        mistakes = (wrongs + 0.5 + np.sqrt(wrongs)) / np.arange(1, len(order) + 1)
         if len(order) >= FIRST:  # where few are as good as they should be, the best of them
             target = min(max(target, RELAXED * float(mistakes[FIRST - 1 :].min())), MOST * d)
         last = np.append(certainty[1:] < certainty[:-1], True)  # of those that are as certain
@@ -183,7 +181,17 @@ class Assurance:
 
     def dump(self) -> dict[str, Json]:
         """As JSON, for a snapshot."""
-        names = ("precision", "judged", "restarts", "credit", "audits", "following", "counts", "recent")
+        names = (
+            "precision",
+            "judged",
+            "pauses",
+            "paused",
+            "credit",
+            "audits",
+            "following",
+            "counts",
+            "recent",
+        )
         kept = {name: getattr(self, name) for name in names}
         return kept | {"threshold": None if self.threshold == inf else self.threshold}
 
@@ -195,7 +203,8 @@ class Assurance:
         return cls(
             float(data["precision"]),
             int(data["judged"]),
-            int(data["restarts"]),
+            int(data["pauses"]),
+            bool(data["paused"]),
             float(data["credit"]),
             float(data["audits"]),
             [n, wrong, drawn, wrong_drawn],

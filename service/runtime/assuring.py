@@ -39,7 +39,7 @@ async def read_bound(learner: LoadedLearner, request: View, remember: bool) -> A
     """What a request asks; Unprocessable where there is no one decision to be right or wrong, or nothing is remembered."""
     value, form = request[FIELD], learner.state.learner.form
     if isinstance(value, bool) or not isinstance(value, int | float) or not LOWEST <= value <= HIGHEST:
-        raise Unprocessable.at(f"/{FIELD}", f"must be a number from {LOWEST} to {HIGHEST}")
+        raise Unprocessable.at(f"/{FIELD}", f"must lie between {LOWEST} and {HIGHEST}")
     if not form.decision.single:
         raise Unprocessable.at(f"/{FIELD}", f"needs one label to decide on, and {form.name} has none")
     if not remember:

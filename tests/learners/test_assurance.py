@@ -82,16 +82,16 @@ def test_mistakes_are_bounded_on_every_sequence(seed, precision):
     stretch = [0.0]
     for _ in range(900):
         c = chance.random()
-        kind, starts = record.kind(c, chance.random(), 0, 0), record.restarts
+        kind, pauses = record.kind(c, chance.random(), 0, 0), record.pauses
         right = kind != DECIDED or chance.random() > spite
         record.judge(kind, c, right)
         if kind == DECIDED:
             decided += 1
             wrong += not right
             stretch.append(stretch[-1] + (not right) - d)
-        assert wrong <= d * decided + START * (record.restarts + 1)
+        assert wrong <= d * decided + START * (record.pauses + 1)
         assert stretch[-1] - min(stretch) <= CREDIT + 1e-9
-        if record.restarts > starts:
+        if record.pauses > pauses:
             stretch = [0.0]
 
 
