@@ -25,6 +25,7 @@ ELSEWHERE = {
     "personalizer.md": "service/edge/test_http_personalizer.py",
     "problems.md": "learners/test_problems_page.py",
     "search.md": "clients/test_search_page.py",
+    "teacher.md": "clients/test_teacher.py",
 }
 
 
