@@ -22,14 +22,14 @@ from .exceptions import BadRequest
 from .payloads import JSON, Payload
 from .replies import Prediction
 
-__all__ = ["Answer", "AsyncTeacher", "Savings", "Teacher"]
+__all__ = ["AsyncTeacher", "Savings", "Teacher", "TeacherAnswer"]
 
 LEARNER, TEACHER, PERSON = "learner", "teacher", "person"
 TOGETHER = 8  # calls of an asynchronous function at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TeacherAnswer:
     """`by` is who said so: `learner`, `teacher` or `person`; no label if nobody knows. `audit`: drawn to be checked."""
 
     label: str | None
@@ -69,13 +69,13 @@ class Lessons:
         """The request for an instance."""
         return {**instance, "min_precision": self.precision}
 
-    def decided(self, instance: Payload, prediction: Prediction) -> Answer | None:
+    def decided(self, instance: Payload, prediction: Prediction) -> TeacherAnswer | None:
         """The learner's answer, if it decided."""
         self._asked += 1
         self._proved = prediction.proved
         if prediction.label is None:
             return None
-        return Answer(prediction.label, LEARNER, prediction.prediction_id or "", instance)
+        return TeacherAnswer(prediction.label, LEARNER, prediction.prediction_id or "", instance)
 
     def known(self, instance: Payload) -> tuple[bool, str | None]:
         """Whether the function has answered this before, and what."""
@@ -99,11 +99,11 @@ class Lessons:
 
     def lesson(
         self, instance: Payload, prediction: Prediction, label: str | None
-    ) -> tuple[Answer, JSON | None]:
+    ) -> tuple[TeacherAnswer, JSON | None]:
         """The answer, and the event that it teaches."""
         audit, id = bool(prediction.audit), prediction.prediction_id or ""
         self._audits += audit
-        answer = Answer(label, TEACHER, id, instance, audit)
+        answer = TeacherAnswer(label, TEACHER, id, instance, audit)
         return answer, None if label is None else self.event(id, label)
 
     def event(self, id: str, label: str, source: str = "") -> JSON:
@@ -111,7 +111,7 @@ class Lessons:
         event: JSON = {"prediction_id": id, "label": label, "feedback_id": f"{source or self.source}:{id}"}
         return event if self.weight == 1.0 or source else {**event, "weight": self.weight}
 
-    def correction(self, answer: Answer, label: str) -> JSON:
+    def correction(self, answer: TeacherAnswer, label: str) -> JSON:
         """A person's word on an answer: on what the learner decided by its id, else anew, as its id is used up."""
         self._corrected += 1
         key = json.dumps(answer.instance, sort_keys=True)
@@ -146,13 +146,13 @@ class Teacher:
         self._client, self._name, self._function = client, learner, function
         self._lessons = Lessons(min_precision, source, weight, cache)
 
-    def ask(self, instance: Payload) -> Answer:
+    def ask(self, instance: Payload) -> TeacherAnswer:
         """The answer on `{"features": ...}`, `{"text": ...}` or `{"row": ...}`."""
         return self.ask_many([instance])[0]
 
-    def ask_many(self, instances: Iterable[Payload]) -> list[Answer]:
+    def ask_many(self, instances: Iterable[Payload]) -> list[TeacherAnswer]:
         """The answers on a batch; the learner learns from the function's when all are there."""
-        batch, answers, events = list(instances), list[Answer](), list[JSON]()
+        batch, answers, events = list(instances), list[TeacherAnswer](), list[JSON]()
         lessons = self._lessons
         predictions = self._predict(batch)
         try:
@@ -170,7 +170,7 @@ class Teacher:
                 self._client.feedback_many(self._name, events)
         return answers
 
-    def correct(self, answer: Answer, label: str) -> None:
+    def correct(self, answer: TeacherAnswer, label: str) -> None:
         """A person says what is right: it beats what the learner or the function said."""
         if answer.by == TEACHER and answer.label is not None:
             self._client.retract(self._name, prediction_id=answer.prediction_id)
@@ -203,11 +203,11 @@ class AsyncTeacher:
         self._lessons = Lessons(min_precision, source, weight, cache)
         self._room = asyncio.Semaphore(together)
 
-    async def ask(self, instance: Payload) -> Answer:
+    async def ask(self, instance: Payload) -> TeacherAnswer:
         """As `Teacher.ask`."""
         return (await self.ask_many([instance]))[0]
 
-    async def ask_many(self, instances: Iterable[Payload]) -> list[Answer]:
+    async def ask_many(self, instances: Iterable[Payload]) -> list[TeacherAnswer]:
         """As `Teacher.ask_many`."""
         batch = list(instances)
         if not batch:
@@ -222,7 +222,7 @@ class AsyncTeacher:
                 raise one
         return [answer for answer, _ in done]
 
-    async def _answer(self, instance: Payload, prediction: Prediction) -> tuple[Answer, JSON | None]:
+    async def _answer(self, instance: Payload, prediction: Prediction) -> tuple[TeacherAnswer, JSON | None]:
         lessons = self._lessons
         answer = lessons.decided(instance, prediction)
         if answer is not None:
@@ -233,7 +233,7 @@ class AsyncTeacher:
                 label = lessons.called(instance, await self._function(instance))
         return lessons.lesson(instance, prediction, label)
 
-    async def correct(self, answer: Answer, label: str) -> None:
+    async def correct(self, answer: TeacherAnswer, label: str) -> None:
         """As `Teacher.correct`."""
         if answer.by == TEACHER and answer.label is not None:
             await self._client.retract(self._name, prediction_id=answer.prediction_id)
