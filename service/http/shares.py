@@ -64,6 +64,7 @@ class Share:
         self.fresh: dict[str, int] = {}  # those of them that are not written down
         self._remembered: deque[list[float]] = deque()  # [until when, bytes]
         self._loaded: asyncio.Task[None] | None = None
+        self._saving = asyncio.Lock()
 
     def spend(self) -> None:
         """Count one request, or ShareUsed."""
@@ -130,6 +131,10 @@ class Share:
 
     async def save(self, *, prune: bool = False) -> None:
         """Write down what is new, beside what other processes wrote; `prune`: without what was deleted, by whomever."""
+        async with self._saving:  # what is new is written once
+            await self._save(prune)
+
+    async def _save(self, prune: bool) -> None:
         store = self._shares.host.store
         while True:
             fresh, made = dict(self.fresh), set(self.made)

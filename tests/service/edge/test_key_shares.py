@@ -1,5 +1,6 @@
 """Shares of keys: what is beyond them is 429, says when to come back, changes nothing, and keeps nobody else waiting."""
 
+import asyncio
 import json
 import socket
 import threading
@@ -11,7 +12,8 @@ from waiting import until
 from feedrank.service.contract.settings import Settings
 from feedrank.service.http import shares
 from feedrank.service.http.app import create_app
-from feedrank.service.http.keyring import Keyring, KeysError, add_key, read_keys
+from feedrank.service.http.keyring import Key, Keyring, KeysError, add_key, read_keys
+from feedrank.service.runtime import Host
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
 WORDS = {"features": ["a"], "remember": False}
@@ -271,3 +273,20 @@ def test_a_share_is_a_number_of_at_least_0(tmp_path, wrong):
     with pytest.raises(KeysError, match="line 1"):
         read_keys(tmp_path / "keys")
     assert Keyring(tmp_path / "keys").find("fr_") is None
+
+
+def test_what_is_new_is_written_down_once(tmp_path):
+    """Two that wrote at once counted it twice, or failed."""
+
+    async def run():
+        async with Host.open(f"sqlite:{tmp_path / 'a.db'}") as host:
+            every = shares.Shares()
+            every.host = host
+            share = shares.Share(Key("key", "", (), (), "", bytes=100), every)
+            share.add("log", 10)
+            share.made.add("log")
+            await asyncio.gather(*(share.save() for _ in range(8)))
+            assert share.fresh == {}
+            return json.loads((await host.store.get(shares.KIND, "key")).value)
+
+    assert asyncio.run(run()) == {"made": ["log"], "bytes": {"log": 10}}

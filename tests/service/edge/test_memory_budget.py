@@ -226,6 +226,7 @@ def test_a_stream_of_more_than_the_budget_goes_through(small):
     line = json.dumps({"feedback": {"features": {f"w{i}": 1.0 for i in range(300)}, "label": "x"}})
     lines = "\n".join([line] * 3_000).encode()  # 10 MB, 340 by the count of what is made of them
     with small.client() as client:
+        until(lambda: metric(client, "feedrank_flight_bytes") == 0)  # what other tests sent is over
         reply = client.post("/v1/learners/a/stream", content=lines)
         results = [json.loads(one) for one in reply.text.splitlines()]
         assert len(results) == 3_000
