@@ -39,7 +39,8 @@ BLOCKS = 30
 T_975 = 2.045  # Student's t of 29 degrees of freedom, two sides of 95 %
 # What a mean loss is a mean of: drawn anew, the trials could not be compared.
 JUDGES = (
-    "labels", "loss", "weights", "reject_costs", "blocks", "cutoff", "measure", "range", "default_reward", "baseline"
+    "labels", "loss", "weights", "reject_costs", "blocks", "cutoff", "measure", "range",
+    "outside", "default_reward", "baseline"
 )  # fmt: skip
 
 

@@ -274,3 +274,9 @@ def test_what_ends_after_a_failure_is_still_written_down(tmp_path):
     again = Counting()
     assert trials.run_jobs(jobs, again, state) == [{"done": key} for key in "abc"]
     assert again.ran == 1
+
+
+def test_what_a_reward_counts_is_the_same_in_every_spec_that_is_drawn():
+    base = {"task": "choice", "range": [0, 5], "outside": "clip", "baseline": 0.2}
+    for spec in trials.sampled(base, 5, seed=1):
+        assert {name: spec[name] for name in base} == base
