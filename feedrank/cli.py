@@ -58,6 +58,7 @@ COMMANDS = {
     ),
     "ingest": ("feedrank.clients.ingest_cli", "app", "clients", "learn from Kafka, Redis Streams or NATS"),
     "mail": ("feedrank.clients.mail_cli", "app", "mail", "sort mail into folders, learning from every move"),
+    "mcp": ("feedrank.clients.mcp_cli", "app", "mcp", "serve learners as tools to an assistant (MCP)"),
     "rank": (
         "feedrank.clients.rank_cli",
         "app",
@@ -87,6 +88,7 @@ EXTRAS = {
     "msgspec": "clients",
     "imapclient": "mail",
     "tantivy": "search",
+    "mcp": "mcp",
     "confluent_kafka": "kafka",
     "nats": "nats",
     "pyarrow": "parquet",
