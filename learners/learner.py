@@ -284,9 +284,8 @@ class Learner:
     def _look(self, parsed: FeatureVector | ItemList, loss: str | None = None) -> "Look":
         """x on what is known, what is not, and the decision."""
         last = self._last
-        same = last is not None and last.answers(parsed, loss)
-        # A name's __eq__ may have taught the learner.
-        if last is not None and same and self._last is last:
+        # In this order: a name's __eq__ may teach the learner.
+        if last is not None and last.answers(parsed, loss) and self._last is last:
             return last.look
         x, unknown = self._x(parsed)
         return Look(x, unknown, self.model.decide(x, loss))
@@ -311,10 +310,8 @@ class Learner:
     def grow(self, fresh: int = 0) -> None:
         """Make room in the model for every name that has joined, and for so many features that are about to."""
         self._forget_last()
-        columns = self.form.columns(self.model.columns(len(self.labels)))
-        if self.features.vector[1]:
-            self.model.place(*self.features.vector)
-        self.model.grow(len(self.features) + fresh, columns)
+        self.model.place(*self.features.vector)
+        self.model.grow(len(self.features) + fresh, self.form.columns(self.model.columns(len(self.labels))))
         self._name_costs()
 
     def _name_costs(self) -> None:
@@ -330,8 +327,7 @@ class Learner:
             return x
         self.grow(fresh)
         joined = self.transform.join(x, unknown, self.features)
-        if self.features.vector[1]:
-            self.model.place(*self.features.vector)
+        self.model.place(*self.features.vector)
         return joined
 
     @property

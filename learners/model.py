@@ -107,7 +107,7 @@ class Model(Savable):
     piecewise = False
 
     def place(self, first: int, width: int) -> None:
-        """The parts of a vector are in these rows of the features from now on."""
+        """The parts of a vector are in these rows of the features from now on; none are where `width` is 0."""
         return
 
     def columns(self, labels: int) -> int:

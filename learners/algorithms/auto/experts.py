@@ -70,7 +70,7 @@ class Expert(Savable):
     present = True
 
     def place(self, first: int, width: int) -> None:
-        """The parts of a vector are in these rows from now on."""
+        """The parts of a vector are in these rows from now on; none are where `width` is 0."""
         return
 
     def stays(self, features: int, columns: int) -> bool:

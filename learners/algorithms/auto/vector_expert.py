@@ -28,7 +28,7 @@ class VectorExpert(Expert):
 
     def place(self, first: int, width: int) -> None:
         """The vector is in these rows from now on."""
-        if not self.width and width <= self.widest:
+        if not self.width and 0 < width <= self.widest:
             self.first, self.width = first, width
             self.present = self.stays(0, self.labels)
             if self.present:
