@@ -61,6 +61,6 @@ def test_what_it_adds_keeps_the_laws(tree):
 
 
 def test_what_it_adds_is_in_the_reference(tree):
-    page = run(tree, "-c", "from feedrank.learners import vocabulary; print(vocabulary.page())").stdout
+    page = run(tree, "-c", "from feedrank.learners import spec_page; print(spec_page.page())").stdout
     for name in ("ranknet", "overlap", "top-label", "priors"):
         assert f"`{name}`" in page
