@@ -14,8 +14,9 @@ from served import SPEC, asked, taught
 
 from feedrank.learners import build, kernel
 from feedrank.service.contract.prediction_ids import new_prediction_id
-from feedrank.service.store import Draft, Record, sqlite_file, sqlite_records, sqlite_rows
+from feedrank.service.store import Draft, Record
 from feedrank.service.store.shared import checksum, link, seal
+from feedrank.service.store.sql import row_records, rows, sqlite_file
 
 COUNT, TURNS = 384, 15
 GROUPS = (1, 16, 32)
@@ -34,7 +35,7 @@ def best(work: Callable[[], object], count: int = COUNT) -> float:
 
 def transactions(folder: Path, name: str, bodies: list[bytes]) -> list[list[object]]:
     """Writing events or records, by how many share a transaction: their rows, and the commit with its sync."""
-    rows: list[list[object]] = []
+    table: list[list[object]] = []
     for group in GROUPS:
         db, _ = sqlite_file.prepare(folder / f"{name}-{group}.db", 0)
         writing = committing = float("inf")
@@ -46,18 +47,18 @@ def transactions(folder: Path, name: str, bodies: list[bytes]) -> list[list[obje
                 begun = time.thread_time()
                 db.execute("BEGIN IMMEDIATE")
                 if name == "events":
-                    sqlite_rows.append(db, LOG, [Draft(body) for body in chosen], None, now)
+                    rows.append(db, LOG, [Draft(body) for body in chosen], None, now)
                 else:
-                    sqlite_records.write_records(db, "IGNORE", LOG, records, now + 3600)
+                    row_records.write_records(db, row_records.NEW, LOG, records, now + 3600)
                 written = time.thread_time()
                 db.execute("COMMIT")
                 spent[0] += written - begun
                 spent[1] += time.thread_time() - written
             writing, committing = min(writing, spent[0]), min(committing, spent[1])
         db.close()
-        rows.append([f"{name}, {group} in a transaction: rows", f"{1e6 * writing / COUNT:.1f}"])
-        rows.append([f"{name}, {group} in a transaction: commit", f"{1e6 * committing / COUNT:.1f}"])
-    return rows
+        table.append([f"{name}, {group} in a transaction: rows", f"{1e6 * writing / COUNT:.1f}"])
+        table.append([f"{name}, {group} in a transaction: commit", f"{1e6 * committing / COUNT:.1f}"])
+    return table
 
 
 def measure(report: Report, folder: Path, chance: random.Random) -> None:

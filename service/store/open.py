@@ -29,7 +29,7 @@ async def open_store(
     if scheme not in SCHEMES or not rest:
         raise StoreRefused(f"the store must be sqlite:PATH or redis://HOST:PORT/DB, not {shown(url)!r}")
     if scheme == "sqlite":
-        from .sqlite import SqliteStore  # noqa: PLC0415  (each store imports its own driver)
+        from .sql.sqlite import SqliteStore  # noqa: PLC0415  (each store imports its own driver)
 
         return SqliteStore(rest, read_only=read_only, arithmetic=arithmetic)
     from .redis_open import open_redis  # noqa: PLC0415

@@ -18,7 +18,8 @@ from feedrank.service.contract import faults as errors
 from feedrank.service.contract.settings import Settings
 from feedrank.service.runtime import Host
 from feedrank.service.store import Draft, open_store
-from feedrank.service.store.sqlite_schema import APPLICATION, MIGRATIONS, SCHEMA
+from feedrank.service.store.sql.sqlite_connection import connect
+from feedrank.service.store.sql.sqlite_schema import APPLICATION, MIGRATIONS, SCHEMA
 
 SPEC = {"task": "multiclass", "algorithm": "predtron"}
 
@@ -315,7 +316,7 @@ def test_what_cannot_be_read_is_unavailable_and_counted(tmp_path, caplog):
         store = await open_store(f"sqlite:{tmp_path / 'a.db'}")
         await store.append("a", [Draft(b"x", ("i",))])
         point, reach = store._point, store._range
-        store._point, store._range = (sqlite3.connect(":memory:") for _ in range(2))
+        store._point, store._range = (connect(":memory:") for _ in range(2))
         store._point.close()
         store._range.close()
         reads = [

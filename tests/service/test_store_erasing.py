@@ -8,8 +8,9 @@ from store_bytes import bytes_of
 from store_logs import draft, run
 
 from feedrank.service.contract.faults import Gone
-from feedrank.service.store import Closed, Draft, Record, Snapshot, Trimmed, sqlite_erasing
+from feedrank.service.store import Closed, Draft, Record, Snapshot, Trimmed
 from feedrank.service.store.shared import checksum
+from feedrank.service.store.sql import row_erasing
 
 SECRET = b"jane.doe@example.org"
 
@@ -76,7 +77,7 @@ def test_a_kill_between_erasing_and_writing_anew_is_made_good_at_the_next_start(
     async def body(store):
         named = await fill(store)
         versions, keys = [version for version, _, _ in named], [key for _, key, _ in named]
-        await store._write(lambda db: sqlite_erasing.erase(db, "a", versions, keys, ()))
+        await store._write(lambda db: row_erasing.erase(db, "a", versions, keys, ()))
         assert SECRET in bytes_of(url)
 
     async def nothing(store):

@@ -1,13 +1,13 @@
 """A reading sees one moment of the store: what is dropped or trimmed in its midst is no damage and no other history."""
 
 import asyncio
-import sqlite3
 
 import pytest
 
 from feedrank.service.store import Closed, Draft, Snapshot, Trimmed, open_store
-from feedrank.service.store import sqlite_rows as logs
-from feedrank.service.store import sqlite_snapshots as snapshots
+from feedrank.service.store.sql import rows as logs
+from feedrank.service.store.sql import snapshots
+from feedrank.service.store.sql.sqlite_connection import connect
 
 
 async def filled(url):
@@ -43,7 +43,7 @@ def test_sqlite_reads_one_moment(tmp_path, change, at):
         def between(statement):
             statements.append(statement)
             if len(statements) == at:
-                other = sqlite3.connect(path, isolation_level=None)
+                other = connect(path)
                 other.execute("BEGIN IMMEDIATE")
                 change(other)
                 other.execute("COMMIT")

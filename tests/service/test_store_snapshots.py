@@ -141,10 +141,11 @@ def test_a_snapshot_is_taken_only_on_the_history_it_was_folded_from(with_store):
 
 
 def test_a_snapshot_of_many_parts_comes_back_whole(with_store, monkeypatch):
-    from feedrank.service.store import redis, sqlite_snapshots
+    from feedrank.service.store import redis
+    from feedrank.service.store.sql import snapshots
 
     monkeypatch.setattr(redis, "PART", 1000)
-    monkeypatch.setattr(sqlite_snapshots, "PART", 1000)
+    monkeypatch.setattr(snapshots, "PART", 1000)
     data = bytes(range(256)) * 40
 
     async def body(store):

@@ -23,7 +23,7 @@ from feedrank.service.store import (
     redis_upgrade,
     shared,
 )
-from feedrank.service.store.sqlite_schema import APPLICATION, MIGRATIONS, SCHEMA
+from feedrank.service.store.sql.sqlite_schema import APPLICATION, MIGRATIONS, SCHEMA
 
 
 def as_layout_3(client):

@@ -7,20 +7,20 @@ import os
 import shutil
 import sqlite3
 import struct
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import quote
 
 from feedrank.files import create_private, lock_file
 from feedrank.service.contract.faults import StoreRefused, StoreUnavailable, no_store
 
-from .arithmetic import FIRST, notices
-from .sqlite_erasing import compact
+from ..arithmetic import FIRST, notices
+from . import sqlite_connection
+from .sqlite_compact import compact
+from .sqlite_connection import SqliteConnection
 from .sqlite_schema import APPLICATION, SCHEMA, migrate
 
-T = TypeVar("T")
 MAGIC = b"SQLite format 3\0"
+IDENTITY = "SELECT id, epoch FROM store"
 
 
 def lock(path: Path) -> int:
@@ -94,11 +94,11 @@ def refuse_newer(path: Path, version: int) -> None:
         )
 
 
-def connect(path: Path, *, write: bool) -> sqlite3.Connection:
+def connect(path: Path, *, write: bool) -> SqliteConnection:
     """A connection with explicit transactions. WAL lets readers go on while one writes; FULL syncs every commit."""
     # The writer begins on the event loop, which must not wait for a stranger's lock.
     wait = 0.1 if write else 5.0
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=wait)
+    connection = sqlite_connection.connect(path, wait=wait)
     connection.execute("PRAGMA synchronous = FULL" if write else "PRAGMA query_only = ON")
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA mmap_size = 0")
@@ -112,10 +112,10 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     return connection
 
 
-def prepare(path: Path, arithmetic: int) -> tuple[sqlite3.Connection, tuple[str, ...]]:
+def prepare(path: Path, arithmetic: int) -> tuple[SqliteConnection, tuple[str, ...]]:
     """The writer's connection, with the schema brought up to date, and notices; StoreRefused, with the reason, if not."""
     inspect(path)
-    connection: sqlite3.Connection | None = None
+    connection: SqliteConnection | None = None
     try:
         with contextlib.suppress(OSError):  # SQLite says better what is wrong
             create_private(path)
@@ -141,7 +141,7 @@ def prepare(path: Path, arithmetic: int) -> tuple[sqlite3.Connection, tuple[str,
     return connection, said
 
 
-def claim(connection: sqlite3.Connection, path: Path, arithmetic: int) -> tuple[str, ...]:
+def claim(connection: SqliteConnection, path: Path, arithmetic: int) -> tuple[str, ...]:
     """Let no earlier arithmetic open this file any more, nor this one where a later one has; notices."""
     (used,) = connection.execute("SELECT count(*) FROM logs").fetchone()
     row = connection.execute("SELECT value FROM counters WHERE name = 'arithmetic'").fetchone()
@@ -152,7 +152,7 @@ def claim(connection: sqlite3.Connection, path: Path, arithmetic: int) -> tuple[
     return said
 
 
-def connect_read_only(path: Path) -> sqlite3.Connection:
+def connect_read_only(path: Path) -> SqliteConnection:
     """A connection that changes nothing, not even beside the file: for backups, also on a disk that cannot be written."""
     if not path.exists():
         raise no_store(path)
@@ -162,9 +162,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     # Without a write-ahead log nothing is missing from the file itself, and SQLite need not make its index beside it.
     mode = "mode=ro" if wal.exists() and wal.stat().st_size else "mode=ro&immutable=1"
     try:
-        connection = sqlite3.connect(
-            f"{address}?{mode}", uri=True, isolation_level=None, check_same_thread=False
-        )
+        connection = sqlite_connection.connect(f"{address}?{mode}", uri=True)
         (version,) = connection.execute("PRAGMA user_version").fetchone()
     except sqlite3.DatabaseError as error:
         raise StoreRefused(
@@ -178,9 +176,9 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def identity(connection: sqlite3.Connection) -> tuple[str, int]:
+def identity(connection: SqliteConnection) -> tuple[str, int]:
     """Which store a file has, and how often it was opened for writing: whoever opens it next has another epoch."""
-    row: tuple[str, int] = connection.execute("SELECT id, epoch FROM store").fetchone()
+    row: tuple[str, int] = connection.execute(IDENTITY).fetchone()
     return row
 
 
@@ -224,12 +222,3 @@ def reason(path: Path, error: sqlite3.DatabaseError) -> str:
 def is_full(error: sqlite3.Error) -> bool:
     """Whether the disk has no room left: for the database and its log, or for the index of the log in shared memory."""
     return getattr(error, "sqlite_errorname", "") in {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
-
-
-def consistent(db: sqlite3.Connection, query: Callable[[sqlite3.Connection], T]) -> T:
-    """A query of several statements that all see one moment: else what is committed between them looks like damage."""
-    db.execute("BEGIN")
-    try:
-        return query(db)
-    finally:
-        db.execute("ROLLBACK")

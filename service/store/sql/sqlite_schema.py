@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from .shared import checksum, genesis, id_check, link, seal
+from ..shared import checksum, genesis, id_check, link, seal
 
 APPLICATION = 0x66656564  # "feed", in the header of every file of ours
 PAGE = 1000  # entries of an older file that are given their chain at a time

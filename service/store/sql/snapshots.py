@@ -1,30 +1,29 @@
-"""Snapshots in SQLite: parts first, each in a transaction that others can share, then the row that names them."""
+"""Snapshots as rows: parts first, each in a transaction that others can share, then the row that names them."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping
+import os
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
-from typing import BinaryIO, NamedTuple, Protocol, TypeVar
+from typing import BinaryIO, NamedTuple
 
-from . import damage
-from .interface import LAST, Position, Snapshot
-from .shared import collect, ended, genesis, portions, seal, unseal_large
-from .signals import Closed
-from .sqlite_rows import (
+from .. import damage
+from ..interface import LAST, Position, Snapshot
+from ..shared import collect, ended, genesis, portions, seal, unseal_large
+from ..signals import Closed
+from .database import Database, RunQuery, RunWrite
+from .row_documents import count, remove
+from .rows import (
     Log,
     chain_at,
     compare,
-    count,
     create_log,
     drop_parts,
     drop_snapshots,
     key,
     load_log,
-    remove,
 )
 
-T = TypeVar("T")
 HEAVY = 256 * 1024  # bytes from which a write leaves the event loop
 PART = 4 * 2**20  # bytes; a transaction each, so that what else is to be written need not wait for the whole
 FORGET = 5_000  # versions whose ids and outcomes are forgotten at a save, so that none takes long
@@ -38,21 +37,7 @@ class Retention(NamedTuple):
     forget: int
 
 
-class RunWrite(Protocol):
-    """Runs an operation in the writer's transaction."""
-
-    async def __call__(
-        self, operation: Callable[[sqlite3.Connection], T], *, heavy: bool = False, size: int = 0
-    ) -> T: ...
-
-
-class RunQuery(Protocol):
-    """Runs a query in the reader's thread."""
-
-    async def __call__(self, query: Callable[[sqlite3.Connection], T]) -> T: ...
-
-
-def begin(db: sqlite3.Connection, name: str, snapshot: Snapshot) -> tuple[int, str]:
+def begin(db: Database, name: str, snapshot: Snapshot) -> tuple[int, str]:
     """(number of the upload, "") if the data is wanted; (0, digest) if a snapshot is there at this version, or not kept."""
     log = check(db, name, snapshot)
     digest = snapshot.digest if is_late(log, snapshot) else stored_digest(db, log, snapshot.version)
@@ -64,11 +49,11 @@ def is_late(log: Log, snapshot: Snapshot) -> bool:
     return snapshot.version < log.retracted and snapshot.without < log.retracted
 
 
-def write_part(db: sqlite3.Connection, upload: int, number: int, data: bytes | memoryview) -> None:
+def write_part(db: Database, upload: int, number: int, data: bytes | memoryview) -> None:
     db.execute("INSERT INTO parts VALUES (?, ?)", ((upload << 20) + number, seal(data)))
 
 
-def check(db: sqlite3.Connection, name: str, snapshot: Snapshot) -> Log:
+def check(db: Database, name: str, snapshot: Snapshot) -> Log:
     """The log, if it takes this snapshot: it is open and has the same history."""
     log = load_log(db, name)
     if log.closed:
@@ -78,13 +63,13 @@ def check(db: sqlite3.Connection, name: str, snapshot: Snapshot) -> Log:
     return log
 
 
-def stored_digest(db: sqlite3.Connection, log: Log, version: int) -> str | None:
+def stored_digest(db: Database, log: Log, version: int) -> str | None:
     row = db.execute("SELECT digest FROM snapshots WHERE key = ?", (key(log.id, version),)).fetchone()
     return None if row is None else str(row[0])
 
 
 def save(
-    db: sqlite3.Connection,
+    db: Database,
     name: str,
     snapshot: Snapshot,
     outcomes: Mapping[int, bytes],
@@ -115,11 +100,13 @@ def save(
             "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?, ?)",
             (key(log.id, snapshot.version), snapshot.digest, chain or "", *upload, snapshot.without),
         )
+        if db.shared:
+            db.tell("snapshot", name, snapshot.version)
     prune(db, log, retention.keep, retention.floor)
     return snapshot.digest
 
 
-def keep_outcomes(db: sqlite3.Connection, name: str, outcomes: Mapping[int, bytes]) -> None:
+def keep_outcomes(db: Database, name: str, outcomes: Mapping[int, bytes]) -> None:
     log = load_log(db, name)
     if log.closed:
         raise Closed
@@ -127,15 +114,15 @@ def keep_outcomes(db: sqlite3.Connection, name: str, outcomes: Mapping[int, byte
         write_outcomes(db, log, outcomes)
 
 
-def write_outcomes(db: sqlite3.Connection, log: Log, outcomes: Mapping[int, bytes]) -> None:
+def write_outcomes(db: Database, log: Log, outcomes: Mapping[int, bytes]) -> None:
     """Keep the first outcome of each entry, unless it was to be forgotten."""
     db.executemany(
-        "INSERT OR IGNORE INTO outcomes VALUES (?, ?)",
+        "INSERT INTO outcomes VALUES (?, ?) ON CONFLICT DO NOTHING",
         [(key(log.id, version), seal(data)) for version, data in outcomes.items() if version > log.forgotten],
     )
 
 
-def start(db: sqlite3.Connection, name: str, log: Log, snapshot: Snapshot) -> Log:
+def start(db: Database, name: str, log: Log, snapshot: Snapshot) -> Log:
     """An empty log begins after a snapshot."""
     chain = genesis(name, snapshot.version, snapshot.digest)
     db.execute(
@@ -145,23 +132,15 @@ def start(db: sqlite3.Connection, name: str, log: Log, snapshot: Snapshot) -> Lo
     return log._replace(version=snapshot.version, floor=snapshot.version + 1, chain=chain, root=chain)
 
 
-def prune(db: sqlite3.Connection, log: Log, keep: int, floor: int) -> None:
-    """Keep the newest snapshots, and the entries from `floor` or from the oldest kept snapshot on.
-
-    Many builds of SQLite write zeros over what is deleted. Weights that newer ones replace need no such care, and their
-    zeros would cost as much as the new snapshot itself; a learner that is deleted goes as the build has it.
-    """
+def prune(db: Database, log: Log, keep: int, floor: int) -> None:
+    """Keep the newest snapshots, and the entries from `floor` or from the oldest kept snapshot on."""
     low, high = key(log.id, 0), key(log.id + 1, 0)
     kept = db.execute(
         "SELECT key FROM snapshots WHERE key > ? AND key < ? ORDER BY key DESC LIMIT ?", (low, high, keep)
     ).fetchall()
     oldest = kept[-1][0]
-    with_zeros = db.execute("PRAGMA secure_delete").fetchone()[0]
-    db.execute("PRAGMA secure_delete = OFF")
-    try:
+    with db.unzeroed():
         drop_snapshots(db, low, oldest)
-    finally:
-        db.execute(f"PRAGMA secure_delete = {with_zeros}")
     floor = min(floor, oldest - low + 1)
     if floor > log.floor:
         root = chain_at(db, log, floor - 1)
@@ -169,7 +148,7 @@ def prune(db: sqlite3.Connection, log: Log, keep: int, floor: int) -> None:
         db.execute("UPDATE logs SET floor = ?, root = ? WHERE id = ?", (floor, root, log.id))
 
 
-def forget_ids(db: sqlite3.Connection, log: Log, forget: int) -> None:
+def forget_ids(db: Database, log: Log, forget: int) -> None:
     """Let go of ids and outcomes up to a version, some at a time."""
     upto = min(forget, log.version, log.forgotten + FORGET)
     if upto <= log.forgotten:
@@ -179,9 +158,9 @@ def forget_ids(db: sqlite3.Connection, log: Log, forget: int) -> None:
     db.execute("UPDATE logs SET forgotten = ? WHERE id = ?", (upto, log.id))
 
 
-def drop(db: sqlite3.Connection, name: str) -> None:
+def drop(db: Database, name: str) -> None:
     """Remove everything of a log and leave it closed for good."""
-    db.execute("INSERT OR IGNORE INTO logs (name) VALUES (?)", (name,))
+    db.execute("INSERT INTO logs (name) VALUES (?) ON CONFLICT DO NOTHING", (name,))
     (number,) = db.execute("SELECT id FROM logs WHERE name = ?", (name,)).fetchone()
     low, high = key(number, 0), key(number + 1, 0)
     drop_snapshots(db, low, high)
@@ -194,15 +173,17 @@ def drop(db: sqlite3.Connection, name: str) -> None:
         " salt = '', revisions = '' WHERE id = ?",
         (number,),
     )
+    if db.shared:
+        db.tell("log", name, 0)
 
 
-def discard(db: sqlite3.Connection, kind: str, document: str, revision: int, name: str) -> None:
+def discard(db: Database, kind: str, document: str, revision: int, name: str) -> None:
     """Remove a document and its log."""
     remove(db, kind, document, revision)
     drop(db, name)
 
 
-def find_snapshot(db: sqlite3.Connection, name: str, version: int) -> tuple[str, str, int, int, int] | None:
+def find_snapshot(db: Database, name: str, version: int) -> tuple[str, str, int, int, int] | None:
     """(digest, chain, upload, number of parts, without)."""
     row: tuple[str, str, int, int, int] | None = db.execute(
         "SELECT digest, chain, upload, parts, without FROM snapshots"
@@ -212,7 +193,7 @@ def find_snapshot(db: sqlite3.Connection, name: str, version: int) -> tuple[str,
     return row
 
 
-def read_part(db: sqlite3.Connection, upload: int, number: int, version: int) -> memoryview | None:
+def read_part(db: Database, upload: int, number: int, version: int) -> memoryview | None:
     """One part; None if the snapshot was dropped meanwhile."""
     row = db.execute("SELECT data FROM parts WHERE key = ?", ((upload << 20) + number,)).fetchone()
     return None if row is None else unseal_large(row[0], damage.snapshot(version))
@@ -263,9 +244,9 @@ async def parts(query: RunQuery, upload: int, total: int, version: int) -> Async
         yield part
 
 
-def trial(db: sqlite3.Connection, size: int) -> None:
+def trial(db: Database, size: int) -> None:
     """Write so many bytes for good, in the place of those of the trial before: what is rolled back meets no full disk."""
     row = db.execute("SELECT max(id) FROM trial").fetchone()
-    db.execute("INSERT INTO trial (data) VALUES (randomblob(?))", (size,))
+    db.execute("INSERT INTO trial (data) VALUES (?)", (os.urandom(size),))
     db.execute("DELETE FROM trial WHERE id = ?", (row[0],))
     count(db, "check", 1)

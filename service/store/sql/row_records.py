@@ -1,18 +1,25 @@
-"""Records in SQLite, inside the writer's transaction. A function checks first and writes then."""
+"""Records as rows, inside the writer's transaction. A function checks first and writes then."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 
-from .interface import Due, Record, Waiting
-from .shared import checksum, seal, unseal
-from .signals import Clash, Missing, Stale
-from .sqlite_rows import find, load_log, load_record
-from .sqlite_snapshots import RunWrite
+from ..interface import Due, Record, Waiting
+from ..shared import checksum, seal, unseal
+from ..signals import Clash, Missing, Stale
+from .database import Database, RunWrite
+from .rows import find, load_log, load_record
+
+INSERT = (
+    "INSERT INTO records (log, key, expires, value, digest, due, rank, mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+NEW = f"{INSERT} ON CONFLICT DO NOTHING"
+OVER = (
+    f"{INSERT} ON CONFLICT (log, key) DO UPDATE SET expires = excluded.expires, value = excluded.value,"
+    " digest = excluded.digest, due = excluded.due, rank = excluded.rank, mark = excluded.mark, taken = 0, leased = 0"
+)
 
 
 class Occupied(Exception):  # noqa: N818  (as in signals.py: a name says what happened)
@@ -31,24 +38,24 @@ async def remember(
 
 
 def keep_new(
-    db: sqlite3.Connection, log: str, records: Mapping[str, bytes | Record], now: float, ttl: float
+    db: Database, log: str, records: Mapping[str, bytes | Record], now: float, ttl: float
 ) -> dict[str, bytes]:
     """Keep records under new keys, without a look for each; Occupied, and the transaction must end, if one is there."""
-    if write_records(db, "IGNORE", log, records, now + ttl) < len(records):
+    if write_records(db, NEW, log, records, now + ttl) < len(records):
         raise Occupied
     return {}
 
 
 def keep(
-    db: sqlite3.Connection, log: str, records: Mapping[str, bytes | Record], now: float, ttl: float
+    db: Database, log: str, records: Mapping[str, bytes | Record], now: float, ttl: float
 ) -> dict[str, bytes]:
     """Keep each record unless its key is there; return what was."""
+    one_of, names = db.among("key", list(records))
     there = {
         name: rest
         for name, *rest in db.execute(
-            "SELECT key, value, digest, taken FROM records WHERE log = ? AND expires > ?"
-            " AND key IN (SELECT value FROM json_each(?))",
-            (log, now, json.dumps(list(records))),
+            f"SELECT key, value, digest, taken FROM records WHERE log = ? AND expires > ? AND {one_of}",  # noqa: S608
+            (log, now, names),
         )
     }
     first: dict[str, bytes] = {}
@@ -62,12 +69,12 @@ def keep(
                 raise Clash(index)
             first[name] = taken_value(db, log, taken) if taken else unseal(value, f"the record {name!r}")
     new = {name: one for name, one in records.items() if name not in first}
-    write_records(db, "REPLACE", log, new, now + ttl)
+    write_records(db, OVER, log, new, now + ttl)
     return first
 
 
 def write_records(
-    db: sqlite3.Connection, conflict: str, log: str, records: Mapping[str, bytes | Record], expires: float
+    db: Database, statement: str, log: str, records: Mapping[str, bytes | Record], expires: float
 ) -> int:
     """Rows of records; how many were written."""
     rows = [
@@ -77,13 +84,12 @@ def write_records(
         for name, one in records.items()
     ]
     return db.executemany(
-        f"INSERT OR {conflict} INTO records (log, key, expires, value, digest, due, rank, mark)"  # noqa: S608
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        statement,
         rows,
     ).rowcount
 
 
-def taken_value(db: sqlite3.Connection, log: str, version: int) -> bytes:
+def taken_value(db: Database, log: str, version: int) -> bytes:
     """The record that an entry took, empty if it is no longer kept."""
     row = db.execute(
         "SELECT taken FROM entries WHERE key = (SELECT (id << 32) + ? FROM logs WHERE name = ?)",
@@ -93,7 +99,7 @@ def taken_value(db: sqlite3.Connection, log: str, version: int) -> bytes:
 
 
 def amend(
-    db: sqlite3.Connection, log: str, name: str, value: bytes, expected: bytes, due: float | None, now: float
+    db: Database, log: str, name: str, value: bytes, expected: bytes, due: float | None, now: float
 ) -> None:
     current = load_record(db, log, name, now)
     if current is None:
@@ -106,7 +112,7 @@ def amend(
     )
 
 
-def due_records(db: sqlite3.Connection, now: float, clock: float, limit: int) -> list[Due]:
+def due_records(db: Database, now: float, clock: float, limit: int) -> list[Due]:
     rows = db.execute(
         "SELECT log, key, due FROM records WHERE due <= ? AND expires > ? ORDER BY due LIMIT ?",
         (now, clock, limit),
@@ -114,7 +120,7 @@ def due_records(db: sqlite3.Connection, now: float, clock: float, limit: int) ->
     return [Due(*row) for row in rows]
 
 
-def waiting(db: sqlite3.Connection, log: str, after: float, limit: int, now: float) -> list[Waiting]:
+def waiting(db: Database, log: str, after: float, limit: int, now: float) -> list[Waiting]:
     rows = db.execute(
         "SELECT key, rank, value FROM records WHERE log = ? AND rank > ? AND expires > ? AND leased <= ?"
         " ORDER BY rank LIMIT ?",
@@ -123,7 +129,7 @@ def waiting(db: sqlite3.Connection, log: str, after: float, limit: int, now: flo
     return [Waiting(key, rank, unseal(value, f"the record {key!r}")) for key, rank, value in rows]
 
 
-def lease(db: sqlite3.Connection, log: str, records: Sequence[str], seconds: float, now: float) -> list[str]:
+def lease(db: Database, log: str, records: Sequence[str], seconds: float, now: float) -> list[str]:
     return [
         key
         for key in records
@@ -135,7 +141,7 @@ def lease(db: sqlite3.Connection, log: str, records: Sequence[str], seconds: flo
     ]
 
 
-def open_records(db: sqlite3.Connection, log: str, mark: float, most: int, now: float) -> int:
+def open_records(db: Database, log: str, mark: float, most: int, now: float) -> int:
     (count,) = db.execute(
         "SELECT count(*) FROM (SELECT 1 FROM records WHERE log = ? AND mark = ? AND expires > ? LIMIT ?)",
         (log, mark, now, most),

@@ -1,19 +1,18 @@
-"""Looking at every byte of a log in SQLite."""
+"""Looking at every byte of a log in rows."""
 
 from __future__ import annotations
 
-import sqlite3
-
-from .damage import chain_changed, checked_id, ends_early, outcome, part_missing, snapshot
-from .shared import unseal
-from .signals import Damaged, Trimmed
-from .sqlite_rows import chain_at, key, load_log, read, written_chain
-from .sqlite_snapshots import find_snapshot, read_part
+from ..damage import chain_changed, checked_id, ends_early, outcome, part_missing, snapshot
+from ..shared import unseal
+from ..signals import Damaged, Trimmed
+from .database import Database
+from .rows import chain_at, key, load_log, read, written_chain
+from .snapshots import find_snapshot, read_part
 
 PAGE = 500
 
 
-def examine(db: sqlite3.Connection, name: str) -> list[str]:
+def examine(db: Database, name: str) -> list[str]:
     """One line for each thing that has changed since it was written."""
     log = load_log(db, name)
     low, high = key(log.id, 0), key(log.id + 1, 0)
@@ -34,9 +33,8 @@ def examine(db: sqlite3.Connection, name: str) -> list[str]:
         "SELECT key - ? FROM snapshots WHERE key >= ? AND key < ?", (low, low, high)
     ):
         problems += examine_snapshot(db, name, version, chain_at(db, log, version))
-    span = {"low": low, "high": high}
     for version, value in db.execute(
-        "SELECT key - :low, value FROM outcomes WHERE key >= :low AND key < :high", span
+        "SELECT key - ?, value FROM outcomes WHERE key >= ? AND key < ?", (low, low, high)
     ):
         problems += sealed(value, outcome(version))
     for record, value in db.execute("SELECT key, value FROM records WHERE log = ?", (name,)):
@@ -51,7 +49,7 @@ def examine(db: sqlite3.Connection, name: str) -> list[str]:
     return problems
 
 
-def examine_snapshot(db: sqlite3.Connection, name: str, version: int, chain: str | None) -> list[str]:
+def examine_snapshot(db: Database, name: str, version: int, chain: str | None) -> list[str]:
     _, at, upload, parts, _ = find_snapshot(db, name, version) or ("", "", 0, 0, 0)
     problems = [] if chain in (None, at) else [f"{snapshot(version)} is of another history"]
     try:

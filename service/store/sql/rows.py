@@ -1,15 +1,16 @@
-"""Rows in SQLite: logs and documents, inside the writer's transaction. A function checks first and writes then."""
+"""Rows of logs, inside the writer's transaction. A function checks first and writes then."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .damage import checked_id, unfit_retraction
-from .interface import LAST, Document, Draft, Entry, Head, Placement, Position
-from .shared import check_entries, checksum, ended, erased, genesis, id_check, link, seal, tomb, unseal
-from .signals import Clash, Closed, Diverged, Missing, Stale, Trimmed
+from ..damage import checked_id, unfit_retraction
+from ..damage import outcome as outcome_of
+from ..interface import LAST, Draft, Entry, Head, Placement, Position
+from ..shared import check_entries, checksum, ended, erased, genesis, id_check, link, seal, tomb, unseal
+from ..signals import Clash, Closed, Diverged, Missing, Stale, Trimmed
+from .database import Database
 
 
 class Log(NamedTuple):
@@ -32,7 +33,7 @@ def key(log: int, version: int) -> int:
     return (log << 32) + version
 
 
-def load_log(db: sqlite3.Connection, name: str) -> Log:
+def load_log(db: Database, name: str) -> Log:
     row = db.execute(
         "SELECT id, version, floor, retracted, closed, chain, root, at, forgotten, salt FROM logs WHERE name = ?",
         (name,),
@@ -43,7 +44,7 @@ def load_log(db: sqlite3.Connection, name: str) -> Log:
     return Log(*row)._replace(chain=row[5] or start, root=start)
 
 
-def head(db: sqlite3.Connection, name: str) -> Head:
+def head(db: Database, name: str) -> Head:
     row = db.execute(
         "SELECT id, version, floor, closed, chain, retracted, revisions FROM logs WHERE name = ?", (name,)
     ).fetchone()
@@ -58,13 +59,35 @@ def head(db: sqlite3.Connection, name: str) -> Head:
     return Head(version, floor, snapshots, bool(closed), chain, retracted, tuple(map(int, revisions.split())))
 
 
-def create_log(db: sqlite3.Connection, name: str) -> int:
+def positions(db: Database, names: Sequence[str]) -> list[Position]:
+    one_of, values = db.among("name", names)
+    found = {
+        name: Position(version, chain)
+        for name, version, chain in db.execute(
+            f"SELECT name, version, chain FROM logs WHERE version > 0 AND {one_of}",  # noqa: S608
+            (values,),
+        )
+    }
+    return [found.get(name) or Position(0, "") for name in names]
+
+
+def outcome(db: Database, name: str, version: int) -> bytes | None:
+    row = db.execute(
+        "SELECT value FROM outcomes WHERE key = (SELECT (id << 32) + ? FROM logs WHERE name = ?)",
+        (version, name),
+    ).fetchone()
+    return None if row is None else unseal(row[0], outcome_of(version), version)
+
+
+def create_log(db: Database, name: str) -> int:
     start = genesis(name)
-    inserted = db.execute("INSERT INTO logs (name, chain, root) VALUES (?, ?, ?)", (name, start, start))
-    return inserted.lastrowid or 0
+    (number,) = db.execute(
+        "INSERT INTO logs (name, chain, root) VALUES (?, ?, ?) RETURNING id", (name, start, start)
+    ).fetchone()
+    return int(number)
 
 
-def chain_at(db: sqlite3.Connection, log: Log, version: int) -> str | None:
+def chain_at(db: Database, log: Log, version: int) -> str | None:
     """The chain at a version; None where the log does not reach, or no longer."""
     if version == log.version:
         return log.chain
@@ -75,13 +98,13 @@ def chain_at(db: sqlite3.Connection, log: Log, version: int) -> str | None:
     return written_chain(db, log, version)
 
 
-def written_chain(db: sqlite3.Connection, log: Log, version: int) -> str | None:
+def written_chain(db: Database, log: Log, version: int) -> str | None:
     """The chain that the entry at a version has, if there is one."""
     row = db.execute("SELECT chain FROM entries WHERE key = ?", (key(log.id, version),)).fetchone()
     return None if row is None else str(row[0])
 
 
-def compare(db: sqlite3.Connection, name: str, log: Log, position: Position) -> None:
+def compare(db: Database, name: str, log: Log, position: Position) -> None:
     """Diverged unless the log has this chain at this version, as far as it can tell."""
     if position.version > log.version or (
         position.version >= log.floor - 1 and chain_at(db, log, position.version) != position.chain
@@ -90,7 +113,7 @@ def compare(db: sqlite3.Connection, name: str, log: Log, position: Position) -> 
 
 
 def append(
-    db: sqlite3.Connection, name: str, drafts: Sequence[Draft], expected: Position | None, now: float
+    db: Database, name: str, drafts: Sequence[Draft], expected: Position | None, now: float
 ) -> list[Placement]:
     """All drafts, each once, or none."""
     log = load_log(db, name)
@@ -130,7 +153,7 @@ def append(
         return placements
     number = log.id or create_log(db, name)
     write(db, number, fresh)
-    retracted = 0
+    retracted = log.retracted
     for draft, place, _ in fresh:
         if draft.take is not None:
             take_record(db, name, draft.take, place.version)
@@ -141,15 +164,15 @@ def append(
             retracted = place.version
             revise(db, number, draft.base, place.version)
     db.execute(
-        "UPDATE logs SET version = ?, chain = ?, at = ?, retracted = max(retracted, ?) WHERE id = ?",
+        "UPDATE logs SET version = ?, chain = ?, at = ?, retracted = ? WHERE id = ?",
         (last, chain, at, retracted, number),
     )
+    if db.shared:
+        db.tell("log", name, last)
     return placements
 
 
-def earlier(
-    db: sqlite3.Connection, log: Log, draft: Draft, new: dict[str, tuple[int, str]], index: int
-) -> int:
+def earlier(db: Database, log: Log, draft: Draft, new: dict[str, tuple[int, str]], index: int) -> int:
     """The version at which a draft is already there, else 0; Clash if it says something else."""
     version = 0
     for id in draft.ids:
@@ -162,7 +185,7 @@ def earlier(
     return version
 
 
-def write(db: sqlite3.Connection, log: int, fresh: Sequence[tuple[Draft, Placement, bytes | None]]) -> None:
+def write(db: Database, log: int, fresh: Sequence[tuple[Draft, Placement, bytes | None]]) -> None:
     """Entries, each with the record that it takes, and their ids."""
     first = key(log, 0)
     db.executemany(
@@ -175,24 +198,24 @@ def write(db: sqlite3.Connection, log: int, fresh: Sequence[tuple[Draft, Placeme
         db.executemany("INSERT INTO ids VALUES (?, ?, ?, ?, ?)", rows)
 
 
-def retract(db: sqlite3.Connection, log: int, version: int, by: int) -> None:
+def retract(db: Database, log: int, version: int, by: int) -> None:
     """Let an entry be retracted by a later one, and drop the snapshots that contain it."""
     db.execute("UPDATE entries SET retracted = ? WHERE key = ?", (by, key(log, version)))
     drop_snapshots(db, key(log, version), key(log + 1, 0))
 
 
-def revise(db: sqlite3.Connection, log: int, base: int, by: int) -> None:
+def revise(db: Database, log: int, base: int, by: int) -> None:
     """Let an entry change how others are read, and drop the snapshots of the old reading."""
-    db.execute("UPDATE logs SET revisions = revisions || ' ' || ? WHERE id = ?", (by, log))
+    db.execute("UPDATE logs SET revisions = revisions || ? WHERE id = ?", (f" {by}", log))
     drop_snapshots(db, key(log, base + 1), key(log + 1, 0))
 
 
-def drop_parts(db: sqlite3.Connection, upload: int) -> None:
+def drop_parts(db: Database, upload: int) -> None:
     """All parts of an upload."""
     db.execute("DELETE FROM parts WHERE key >= ? AND key < ?", (upload << 20, (upload + 1) << 20))
 
 
-def drop_snapshots(db: sqlite3.Connection, low: int, high: int) -> None:
+def drop_snapshots(db: Database, low: int, high: int) -> None:
     """Those from key `low` on, before `high`, with their parts."""
     for (upload,) in db.execute(
         "SELECT upload FROM snapshots WHERE key >= ? AND key < ?", (low, high)
@@ -201,7 +224,7 @@ def drop_snapshots(db: sqlite3.Connection, low: int, high: int) -> None:
     db.execute("DELETE FROM snapshots WHERE key >= ? AND key < ?", (low, high))
 
 
-def find(db: sqlite3.Connection, log: Log, id: str) -> tuple[int, str] | None:
+def find(db: Database, log: Log, id: str) -> tuple[int, str] | None:
     row = db.execute(
         "SELECT version, digest, guard FROM ids WHERE log = ? AND id = ?", (log.id, id)
     ).fetchone()
@@ -213,13 +236,13 @@ def find(db: sqlite3.Connection, log: Log, id: str) -> tuple[int, str] | None:
     return checked_id(id, version, str(digest), guard)
 
 
-def reaches(db: sqlite3.Connection, log: Log, base: int) -> bool:
+def reaches(db: Database, log: Log, base: int) -> bool:
     """Whether the log can be folded again from `base` on."""
     row = db.execute("SELECT 1 FROM snapshots WHERE key = ?", (key(log.id, base),)).fetchone()
     return log.id > 0 and log.floor <= base + 1 and (base == 0 or row is not None)
 
 
-def read(db: sqlite3.Connection, name: str, after: int, limit: int, chain: str | None) -> list[Entry]:
+def read(db: Database, name: str, after: int, limit: int, chain: str | None) -> list[Entry]:
     """Entries after a version, each checked against the one before it."""
     log = load_log(db, name)
     if log.closed:
@@ -241,7 +264,7 @@ def read(db: sqlite3.Connection, name: str, after: int, limit: int, chain: str |
     return entries
 
 
-def check_retraction(db: sqlite3.Connection, log: Log, entry: Entry) -> None:
+def check_retraction(db: Database, log: Log, entry: Entry) -> None:
     """A retraction is written at both of its entries; each must name the other."""
     for column, other in (("retracts", entry.retracted), ("retracted", entry.retracts)):
         if not other or other < log.floor:
@@ -251,7 +274,7 @@ def check_retraction(db: sqlite3.Connection, log: Log, entry: Entry) -> None:
             raise unfit_retraction(entry.version, other)
 
 
-def load_record(db: sqlite3.Connection, log: str, name: str, now: float) -> bytes | None:
+def load_record(db: Database, log: str, name: str, now: float) -> bytes | None:
     """A record that can be taken."""
     row = db.execute(
         "SELECT value FROM records WHERE log = ? AND key = ? AND expires > ? AND taken = 0", (log, name, now)
@@ -259,57 +282,10 @@ def load_record(db: sqlite3.Connection, log: str, name: str, now: float) -> byte
     return None if row is None else unseal(row[0], f"the record {name!r}")
 
 
-def take_record(db: sqlite3.Connection, log: str, name: str, version: int) -> None:
+def take_record(db: Database, log: str, name: str, version: int) -> None:
     """Remove what an entry has taken; of one with a digest, that it was there is kept for repeats."""
     db.execute("DELETE FROM records WHERE log = ? AND key = ? AND digest = ''", (log, name))
     db.execute(
         "UPDATE records SET taken = ?, due = NULL, rank = NULL, mark = NULL, value = ? WHERE log = ? AND key = ?",
         (version, seal(b""), log, name),
     )
-
-
-def expect(db: sqlite3.Connection, kind: str, name: str, revision: int) -> None:
-    """A document is at this revision, or at none if that is 0."""
-    row = db.execute("SELECT revision FROM documents WHERE kind = ? AND name = ?", (kind, name)).fetchone()
-    if (row[0] if row else 0) != revision:
-        raise Stale
-
-
-def put(db: sqlite3.Connection, kind: str, name: str, value: bytes, revision: int) -> int:
-    expect(db, kind, name, revision)
-    fresh = count(db, "revision", 1)
-    if revision == 0:
-        count(db, f"documents:{kind}", 1)
-    db.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)", (kind, name, fresh, seal(value)))
-    return fresh
-
-
-def remove(db: sqlite3.Connection, kind: str, name: str, revision: int) -> None:
-    expect(db, kind, name, revision)
-    count(db, f"documents:{kind}", -1)
-    db.execute("DELETE FROM documents WHERE kind = ? AND name = ?", (kind, name))
-
-
-def document(kind: str, name: str, value: bytes, revision: int) -> Document:
-    return Document(unseal(value, f"the document {kind}/{name}"), revision)
-
-
-def documents(
-    db: sqlite3.Connection, kind: str, after: str, limit: int, prefix: str
-) -> list[tuple[str, Document]]:
-    page = db.execute(
-        "SELECT name, value, revision FROM documents WHERE kind = ? AND name > ? AND name >= ? AND name < ?"
-        " ORDER BY name LIMIT ?",
-        (kind, after, prefix, prefix + "\U0010ffff", limit),
-    )
-    return [(name, document(kind, name, value, revision)) for name, value, revision in page]
-
-
-def count(db: sqlite3.Connection, name: str, by: int) -> int:
-    """Move a counter and give its new value."""
-    (value,) = db.execute(
-        "INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + excluded.value"
-        " RETURNING value",
-        (name, by),
-    ).fetchone()
-    return int(value)
