@@ -75,6 +75,13 @@ def read(folder: Path) -> Iterator[Stream]:
             yield _sets(folder / "multilabel", name)
 
 
+def tables(folder: Path) -> Iterator[Stream]:
+    """The tables and drifts below `folder`/tables, without the raw texts."""
+    for path in sorted((folder / "tables").glob("*.jsonl.gz")):
+        if not path.name.startswith("text-"):
+            yield _jsonl(path)
+
+
 def _jsonl(path: Path) -> Stream:
     with gzip.open(path, "rt") as lines:
         head = json.loads(next(lines))

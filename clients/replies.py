@@ -452,6 +452,8 @@ class Experiment:
     share: float = 1.0
     # with `per`: the means by day of the first exposure
     days: list[JSON] = field(default_factory=list)
+    # with `per`: what came by day since a unit's exposure
+    ages: list[JSON] = field(default_factory=list)
     # in the segments that the definition names
     segments: list[JSON] = field(default_factory=list)
     # rounds answered whose time to answer is not over yet; with `per` units whose windows are open
@@ -477,13 +479,15 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """A unit of a split with `per`, and what its part in the verdict is computed from."""
+    """A unit of a split, and what its part in the verdict is computed from: with `per` its window, else one outcome."""
 
+    # its name; without `per`, the hash that the log has of it
     unit: str
     arm: str
-    # seconds since 1970, by the log
+    # seconds since 1970, by the log; without `per`, of its first outcome: when that round was
+    # served, or else answered
     first_exposure: float
-    # within its window
+    # within its window; without `per`, outcomes so far
     exposures: int
     # its window is over
     counted: bool

@@ -1,4 +1,4 @@
-"""Every example runs and learns what it says, and so does the notebook."""
+"""Every example runs and learns what it says, and so do the notebooks."""
 
 import runpy
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "examples"
 PROGRAMS = sorted(path.name for path in FOLDER.glob("*.py"))
+NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -18,14 +19,15 @@ def test_a_program_runs_and_tells_what_it_learned(name, capsys):
 def test_the_readme_lists_every_example():
     text = (FOLDER / "README.md").read_text()
     assert len(PROGRAMS) >= 5
-    assert all(f"`{name}`" in text for name in [*PROGRAMS, "tour.ipynb"])
+    assert all(f"`{name}`" in text for name in [*PROGRAMS, *NOTEBOOKS])
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_notebook_runs_from_its_first_cell_to_its_last():
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_runs_from_its_first_cell_to_its_last(name):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
-    notebook = nbformat.read(FOLDER / "tour.ipynb", as_version=4)
+    notebook = nbformat.read(FOLDER / name, as_version=4)
     nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
-    assert all(cell for cell in outputs)
+    assert sum(bool(cell) for cell in outputs) >= 3
     assert not any(output.output_type == "error" for cell in outputs for output in cell)

@@ -123,12 +123,15 @@ class UnitValues(BaseModel):
 
 
 class Unit(BaseModel):
-    """A unit of a split with `per`, and what its part in the verdict is computed from."""
+    """A unit of a split, and what its part in the verdict is computed from: with `per` its window, else one outcome."""
 
-    unit: str
+    unit: str = Field(description="its name; without `per`, the hash that the log has of it")
     arm: str
-    first_exposure: float = Field(description="seconds since 1970, by the log")
-    exposures: int = Field(description="within its window")
+    first_exposure: float = Field(
+        description="seconds since 1970, by the log; without `per`, of its first outcome: when that round was served, or "
+        "else answered"
+    )
+    exposures: int = Field(description="within its window; without `per`, outcomes so far")
     counted: bool = Field(description="its window is over")
     before: float | None
     segments: dict[str, str]

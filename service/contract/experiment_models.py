@@ -126,6 +126,16 @@ class ExposureDay(BaseModel):
     means: dict[str, float | None]
 
 
+class ExposureAge(BaseModel):
+    """What came on one day since a unit's own first exposure, of units that have been in for so long. It names nobody."""
+
+    day: int = Field(description="days since the unit's first exposure, from 0")
+    units: dict[str, int] = Field(description="of each arm")
+    means: dict[str, float | None] = Field(
+        description="a unit: the sum of the measure's values of that day; with `returns` its exposures"
+    )
+
+
 class SegmentDifference(BaseModel):
     """A pair of arms in a segment that the definition names; all such intervals hold together."""
 
@@ -223,6 +233,7 @@ class Experiment(BaseModel):
     sentence: str = Field("", description="the result in plain words")
     share: float = Field(1.0, description="of the units that takes part now")
     days: list[ExposureDay] = Field([], description="with `per`: the means by day of the first exposure")
+    ages: list[ExposureAge] = Field([], description="with `per`: what came by day since a unit's exposure")
     segments: list[SegmentDifference] = Field([], description="in the segments that the definition names")
     waiting: int = Field(
         description="rounds answered whose time to answer is not over yet; with `per` units whose windows are open"

@@ -33,7 +33,7 @@ DOUBT = 10.0  # seconds after which an event is not expected to be on its way to
 LOOK_BACK = (
     256  # events before a snapshot that whoever loads it teaches again: a crash may have come in between
 )
-UNIT = 160  # bytes of a unit in memory
+UNIT = 200  # bytes of a unit in memory
 EXPOSED = 320  # of one with `per`, with its name
 EMPTY = 65_536  # bytes of an experiment without units
 

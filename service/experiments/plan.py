@@ -82,6 +82,11 @@ class Plan:
         return self.count == "units" or not self.split
 
     @property
+    def lists_firsts(self) -> bool:
+        """Whether units count by their first outcome, and so can be listed with it."""
+        return self.split and self.count == "units" and self.per is None
+
+    @property
     def compares_losses(self) -> bool:
         """Whether a drafted list needs every arm's own: a loss is judged on each."""
         every = (*self.measures.values(), *(each.measure for each in self.guardrails))

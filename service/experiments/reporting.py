@@ -57,6 +57,27 @@ def days(plan: Plan, state: State) -> list[JSON]:
     ]
 
 
+def ages(plan: Plan, state: State) -> list[JSON]:
+    """By the day since a unit's own first exposure: what came on it a unit, of those that have been in for so long.
+
+    Whether users have to get used to an arm, or tire of it, is seen here; nobody is named by it.
+    """
+    table = state.units
+    if table is None:
+        return []
+    return [
+        {
+            "day": day,
+            "units": dict(zip(plan.arms, units, strict=True)),
+            "means": {
+                arm: total / count if count else None
+                for arm, total, count in zip(plan.arms, totals, units, strict=True)
+            },
+        }
+        for day, (totals, units) in enumerate(zip(table.ages, table.reached(state.now), strict=True))
+    ]
+
+
 def segments(plan: Plan, state: State, up: int) -> list[JSON]:
     """The differences in each segment that was named before the start. Their intervals hold together, at every look."""
     shown = []

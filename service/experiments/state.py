@@ -19,6 +19,7 @@ With `per` a unit counts when its window is over, by the time of the log, which 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from heapq import heappop, heappush
 
@@ -27,8 +28,10 @@ from feedrank.service.contract.json_types import JSON, View
 from .arrivals import Arrivals
 from .behaviour import Behaviour
 from .bounds import moments
+from .first_outcomes import FirstOutcomes
 from .handover import Handover
 from .levels import NO_COVARIATE, UnitLevels
+from .per import RETURNS
 from .plan import Plan
 from .trace import Trace
 from .unit_table import UnitTable
@@ -37,7 +40,7 @@ RUNNING, PAUSED, STOPPED = "running", "paused", "stopped"
 _STATUS = {"pause": PAUSED, "resume": RUNNING, "stop": STOPPED, "promote": STOPPED}
 BEHIND = 60.0  # seconds
 Segment = tuple[str, str]  # (name, value)
-_COUNTED = ("unit", "arm", "value", "credits", "guards", "before", "kind", "delay")
+_COUNTED = ("unit", "arm", "value", "credits", "guards", "before", "kind", "delay", "served_at")
 
 
 def due_at(served_at: float, wait: float) -> float:
@@ -72,7 +75,8 @@ class Tally:
 class State:
     """`events` is the version of the log up to which it is folded; `now` the time up to which it is complete.
 
-    `figures` has the levels of the measure and then of each guardrail, `segments` those of the measure by segment.
+    `figures` has the levels of the measure and then of each guardrail, `segments` those of the measure by segment, `firsts`
+    what a list of the units of a split without `per` says, for each of `figures`.
     `feedback` is the kind of feedback that came first.
     """
 
@@ -93,6 +97,7 @@ class State:
     units: UnitTable | None = None
     segments: dict[Segment, UnitLevels] = field(default_factory=dict)
     promotion: JSON | None = None
+    firsts: list[FirstOutcomes] = field(default_factory=list)
 
     @classmethod
     def new(cls, plan: Plan) -> State:
@@ -107,12 +112,15 @@ class State:
             plan.share,
             handover=Handover(1 - plan.confidence) if plan.handover else None,
             behaviour=Behaviour() if plan.behaviour else None,
-            units=None if plan.per is None else UnitTable(1 + len(plan.guardrails), arms),
+            units=None
+            if plan.per is None
+            else UnitTable(len(plan.rules), arms, plan.per.rule.value == RETURNS),
             segments={
                 (name, value): UnitLevels(arms, shares)
                 for name, values in plan.segments.items()
                 for value in values
             },
+            firsts=[FirstOutcomes() for _ in range(1 + len(plan.guardrails))] if plan.lists_firsts else [],
         )
 
     @property
@@ -165,7 +173,7 @@ class State:
     def _add(self, plan: Plan, measure: int, event: View) -> None:
         """A value of a unit: into its window, or by itself where units count by their first outcome."""
         if self.units is None or plan.per is None:
-            self.figures[measure].add(event["unit"], event["arm"], [event["value"]])
+            self._enter(measure, event["unit"], event["arm"], [event["value"]], event.get("at", 0.0))
         else:
             self.units.add(event["unit"], measure, event["value"], self.now, plan.per.window)
 
@@ -233,12 +241,29 @@ class State:
         else:
             for tally, value in zip(self.arms, own, strict=True):
                 tally.add(value)
-        self.main.add(unit, arm, own, x)
-        for levels, guard in zip(self.figures[1:], event.get("guards", ()), strict=False):
+        at = event.get("served_at") or event.get("at", 0.0)
+        self._enter(0, unit, arm, own, at, x)
+        for number, guard in zip(range(1, len(self.figures)), event.get("guards", ()), strict=False):
             values = guard if isinstance(guard, list) else _one(guard)
             if values is not None:
                 # What was known before tells of the measure it is of; of another measure it need not.
-                levels.add(unit, arm, values)
+                self._enter(number, unit, arm, values, at)
+
+    def _enter(
+        self,
+        number: int,
+        unit: int | None,
+        arm: int,
+        values: Sequence[float],
+        at: float,
+        x: float = NO_COVARIATE,
+    ) -> None:
+        """An outcome of a unit, in this measure."""
+        levels = self.figures[number]
+        known = len(levels.slots)
+        levels.add(unit, arm, values, x)
+        if self.firsts and len(levels.slots) > known:
+            self.firsts[number].add(arm, values[0], at, x)
 
     def _count_within(self, plan: Plan, units: UnitTable, event: View) -> None:
         """A round of a unit whose window decides what counts; what was served to it was an exposure."""
@@ -270,6 +295,7 @@ class State:
             "units": None if self.units is None else self.units.to_json(),
             "segments": [levels.to_json() for levels in self.segments.values()],
             "promotion": self.promotion,
+            "firsts": [each.to_json() for each in self.firsts],
         }
 
     @classmethod
@@ -294,6 +320,9 @@ class State:
             state.units.load(data["units"])
         for levels, own in zip(state.segments.values(), data.get("segments", ()), strict=True):
             levels.load(own)
+        saved = data.get("firsts") or [None] * len(state.firsts)
+        for first, levels, own in zip(state.firsts, state.figures, saved, strict=False):
+            first.load(own, levels)
         return state
 
 

@@ -35,6 +35,7 @@ from .logbook import Logbook
 from .measures import Measure
 from .per import number
 from .state import RUNNING, STOPPED
+from .unit_table import UnitTable
 
 ASSIGN = frozenset({"unit", "before", "segments", "prediction_id"})
 EVENT = frozenset({"unit", "metric", "value", "feedback_id"})
@@ -119,34 +120,19 @@ class UnitCalls:
         ]
 
     async def page(self, live: LoadedExperiment, cursor: str | None, limit: int) -> JSON:
-        """`{"units": [...], "next"}`, in the order of first exposures."""
+        """`{"units": [...], "next"}`, in the order of first exposures; without `per`, in that in which they counted."""
         check_limit(limit)
         plan, table = live.plan, live.figures.units
-        if table is None or plan.per is None:
-            raise Conflict("units are listed of an experiment with `per`, which stores every exposure")
+        if table is None and not plan.lists_firsts:
+            raise Conflict("units are listed of a split that counts them")
         of = f"units of {live.log}"
         after = int(await self._cursors.open(of, cursor) or 0)
-        names, rules = _names(live), plan.rules
-        shown = [
-            {
-                "unit": unit,
-                "arm": plan.arms[table.arms[row]],
-                "first_exposure": table.first[row],
-                "exposures": 1 + table.again[row],
-                "counted": row < table.closed,
-                "before": None if isnan(table.before[row]) else table.before[row],
-                "segments": {
-                    name: value for name, value in zip(plan.segments, group, strict=True) if value is not None
-                },
-                "values": {
-                    name: table.value(row, measure, rule) * rule.scale
-                    for measure, (name, rule) in enumerate(zip(names, rules, strict=True))
-                },
-            }
-            for unit, row, group in table.page(after, limit)
-        ]
+        shown = (
+            _by_first_outcome(live, after, limit) if table is None else _exposed(live, table, after, limit)
+        )
         end = after + len(shown)
-        return {"units": shown, "next": await self._cursors.seal(of, str(end)) if end < len(table) else None}
+        size = len(live.figures.firsts[0]) if table is None else len(table)
+        return {"units": shown, "next": await self._cursors.seal(of, str(end)) if end < size else None}
 
     async def ramp(self, live: LoadedExperiment, request: Body) -> None:
         """Let a larger share of the units in."""
@@ -176,6 +162,54 @@ def _unit(live: LoadedExperiment, request: Body) -> str:
     if unit is None:
         raise Unprocessable.at("/unit", "missing field `unit`")
     return unit
+
+
+def _exposed(live: LoadedExperiment, table: UnitTable, after: int, limit: int) -> list[JSON]:
+    """Units with `per`, by their names."""
+    plan, names = live.plan, _names(live)
+    return [
+        {
+            "unit": unit,
+            "arm": plan.arms[table.arms[row]],
+            "first_exposure": table.first[row],
+            "exposures": 1 + table.again[row],
+            "counted": row < table.closed,
+            "before": None if isnan(table.before[row]) else table.before[row],
+            "segments": {
+                name: value for name, value in zip(plan.segments, group, strict=True) if value is not None
+            },
+            "values": {
+                name: table.value(row, measure, rule) * rule.scale
+                for measure, (name, rule) in enumerate(zip(names, plan.rules, strict=True))
+            },
+        }
+        for unit, row, group in table.page(after, limit)
+    ]
+
+
+def _by_first_outcome(live: LoadedExperiment, after: int, limit: int) -> list[JSON]:
+    """Units that count by their first outcome, by the hashes that the log has of them."""
+    plan, state, names = live.plan, live.figures, _names(live)
+    first, shown = state.firsts[0], list[JSON]()
+    for unit, row, outcomes, x in first.page(state.main, after, limit):
+        values = [
+            each.value_of(levels, unit) for each, levels in zip(state.firsts, state.figures, strict=True)
+        ]
+        shown.append(
+            {
+                "unit": f"{unit:016x}",
+                "arm": plan.arms[first.arms[row]],
+                "first_exposure": first.at[row],
+                "exposures": outcomes,
+                "counted": True,
+                "before": None if isnan(x) else x,
+                "segments": {},
+                "values": {
+                    name: value for name, value in zip(names, values, strict=True) if value is not None
+                },
+            }
+        )
+    return shown
 
 
 def _names(live: LoadedExperiment) -> list[str]:

@@ -43,10 +43,15 @@ class Day:
 
 
 class UnitTable:
-    """Columns of equal length; `counts`, `above` and `totals` have one entry for each measure of each unit."""
+    """Columns of equal length; `counts`, `above` and `totals` have one entry for each measure of each unit.
 
-    def __init__(self, measures: int, arms: int) -> None:
-        self.measures, self.closed = measures, 0
+    `ages` has for each day since a unit's own first exposure the sum of what came on it, of each arm: of the measure that
+    decides, or with `returns` the exposures.
+    """
+
+    def __init__(self, measures: int, arms: int, returns: bool = False) -> None:
+        self.measures, self.closed, self.returns = measures, 0, returns
+        self.ages: list[list[float]] = []
         self.rows: dict[str, int] = {}
         self.exposed = [0] * arms
         self.kinds: dict[Group, int] = {}
@@ -62,7 +67,10 @@ class UnitTable:
         """The unit is shown its arm; its window begins with the first time."""
         row = self.rows.get(unit)
         if row is not None:
-            self.again[row] += at < self.first[row] + window
+            again = at < self.first[row] + window
+            self.again[row] += again
+            if again and self.returns:
+                self._age(row, at, 1.0)
             return
         self.rows[unit] = len(self.first)
         self.exposed[arm] += 1
@@ -84,6 +92,23 @@ class UnitTable:
         self.counts[place] += 1
         self.above[place] += value > 0
         self.totals[place] += value
+        if measure == 0 and not self.returns:
+            self._age(row, at, value)
+
+    def _age(self, row: int, at: float, value: float) -> None:
+        """What came of a unit, into the day since its first exposure."""
+        day = int((at - self.first[row]) / DAY)
+        if day >= MOST_DAYS:
+            return
+        while len(self.ages) <= day:
+            self.ages.append([0.0] * len(self.exposed))
+        self.ages[day][self.arms[row]] += value
+
+    def reached(self, now: float) -> list[list[int]]:
+        """Of each day in `ages`, the units of each arm that have been in for so long."""
+        age = (now - np.array(self.first, dtype=np.float64)) / DAY
+        arms, width = np.array(self.arms, dtype=np.int64), len(self.exposed)
+        return [np.bincount(arms[age >= day], minlength=width).tolist() for day in range(len(self.ages))]
 
     def close(self, now: float, window: float) -> Iterator[int]:
         """The rows whose windows are over and that have not counted yet, in order."""
@@ -131,6 +156,7 @@ class UnitTable:
             "closed": self.closed,
             **columns,
             "days": [asdict(day) for day in self.days],
+            "ages": self.ages,
         }
 
     def load(self, data: View) -> UnitTable:
@@ -138,6 +164,7 @@ class UnitTable:
         self.rows = {unit: row for row, unit in enumerate(data["units"])}
         self.kinds = {tuple(kind): number for number, kind in enumerate(data["kinds"])}
         self.closed, self.days = data["closed"], [Day(**day) for day in data["days"]]
+        self.ages = data.get("ages", [])
         for name, kind in _COLUMNS.items():
             setattr(self, name, array(kind, unpack(data[name], _dtype(kind))))
         for arm in self.arms:

@@ -16,7 +16,7 @@ from .bounds import Bound, bounds, guardrail_alpha, pair_alpha
 from .levels import UnitLevels
 from .per import RETURNS
 from .plan import Plan
-from .reporting import days, scaled, segments, sentence
+from .reporting import ages, days, scaled, segments, sentence
 from .state import State
 
 UNDECIDED = "undecided"
@@ -64,6 +64,7 @@ def report(plan: Plan, state: State) -> JSON:
         "differences": differences,
         "returns": _returns(plan, levels),
         "days": days(plan, state),
+        "ages": ages(plan, state),
         "segments": segments(plan, state, up),
         "handover": None if state.handover is None else state.handover.report(),
         "guardrails": guardrails(plan, state),

@@ -194,6 +194,24 @@ def test_days_and_segments_are_told_apart() -> None:
     assert shown["sentence"].startswith("b is better than a by ") == (shown["verdict"] == "b")
 
 
+@pytest.mark.parametrize("value", ["total", "returns"])
+def test_what_came_by_day_since_the_exposure_is_of_those_who_are_in_so_long(value: str) -> None:
+    day = 86400.0
+    experiment = plan({"window": 3 * day, "value": value} | ({"cap": 9} if value == "total" else {}))
+    log = [exposed(0.0, "u", 0), exposed(10.0, "v", 1), exposed(1.5 * day, "w", 0)]
+    for at, unit, arm in ((5.0, "u", 0), (1.1 * day, "u", 0), (1.6 * day, "w", 0), (2.5 * day, "v", 1)):
+        log.append(exposed(at, unit, arm) if value == "returns" else valued(at, unit, arm, 2.0))
+    log.sort(key=lambda each: each[0])
+    shown = report(experiment, folded(experiment, log))["ages"]
+    one = 1.0 if value == "returns" else 2.0
+    assert [each["units"] for each in shown] == [{"a": 2, "b": 1}, {"a": 2, "b": 1}, {"a": 1, "b": 1}]
+    assert [each["means"] for each in shown] == [
+        {"a": one, "b": 0.0},
+        {"a": one / 2, "b": 0.0},
+        {"a": 0.0, "b": one},
+    ]
+
+
 @pytest.mark.parametrize(
     ("fields", "pointer"),
     [
@@ -243,8 +261,19 @@ def test_a_snapshot_of_before_units_were_listed_still_loads() -> None:
     old = {
         name: value
         for name, value in saved.items()
-        if name not in ("share", "units", "segments", "promotion")
+        if name not in ("share", "units", "segments", "promotion", "firsts")
     }
     loaded = State.from_json(experiment, old)
     assert loaded.share == 0.5
-    assert {**loaded.to_json(), "promotion": 0} == {**state.to_json(), "promotion": 0}
+    other = {"promotion": 0, "firsts": 0}
+    assert {**loaded.to_json(), **other} == {**state.to_json(), **other}
+    # Who has counted before cannot be listed; who comes now can.
+    for each in (state, loaded):
+        each.firsts[0].add(0, 0.25, 9.0, 0.5)
+        each.main.add(8, 0, [0.25])
+    assert list(state.firsts[0].page(state.main, 0, 9)) == [
+        (7, 0, 1, pytest.approx(float("nan"), nan_ok=True)),
+        (8, 1, 1, 0.5),
+    ]
+    assert list(loaded.firsts[0].page(loaded.main, 0, 9)) == [(8, 0, 1, 0.5)]
+    assert loaded.firsts[0].value_of(loaded.main, 7) is None

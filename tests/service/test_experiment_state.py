@@ -339,4 +339,4 @@ def test_a_hundred_thousand_units_stay_small() -> None:
     before = len(orjson.dumps(state.to_json()))
     for unit in range(2000, 4000):
         state.apply(experiment, feedback(unit % 2, 1.0, unit))
-    assert (len(orjson.dumps(state.to_json())) - before) / 2000 < 50  # bytes a unit
+    assert (len(orjson.dumps(state.to_json())) - before) / 2000 < 85  # bytes a unit

@@ -137,14 +137,46 @@ def test_a_guardrail_takes_values_by_unit_without_windows(store_url: str) -> Non
         await experiments.create("e", {"arms": ["a", "b"], "measure": "zero-one", "guardrails": guardrails})
         with pytest.raises(Unprocessable):
             await experiments.events("e", {"unit": "u", "metric": "zero-one", "value": 1})
-        with pytest.raises(Conflict):
-            await experiments.units("e")
         for i in range(300):
             arm = (await experiments.assign("e", {"unit": str(i)}))["arm"]
             await experiments.events("e", {"unit": str(i), "metric": "refunds", "value": float(arm == "b")})
         (guard,) = (await experiments.info("e"))["guardrails"]
         assert guard["violated"]
         assert -1 <= guard["lower"] <= guard["upper"] < -0.5
+
+    run(store_url, body)
+
+
+def test_units_are_listed_by_their_first_outcomes(store_url: str) -> None:
+    async def body(host: Host, experiments: Experiments) -> None:
+        await two(host)
+        guardrails = [{"measure": "cost:refunds", "limit": 0.5}]
+        await experiments.create("e", {"arms": ["a", "b"], "measure": "reward", "guardrails": guardrails})
+        asked = {"features": ["f"], "label": "x"}
+        for unit, reward in (("u", 0.25), ("v", 1.0), ("u", 0.75), ("w", 0.5)):
+            await experiments.feedback("e", {**asked, "unit": unit, "reward": reward})
+        await experiments.events("e", {"unit": "v", "metric": "refunds", "value": 1})
+        served = await experiments.predict("e", {"features": ["f"], "unit": "z", "before": 0.5})
+        answer = {"prediction_id": served["prediction_id"], "label": "x", "reward": 0}
+        await experiments.feedback("e", answer)
+        listed = list((await units(experiments, 2)).values())
+        assert [one["values"] for one in listed] == [
+            {"reward": 0.25},
+            {"reward": 1.0, "cost:refunds": 1.0},
+            {"reward": 0.5},
+            {"reward": 0.0},
+        ]
+        assert [one["exposures"] for one in listed] == [2, 1, 1, 1]
+        assert [one["before"] for one in listed] == [None, None, None, 0.5]
+        assert listed[3]["arm"] == served["learner"]
+        assert all(
+            one["counted"] and one["first_exposure"] > 1e9 and len(one["unit"]) == 16 for one in listed
+        )
+        await experiments.retract("e", {"prediction_id": served["prediction_id"]})
+        assert len(await units(experiments)) == 3
+        await experiments.create("rounds", {"arms": ["a", "b"], "measure": "reward", "count": "rounds"})
+        with pytest.raises(Conflict):
+            await experiments.units("rounds", None, 10)
 
     run(store_url, body)
 

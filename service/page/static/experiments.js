@@ -23,6 +23,20 @@ function sentence({ verdict, more_units: units, more_rounds: rounds, status }) {
 
 const ended = ({ status, promoted }) => (promoted ? `${promoted} was promoted` : status);
 
+// Means of the arms by day: a row a day, the last fourteen.
+function byDay(title) {
+  const head = h("tr");
+  const rows = h("tbody");
+  const element = card(title, h("table", null, h("thead", null, head), rows));
+  function update(each, names) {
+    element.hidden = each.length < 2;
+    head.replaceChildren(h("th", { scope: "col" }, "Day"), ...names.map((arm) => h("th", { scope: "col", class: "number" }, arm)));
+    rows.replaceChildren(...each.slice(-14).map((one) => h("tr", null, h("th", { scope: "row" }, count(one.day + 1)),
+      names.map((arm) => h("td", { class: "number", title: plural(one.units[arm], "unit") }, decimal(one.means[arm]))))));
+  }
+  return { element, update };
+}
+
 export function experimentsPage() {
   const list = h("ul", { class: "experiments" });
   const empty = h("p", { class: "empty", hidden: true }, "No experiment yet. Two learners of one task make one.");
@@ -78,9 +92,8 @@ export function experimentPage(name) {
   const plotCard = card("", plot.element);
   const parts = forest();
   const partCard = card("Segments named in advance", parts.element);
-  const days = h("tbody");
-  const dayHead = h("tr");
-  const dayCard = card("By day of the first exposure", h("table", null, h("thead", null, dayHead), days));
+  const days = byDay("By day of the first exposure");
+  const ages = byDay("By day since a unit's first exposure");
   const ratio = h("div");
   const ratioCard = card("Share of units per arm", ratio);
   const late = h("div");
@@ -92,7 +105,7 @@ export function experimentPage(name) {
     h("div", { class: "head" }, h("div", null, h("h1", null, name), kind)),
     h("section", { class: "card" }, h("h2", null, "Verdict"), verdict, said, why, buttons.element),
     card("Arms", h("table", { class: "arms" }, h("thead", null, h("tr", null, head, opens)), arms), means),
-    pairCard, plotCard, guardCard, partCard, dayCard,
+    pairCard, plotCard, guardCard, partCard, days.element, ages.element,
     h("div", { class: "halves" }, ratioCard, lateCard));
   let shown = "";
   let latest = null;
@@ -162,11 +175,8 @@ export function experimentPage(name) {
     parts.update(report.segments.map((one) => ({
       name: `${one.segment} ${one.value}: ${pairName(one)}`, low: one.lower, high: one.upper, at: one.difference, better: one.better, units: plural(one.units, "unit"),
     })));
-    dayCard.hidden = report.days.length < 2;
-    const names = Object.keys(report.arms);
-    dayHead.replaceChildren(h("th", { scope: "col" }, "Day"), ...names.map((arm) => h("th", { scope: "col", class: "number" }, arm)));
-    days.replaceChildren(...report.days.slice(-14).map((one) => h("tr", null, h("th", { scope: "row" }, count(one.day + 1)),
-      names.map((arm) => h("td", { class: "number", title: plural(one.units[arm], "unit") }, decimal(one.means[arm]))))));
+    days.update(report.days, Object.keys(report.arms));
+    ages.update(report.ages, Object.keys(report.arms));
   }
 
   function showPictures(report) {
