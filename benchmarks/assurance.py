@@ -1,10 +1,11 @@
 """Whether `min_precision` keeps its promise, and how much it decides.
 
-    python benchmarks/assurance.py --runs 2000
+    python benchmarks/assurance.py --runs 2000 [--account]
 
 Simulated streams: a prediction has a certainty c, uniform in [0, 1], and is wrong with chance e(c) = 2 a (1 - c)^k; a is
 uniform in [0.1, 0.35], k in [1.5, 5]. A run breaks the promise if, at any moment from its 100th decision on, the mean
-chance of a mistake of what it has decided is above 1 - precision. Beside it: the share that a threshold would decide that
+chance of a mistake of what it has decided is above 1 - precision; with --account, if
+its mistakes, judged or not, are ever more than its account allows. Beside it: the share that a threshold would decide that
 was chosen in hindsight on one half of the stream for the same precision, and used on the other.
 """
 
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from report import Report, arguments
 
-from feedrank.learners.inference.assurance import AUDIT, DECIDED, Assurance
+from feedrank.learners.inference.assurance import AUDIT, DECIDED, START, Assurance
 from feedrank.learners.instances import Floats
 
 FIRST = 100
@@ -57,12 +58,12 @@ class Run(NamedTuple):
     late_hindsight: float
 
 
-def run(name: str, n: int, precision: float, seed: int) -> Run:
+def run(name: str, n: int, precision: float, account: bool, seed: int) -> Run:
     """One stream."""
-    design, rng, record = DESIGNS[name], np.random.default_rng(seed), Assurance(precision)
+    design, rng, record = DESIGNS[name], np.random.default_rng(seed), Assurance.new(precision, account)
     a, k = rng.uniform(0.1, 0.35), rng.uniform(1.5, 5)
     sure, luck, draws = rng.random((3, n))
-    decided, sums, count, broken = np.zeros(n, dtype=bool), 0.0, 0, False
+    decided, sums, count, mistakes, broken = np.zeros(n, dtype=bool), 0.0, 0, 0, False
     wrong = np.zeros(n, dtype=bool)
     waiting: list[tuple[str, float, bool]] = []
     opened = {DECIDED: 0, AUDIT: 0}
@@ -75,7 +76,11 @@ def run(name: str, n: int, precision: float, seed: int) -> Run:
             decided[t] = True
             sums += e
             count += 1
-            broken = broken or (count >= FIRST and sums > (1 - precision) * count)
+            mistakes += int(wrong[t])
+            if account:
+                broken = broken or mistakes > (1 - precision) * count + (record.pauses + 1) * START
+            else:
+                broken = broken or (count >= FIRST and sums > (1 - precision) * count)
         if kind in opened:
             opened[kind] += 1
         if design.judges(kind, c):
@@ -112,13 +117,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200, help="streams of each design")
     parser.add_argument("--events", type=int, default=3000, help="predictions of a stream")
     parser.add_argument("--precision", type=float, default=0.95)
+    parser.add_argument("--account", action="store_true", help="by account instead of by proof")
     options = parser.parse_args()
     runs_each, events = (2, 200) if options.quick else (options.runs, options.events)
     report = Report("The promise of min_precision", options.out)
     rows = []
     with ProcessPoolExecutor() as pool:
         for name in DESIGNS:
-            one = partial(run, name, events, options.precision)
+            one = partial(run, name, events, options.precision, options.account)
             runs = list(pool.map(one, range(runs_each), chunksize=10))
             share, best, broken, late, late_best = np.array(runs, dtype=np.float64).mean(axis=0)
             shares = [

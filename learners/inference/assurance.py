@@ -36,8 +36,14 @@ Below 1 of either it pauses: tau is chosen anew, from what comes now, and trials
 START. So of N decisions that were judged, after k pauses, M <= d N + (k + 1) START were wrong, and M <= d N + CREDIT in
 any stretch between two of them: inequalities on every sequence, but for what was decided while others waited.
 
+**By account** (`account`) nothing has to be proved: after trials have lifted B from 0 to START, it decides whenever
+c >= tau and neither account is spent, an open decision reserving OPEN d of B, an open audit d of A. What holds then is
+the inequality above, on every sequence and with no chance to fail: M <= d N + (k + 1) START of N decisions that were
+judged, after k pauses. It says nothing of chances; it decides sooner, and more where d is near the best possible.
+
 **tau** is the least threshold at which the mistakes among the last WINDOW judged predictions are as seldom as the
-record can bear over half as many predictions again. It settles how much is decided, and nothing of what is proved.
+record can bear over half as many predictions again; by account, below MOST d. It settles how much is decided, and
+nothing of what is proved.
 """
 
 from __future__ import annotations
@@ -62,6 +68,7 @@ WINDOW, FIRST = 1_024, 32
 LEAST, MOST = 0.2, 0.85
 SPARE, RELAXED = 1.0, 1.5
 AHEAD = 100
+OPEN = 0.2  # 500 open at a full account: twice the standard deviation of their mistakes is what it holds
 EVERY = 64  # of so many judged predictions one renews tau
 ALPHA = LEVEL / 2  # of each way
 
@@ -80,10 +87,16 @@ class Assurance:
     recent: list[list[float]] = field(default_factory=list)  # certainty, and 1 if it was wrong
     threshold: float = inf
     following: int = FIRST  # judged predictions at which tau is chosen next
+    account: bool = False
     _seen: tuple[int, int, int] = (-1, 0, 0)
     _proved: bool = False
     _asked: tuple[int, int, int] = (-1, 0, 0)
     _least: float | None = None
+
+    @classmethod
+    def new(cls, precision: float, account: bool = False) -> Assurance:
+        """An empty record. By account it begins with trials, as after a pause."""
+        return cls(precision, paused=True, credit=0.0, account=True) if account else cls(precision)
 
     def judge(self, kind: str, certainty: float, right: bool) -> None:
         """The truth of a prediction under the bound has come."""
@@ -119,8 +132,7 @@ class Assurance:
             return WATCHED
         seen = (self.judged, decided, audits)
         if seen != self._seen:
-            n, wrong = self._ways(decided, audits)
-            self._proved = bool((log_evidence(wrong, n, 1.0 - self.precision) >= -log(ALPHA)).any())
+            self._proved = self._covered(decided, audits) if self.account else self._evident(decided, audits)
             self._seen = seen
         if not self._proved or self.paused:
             return TRIAL
@@ -139,6 +151,15 @@ class Assurance:
     def nbytes(self) -> int:
         """Memory taken, roughly."""
         return 120 * len(self.recent) + 1_000
+
+    def _covered(self, decided: int, audits: int) -> bool:
+        """Whether both accounts bear what is open, and one mistake more."""
+        d = 1.0 - self.precision
+        return self.credit - OPEN * d * decided >= 1.0 and self.audits - d * audits >= 1.0
+
+    def _evident(self, decided: int, audits: int) -> bool:
+        n, wrong = self._ways(decided, audits)
+        return bool((log_evidence(wrong, n, 1.0 - self.precision) >= -log(ALPHA)).any())
 
     def _ways(self, decided: int, audits: int) -> tuple[Any, Any]:
         n, wrong, drawn, wrong_drawn = self.counts
@@ -162,11 +183,8 @@ class Assurance:
 
     def _choose(self) -> float:
         """tau."""
-        d, (n, wrong, *_) = 1.0 - self.precision, self.counts
-        ahead = max(n // 2, AHEAD)
-        share = (self._bearable(n + ahead) - wrong - SPARE) / ahead
-        proved = wrong <= self._bearable(n) and not self.paused
-        target = min(max(share, LEAST * d), MOST * d) if proved else LEAST * d
+        d = 1.0 - self.precision
+        target = MOST * d if self.account else self._target(d)
         recent = np.array(self.recent)
         order = np.argsort(-recent[:, 0], kind="stable")
         certainty, wrongs = recent[order, 0], recent[order, 1].cumsum()
@@ -176,6 +194,14 @@ class Assurance:
         last = np.append(certainty[1:] < certainty[:-1], True)  # of those that are as certain
         fits = np.flatnonzero((mistakes <= target) & last)
         return float(certainty[fits[-1]]) if len(fits) else inf
+
+    def _target(self, d: float) -> float:
+        """How seldom mistakes are to be, above tau, for the record to go on proving d."""
+        n, wrong, *_ = self.counts
+        ahead = max(n // 2, AHEAD)
+        share = (self._bearable(n + ahead) - wrong - SPARE) / ahead
+        proved = wrong <= self._bearable(n) and not self.paused
+        return min(max(share, LEAST * d), MOST * d) if proved else LEAST * d
 
     # Kept
 
@@ -193,7 +219,8 @@ class Assurance:
             "recent",
         )
         kept = {name: getattr(self, name) for name in names}
-        return kept | {"threshold": None if self.threshold == inf else self.threshold}
+        kept |= {"threshold": None if self.threshold == inf else self.threshold}
+        return kept | {"account": True} if self.account else kept
 
     @classmethod
     def load(cls, data: Mapping[str, Any]) -> Assurance:
@@ -211,4 +238,5 @@ class Assurance:
             [[float(certainty), float(wrong)] for certainty, wrong in data["recent"]],
             inf if threshold is None else float(threshold),
             int(data["following"]),
+            bool(data.get("account", False)),
         )

@@ -128,6 +128,11 @@ class Reliability:
                     for_it = self.taken.setdefault(label, {})
                 for_it[name] = for_it.get(name, 0) + 1
 
+    def usual_precision(self, label: str) -> float:
+        """(h + 1) / (n + 2): how often the label was right, h of the n times that it was decided."""
+        named, _, both = self.labels.get(label, (0, 0, 0))
+        return (both + 1.0) / (named + 2.0)
+
     @property
     def nbytes(self) -> int:
         """Memory taken, roughly."""

@@ -28,6 +28,7 @@ class LoggedEvent(BaseModel):
     weight: float | None = None
     min_precision: float | None = Field(None, description="of a prediction under this bound")
     audit: bool | None = Field(None, description="with `min_precision`: whether it was drawn as an audit")
+    promise: Literal["account"] | None = Field(None, description="with `min_precision`: not by proof")
     subject: str | None = Field(None, description="the keyed hash of whom it is about")
     checksum: str | None = Field(None, description="of what was erased")
     retracted: bool | None = Field(None, description="of feedback: whether it was retracted")

@@ -26,7 +26,7 @@ Line = tuple[str, JSON]  # of a stream: ("predict" or "feedback", its body)
 
 INSTANCE = ("features", "items", "slots", "text", "vector", "row", "unknown_columns")
 OPTIONS = ("top", "explain", "loss", "min_margin")
-SHARED = frozenset({*OPTIONS, "coverage", "remember", "min_version", "min_precision", "subject"})
+SHARED = frozenset({*OPTIONS, "coverage", "remember", "min_version", "min_precision", "promise", "subject"})
 PREDICT = SHARED.union(INSTANCE, ("prediction_id", "exclude"))
 CLICKS = frozenset({"prediction_id", "clicks"})
 REWARD_PART = frozenset({"prediction_id", "part", "reward"})

@@ -122,6 +122,10 @@ class Options(BaseModel):
         None,
         description="decide only where it is proved that such decisions are right so often; else abstain",
     )
+    promise: Literal["proof", "account"] = Field(
+        "proof",
+        description="how `min_precision` is kept: `proof` of the chances, or `account` of the mistakes that happened",
+    )
     min_version: Count | None = Field(None, description="wait until this version is applied")
     loss: str | None = Field(None, description="quadratic surrogate: decode for this loss")
     subject: Subject = None

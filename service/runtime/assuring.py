@@ -2,9 +2,10 @@
 
 The record of a prediction under a bound says which it was, and the event that takes it carries that into the log:
 
-    "assured": {"precision", "kind", "certainty", "label": what would have been decided}
+    "assured": {"precision", "kind", "certainty", "label": what would have been decided, "account": true if by account}
 
-In the store, open ones are counted by a mark: the precision for what was decided, its negative for an audit.
+In the store, open ones are counted by a mark: for what was decided the bound's key, its negative for an audit. The key is
+the precision, by account 1 + the precision: so are the records of a learner's bounds.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from feedrank.service.contract.json_types import JSON, View
 from feedrank.service.contract.prediction_ids import chance_of
 
 from .certainty import certainty
+from .judging import bound_key
 from .learner_state import LoadedLearner
 
 LOWEST, HIGHEST = 0.5, 0.999
 FIELD = "min_precision"
+PROMISE, PROOF, ACCOUNT = "promise", "proof", "account"
 MANY = 10_000  # that are open: more say no more
 
 
@@ -31,8 +34,14 @@ class AskedPrecision:
     """A precision that was asked for, and how many predictions under it are open: decided, and audits."""
 
     precision: float
+    account: bool
     decided: int
     audits: int
+
+    @property
+    def key(self) -> float:
+        """Of its record, and the mark of what is decided."""
+        return bound_key(self.precision, self.account)
 
 
 async def read_bound(learner: LoadedLearner, request: View, remember: bool) -> AskedPrecision:
@@ -46,9 +55,13 @@ async def read_bound(learner: LoadedLearner, request: View, remember: bool) -> A
         raise Unprocessable.at(
             "/remember", f"must be true with `{FIELD}`: what is not remembered proves nothing"
         )
-    precision = round(float(value), 6)
-    counts = [await learner.open(mark, MANY) for mark in (precision, -precision)]
-    return AskedPrecision(precision, *counts)
+    promise = request.get(PROMISE, PROOF)
+    if promise not in (PROOF, ACCOUNT):
+        raise Unprocessable.at(f"/{PROMISE}", f"must be {PROOF!r} or {ACCOUNT!r}")
+    precision, account = round(float(value), 6), promise == ACCOUNT
+    key = bound_key(precision, account)
+    counts = [await learner.open(mark, MANY) for mark in (key, -key)]
+    return AskedPrecision(precision, account, *counts)
 
 
 def assure(
@@ -62,18 +75,23 @@ def assure(
 
     `unseen` are the marks of predictions that were made just before, which the store has not got yet.
     """
-    record = learner.state.judging.seen(bound.precision)
-    decided = bound.decided + unseen.count(bound.precision)
-    audits = bound.audits + unseen.count(-bound.precision)
+    judging, key = learner.state.judging, bound.key
+    record = judging.seen(bound.precision, bound.account)
+    decided, audits = bound.decided + unseen.count(key), bound.audits + unseen.count(-key)
     sure, label = certainty(prediction), prediction.label
+    if sure is not None and label is not None and not prediction.probabilities:
+        sure *= judging.reliability.usual_precision(
+            label
+        )  # a margin alone says the same of good labels and of bad ones
     reply: JSON = {"proved": record.proved(decided, audits)}
     if sure is None or label is None:
         prediction.decision, prediction.abstained = None, True
         return reply, None, None
     kind = record.kind(sure, chance_of(learner.log, id), decided, audits)
-    mark = {DECIDED: bound.precision, AUDIT: -bound.precision}.get(kind)
+    mark = {DECIDED: key, AUDIT: -key}.get(kind)
     if kind != DECIDED:
         prediction.decision, prediction.abstained = None, True
     if kind == AUDIT:
         reply["audit"] = True
-    return reply, {"precision": bound.precision, "kind": kind, "certainty": sure, "label": label}, mark
+    joined: JSON = {"precision": bound.precision, "kind": kind, "certainty": sure, "label": label}
+    return reply, joined | {"account": True} if bound.account else joined, mark

@@ -21,6 +21,11 @@ TOP = 64  # labels of a set whose probabilities are looked at
 MOST = 8
 
 
+def bound_key(precision: float, account: bool) -> float:
+    """Of the record of a bound, and of its marks in the store."""
+    return precision + 1.0 if account else precision
+
+
 class Judging:
     """Of one learner, from version `since` on."""
 
@@ -47,7 +52,7 @@ class Judging:
         relevant, form, counted = truths.relevant(truth), learner.form, self.reliability
         counted.count(named(learner, prediction), relevant, loss)
         if assured is not None and relevant:
-            self.bound(assured["precision"]).judge(
+            self.bound(assured["precision"], assured.get("account", False)).judge(
                 assured["kind"],
                 assured["certainty"],
                 learner.meant({"label": assured["label"]})["label"] in relevant,
@@ -64,17 +69,18 @@ class Judging:
 
         counted.count_baselines(relevant, not single, loss_of)
 
-    def bound(self, precision: float) -> Assurance:
+    def bound(self, precision: float, account: bool) -> Assurance:
         """The record of a bound, which is the newest then."""
-        found = self.bounds.pop(precision, None) or Assurance(precision)
-        self.bounds[precision] = found
+        key = bound_key(precision, account)
+        found = self.bounds.pop(key, None) or Assurance.new(precision, account)
+        self.bounds[key] = found
         if len(self.bounds) > MOST:
             del self.bounds[next(iter(self.bounds))]
         return found
 
-    def seen(self, precision: float) -> Assurance:
+    def seen(self, precision: float, account: bool) -> Assurance:
         """The record of a bound, to be asked: nothing changes."""
-        return self.bounds.get(precision) or Assurance(precision)
+        return self.bounds.get(bound_key(precision, account)) or Assurance.new(precision, account)
 
     @property
     def nbytes(self) -> int:
@@ -94,7 +100,7 @@ class Judging:
         made = cls()
         made.reliability = Reliability.load(data["reliability"])
         for one in map(Assurance.load, data["bounds"]):
-            made.bounds[one.precision] = one
+            made.bounds[bound_key(one.precision, one.account)] = one
         return made
 
 

@@ -30,7 +30,7 @@ from feedrank.service.contract.messages import (
 from feedrank.service.contract.prediction_ids import chance_of, new_prediction_id
 from feedrank.service.contract.settings import Settings
 
-from .assuring import FIELD, AskedPrecision, read_bound
+from .assuring import FIELD, PROMISE, AskedPrecision, read_bound
 from .at_once import waits
 from .learner_state import LoadedLearner
 
@@ -108,6 +108,8 @@ async def _read_options(learner: LoadedLearner, request: View, question: Questio
     if FIELD in request:
         await waits("store")
         question.bound = await read_bound(learner, request, question.remember)
+    elif PROMISE in request:
+        raise Unprocessable.at(f"/{PROMISE}", f"says how `{FIELD}` is kept, which is missing")
     if "min_version" in request and (least := whole(request, "min_version")):
         await waits("min_version")
         await learner.wait(least)

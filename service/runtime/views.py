@@ -13,6 +13,7 @@ from feedrank.service.contract.messages import ErrorScope
 from feedrank.service.contract.naming import check_limit
 from feedrank.service.store import Entry, Store, Trimmed
 
+from .assuring import ACCOUNT
 from .catalogue import Catalogue
 from .learner_state import MOST_POINTS
 from .memory import Memory
@@ -99,6 +100,8 @@ def audit(entry: Entry) -> JSON:
             shown[name] = value
     if event.assured is not None:
         shown |= {"min_precision": event.assured["precision"], "audit": event.assured["kind"] == AUDIT}
+        if event.assured.get("account"):
+            shown["promise"] = ACCOUNT
     if event.served is not None and "draw" in event.served:
         shown |= {"served": dict(event.served), "draw": event.served["draw"]}
         del shown["served"]["draw"]

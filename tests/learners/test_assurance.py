@@ -42,6 +42,40 @@ def easy(c, t):
     return 0.4 * (1 - c) ** 3
 
 
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans()), max_size=800), st.floats(0.5, 0.99)
+)
+@settings(max_examples=60, deadline=None)
+def test_by_account_mistakes_stay_within_it_on_every_sequence(stream, precision):
+    record, decided, wrong = Assurance.new(precision, account=True), 0, 0
+    for c, chance, right in stream:
+        kind = record.kind(c, chance, 0, 0)
+        record.judge(kind, c, right)
+        decided, wrong = decided + (kind == DECIDED), wrong + (kind == DECIDED and not right)
+        assert wrong <= (1 - precision) * decided + (record.pauses + 1) * START + 1e-6
+        assert (
+            record == Assurance.load(record.dump()) or record.dump() == Assurance.load(record.dump()).dump()
+        )
+
+
+def test_by_account_it_decides_after_some_trials_and_stops_where_much_is_open():
+    record = Assurance.new(0.95, account=True)
+    kinds = []
+    for _ in range(400):
+        kinds.append(record.kind(0.9, 0.5, 0, 0))
+        record.judge(kinds[-1], 0.9, True)
+    assert set(kinds[:32]) == {WATCHED}
+    assert kinds[32:72] == [TRIAL] * 40  # START / d
+    assert set(kinds[73:]) == {DECIDED}
+    assert record.kind(0.9, 0.01, 0, 0) == AUDIT
+    assert record.kind(0.9, 0.5, 499, 0) == DECIDED
+    assert record.kind(0.9, 0.5, 501, 0) == TRIAL
+    assert record.kind(0.9, 0.5, 0, 61) == TRIAL
+    for _ in range(6):
+        record.judge(DECIDED, 0.9, False)
+    assert (record.pauses, record.kind(0.9, 0.5, 0, 0)) == (1, WATCHED)
+
+
 def test_it_decides_most_of_what_it_may_and_audits_a_share():
     record, kinds, chances, _ = run(easy, 4000, 1)
     late = kinds[2000:]

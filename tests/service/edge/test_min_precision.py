@@ -77,6 +77,34 @@ def test_what_nobody_answers_ends_it_and_answers_begin_it_again(client):
     assert batch(True)[0] > 30
 
 
+def test_by_account_it_decides_sooner_with_a_record_of_its_own(client):
+    """A margin learner: its certainty is that of the label too, and what is open of one promise is not of the other."""
+    client.put("/v1/learners/m", json={"task": "multiclass", "algorithm": "dual-ascent"})
+    chance, counts = random.Random(3), {"proof": 0, "account": 0}
+    wrong = 0
+    for _ in range(24):
+        for promise in counts:
+            batch = [message(chance) for _ in range(20)]
+            body = {"instances": [one for one, _ in batch], "min_precision": 0.9, "promise": promise}
+            replies = client.post("/v1/learners/m/predict", json=body).json()["predictions"]
+            counts[promise] += sum(reply["label"] is not None for reply in replies)
+            if promise == "account":
+                wrong += sum(
+                    reply["label"] not in (None, label)
+                    for reply, (_, label) in zip(replies, batch, strict=True)
+                )
+            events = [
+                {"prediction_id": reply["prediction_id"], "label": label}
+                for reply, (_, label) in zip(replies, batch, strict=True)
+            ]
+            assert client.post("/v1/learners/m/feedback", json={"events": events}).is_success
+    assert counts["account"] > counts["proof"] + 40
+    assert wrong <= 0.1 * counts["account"] + 2
+    logged = client.get("/v1/learners/m/events", params={"limit": 1000}).json()["events"]
+    assert [event.get("promise") for event in logged[:40:20]] == [None, "account"]
+    assert sum(event.get("promise") == "account" for event in logged) > 400
+
+
 def test_the_same_id_replies_as_the_first_time(client):
     client.put("/v1/learners/m", json={"task": "multiclass", "labels": ["a", "b"]})
     first = ask(client, prediction_id="mine").json()
@@ -94,6 +122,9 @@ def test_the_same_id_replies_as_the_first_time(client):
         ("multiclass", {"min_precision": 1}, "/min_precision"),
         ("multiclass", {"min_precision": "0.9"}, "/min_precision"),
         ("multiclass", {"min_precision": True}, "/min_precision"),
+        ("multiclass", {"promise": "word"}, "/promise"),
+        ("multiclass", {"promise": ["account"]}, "/promise"),
+        ("multiclass", {"promise": "account", "min_precision": None}, "/promise"),
         ("multilabel", {}, "/min_precision"),
         ("label-ranking", {}, "/min_precision"),
         ("subset-ranking", {"features": None, "items": [{"id": "a", "features": [1]}]}, "/min_precision"),
