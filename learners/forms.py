@@ -81,6 +81,7 @@ class DecisionKind(ABC, Generic[Sigma, Y]):
     abstains = True
     single = False
     draws = False
+    looked = 1  # labels of a ranking whose probabilities are counted
 
 
 class OneLabel(DecisionKind[int, int]):
@@ -110,6 +111,7 @@ class LabelSet(DecisionKind[Mask, Mask]):
     """sigma and y are masks over the labels."""
 
     field = "labels"
+    looked = 64
 
     def encode(self, truth: Truth, index: Mapping[str, int]) -> Mask:
         return self._mask(truth.grades, index)

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import forms, kernel, reading, registry, renaming
 from . import spec as specs
+from .decided import DecisionBefore
 from .describing import describe
 from .errors import SHARED
 from .explaining import explain as explain_scores
@@ -17,7 +18,7 @@ from .instances import FeatureVector, ItemList, Matrix
 from .json_types import Json
 from .label_settings import LabelSettings
 from .last import Last, LastText, last_of
-from .lessons import NOTHING, Lesson, Look, list_lesson
+from .lessons import Look, label_lesson, list_lesson
 from .model import Model
 from .names import Names
 from .registry import Spec
@@ -25,7 +26,6 @@ from .results import Outcome, Prediction, Progress, Served
 from .tasks.task import Sigma
 from .transforms import ALL_KNOWN, Transform, UnknownFeatures
 from .truths import Truth
-from .unknown_labels import Before, loss_before
 from .weights.base import X
 from .whole_rounds import WholeRound
 
@@ -87,7 +87,8 @@ class Learner:
             reading.options(top, min_margin)
         most = -1 if top is None else min(top, ALL)
         if self._fused is not None and loss is None and not explain:
-            instance = self._words.features_of(self.spec, instance)
+            if type(instance) is not FeatureVector:
+                instance = self._words.features_of(self.spec, instance)
             short = self._fused.predict(instance, most, self.labels.names)
             if short is not None:
                 ranking, gap, label, known, unknown, *probabilities = short
@@ -95,8 +96,7 @@ class Learner:
                 abstained = abstained or (label is None and not self.form.ranks)
                 prediction = Prediction(self.form, ranking, gap, None if abstained else label, abstained)
                 prediction.known, prediction.unknown = known, unknown
-                if probabilities:
-                    prediction.probabilities = probabilities[0]
+                prediction.probabilities = probabilities[0] if probabilities else []
                 return prediction
         parsed = self._read(instance)
         if not isinstance(parsed, ItemList) and not len(self.labels):
@@ -105,7 +105,7 @@ class Learner:
             prediction = Prediction(self.form, [], None, empty, empty is None and not self.form.ranks)
             prediction.known, prediction.unknown = self.features.familiar(parsed)
             return prediction
-        look = self._look(parsed, loss)
+        look = self.look(parsed, loss)
         self._last = last_of(instance, parsed, loss, look)
         decision = look.decision
         scores = (
@@ -158,12 +158,18 @@ class Learner:
         return renaming.in_answer(answer, self.renames)
 
     def learn(
-        self, instance: object, truth: object, *, served: Served | None = None, weight: float = 1.0
+        self,
+        instance: object,
+        truth: object,
+        *,
+        served: Served | None = None,
+        weight: float = 1.0,
+        judged: DecisionBefore | None = None,
     ) -> Outcome:
         """One round: judge the weights as they are, then update.
 
         `served` is the decision that the user saw (`Prediction.served`), to be judged too. The event counts `weight`
-        times in the update; it is one round all the same.
+        times in the update; it is one round all the same. `judged`: see decided.py, which no list takes.
         """
         times = reading.weight(weight)
         if self.renames:
@@ -175,8 +181,9 @@ class Learner:
         before, self.teacher = self.teacher, thread
         try:
             if self._fused is not None:
-                instance = self._words.features_of(self.spec, instance)
-                short = self._short_round(self._fused, instance, truth, served, times)
+                if type(instance) is not FeatureVector:
+                    instance = self._words.features_of(self.spec, instance)
+                short = self._short_round(self._fused, instance, truth, served, times, judged)
                 if short is not None:
                     return short
             parsed = self._read(instance)
@@ -185,7 +192,7 @@ class Learner:
             mark = (self.model.mark(), len(self.labels), len(self.features), self.features.events)
             self._counted = None
             try:
-                return self._round(parsed, answer, served, times)
+                return self._round(parsed, answer, served, times, judged)
             except BaseException:
                 self._rewind(mark)
                 raise
@@ -193,21 +200,31 @@ class Learner:
             self.teacher = before
 
     def _short_round(
-        self, fused: WholeRound, instance: object, truth: object, served: Served | None, weight: float
+        self,
+        fused: WholeRound,
+        instance: object,
+        truth: object,
+        served: Served | None,
+        weight: float,
+        judged: DecisionBefore | None,
     ) -> Outcome | None:
         """One round in the kernel, on labels that have joined; None leaves it to the pieces. They give the same bits."""
-        if type(truth) is not dict or len(truth) != 1:
+        names = truth if type(truth) is dict and len(truth) == 1 else {}
+        if not names or (y := self.form.decision.quick(names, self.labels.index)) is None:
             return None
-        y = self.form.decision.quick(truth, self.labels.index)
-        planned = None if y is None else fused.plan(instance, y, weight)
+        if judged is not None:
+            short = fused.predict(instance, self.form.decision.looked, self.labels.names)
+            if short is None:
+                return None
+            judged.take_short(self, short, y)
+        planned = fused.plan(instance, y, weight)
         if planned is None:
             return None
         loss, updated, sums = planned
-        seen = None if served is None else self._seen(served)
+        seen = None if served is None else self.seen(served)
         served_loss = None if seen is None else float(self.model.loss(seen, y))
         after, outcome = self.progress.after(loss), Outcome(loss, loss > 0, updated, served_loss)
-        after.updates += updated
-        version = self.version + 1
+        after.updates, version = after.updates + updated, self.version + 1
         self._last = None
         fused.commit(sums)
         # Nothing is called or made any more, so that nothing can fail.
@@ -216,13 +233,18 @@ class Learner:
         return outcome
 
     def _round(
-        self, parsed: FeatureVector | ItemList, truth: Truth, served: Served | None, weight: float
+        self,
+        parsed: FeatureVector | ItemList,
+        truth: Truth,
+        served: Served | None,
+        weight: float,
+        judged: DecisionBefore | None,
     ) -> Outcome:
         """One round, in the order of the mathematics. The step is the last thing that can fail."""
         if isinstance(parsed, ItemList):
-            lesson = list_lesson(self, self._look(parsed), parsed, truth, served)
+            lesson = list_lesson(self, self.look(parsed), parsed, truth, served)
         else:
-            lesson = self._label_lesson(parsed, truth, served)
+            lesson = label_lesson(self, parsed, truth, served, judged)
         self._forget_last()
         decision, seen = lesson.look.decision, lesson.seen
         loss = 0.0
@@ -251,56 +273,34 @@ class Learner:
         self.model.rewind(model)
         self._name_costs()
 
-    def _label_lesson(self, parsed: FeatureVector, truth: Truth, served: Served | None) -> "Lesson":
-        """A round on the labels. Those that the truth names join first; the loss is that of the decision without them."""
-        fresh = not truth.grades.keys() <= self.labels.index.keys()
-        prior = self._look(parsed).decision if fresh and len(self.labels) else None
-        self._join(truth.grades)
-        if not len(self.labels) and not self.model.learns_unlabelled:
-            return Lesson(Look(*self._x(parsed), NOTHING), teaches=False)
-        seen = None if served is None else self._seen(served)
-        look, y = self._look(parsed), self.form.decision.encode(truth, self.labels.index)
-        if fresh:
-            look.decision.before = Before(prior, loss_before(self.model, prior, y))
-        return Lesson(look, y, seen)
-
-    def _seen(self, served: Served) -> Sigma:
+    def seen(self, served: Served) -> Sigma:
         """The decision that the user saw; None if it abstained and the loss has no REJECT."""
         return self.form.decision.sigma(served, self.labels.index, self.spec.get("loss") == "reject")
-
-    def loss_of(self, served: Served, truth: Mapping[str, object]) -> float:
-        """What a decision would have lost on a truth that was learned from; its labels have joined."""
-        y = self.form.decision.quick(truth, self.labels.index)
-        if y is None:
-            y = self.form.decision.encode(self.form.truth_of(self.spec, truth, None), self.labels.index)
-        seen = self._seen(served)
-        return 0.0 if seen is None else float(self.model.loss(seen, y))
 
     def _read(self, instance: object) -> FeatureVector | ItemList:
         last = self._last
         parsed = None if last is None else last.reading_of(instance)
         return reading.fitting(self, instance) if parsed is None else parsed
 
-    def _look(self, parsed: FeatureVector | ItemList, loss: str | None = None) -> "Look":
+    def look(self, parsed: FeatureVector | ItemList, loss: str | None = None) -> "Look":
         """x on what is known, what is not, and the decision."""
         last = self._last
         # In this order: a name's __eq__ may teach the learner.
         if last is not None and last.answers(parsed, loss) and self._last is last:
             return last.look
-        x, unknown = self._x(parsed)
+        x, unknown = self.x(parsed)
         return Look(x, unknown, self.model.decide(x, loss))
 
-    def _x(self, parsed: FeatureVector | ItemList) -> tuple[X, UnknownFeatures]:
+    def x(self, parsed: FeatureVector | ItemList) -> tuple[X, UnknownFeatures]:
         """x on what is known, and of a list what is not."""
         if isinstance(parsed, ItemList):
             return self.transform.matrix(parsed, self.features)
         return self.transform.vector(parsed, self.features), ALL_KNOWN
 
-    def _join(self, names: Mapping[str, float]) -> None:
-        if not names.keys() <= self.labels.index.keys():
-            for name in names:
-                self.labels.add(name)
-            self.grow()
+    def join(self, names: Mapping[str, float]) -> None:
+        for name in names:
+            self.labels.add(name)
+        self.grow()
 
     def _forget_last(self) -> None:
         self._last = None

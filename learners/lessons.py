@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .instances import Floats, Ints, ItemList, Matrix
+from .decided import DecisionBefore
+from .instances import FeatureVector, Floats, Ints, ItemList, Matrix
 from .model import Decision
 from .results import Served
 from .transforms import UnknownFeatures
 from .truths import Truth
+from .unknown_labels import Before, loss_before
 from .weights.base import X
 
 if TYPE_CHECKING:
@@ -73,6 +75,33 @@ def inverse_propensities(order: Ints, clicked: Sequence[int], examination: Seque
     items = list(clicked)
     weights[items] = 1.0 / chance[items]
     return weights
+
+
+def label_lesson(
+    learner: "Learner",
+    parsed: FeatureVector,
+    truth: Truth,
+    served: Served | None,
+    judged: DecisionBefore | None,
+) -> Lesson:
+    """A round on the labels. Those that the truth names join first; the loss is that of the decision without them."""
+    labels, model = learner.labels, learner.model
+    fresh = not truth.grades.keys() <= labels.index.keys()
+    prior = learner.look(parsed).decision if fresh and len(labels) else None
+    if fresh:
+        learner.join(truth.grades)
+    known = len(labels) > 0
+    teaches = known or model.learns_unlabelled
+    look = learner.look(parsed) if teaches else Look(*learner.x(parsed), NOTHING)
+    y = learner.form.decision.encode(truth, labels.index)
+    if judged is not None:
+        judged.take(learner, prior if fresh else look.decision if known else None, y)
+    if not teaches:
+        return Lesson(look, teaches=False)
+    seen = None if served is None else learner.seen(served)
+    if fresh:
+        look.decision.before = Before(prior, loss_before(model, prior, y))
+    return Lesson(look, y, seen)
 
 
 def list_lesson(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import reading
+from ..decided import DecisionBefore
 from ..errors import SHARED, OptionError, TruthError, pointer
 from ..forms import of as form_of
 from ..instances import FeatureVector, Floats, Ints, ItemList
@@ -217,7 +218,13 @@ class ChoiceLearner(Learner):
         return lessons
 
     def learn(
-        self, instance: object, truth: object, *, served: Mapping[str, Any] | None = None, weight: float = 1.0
+        self,
+        instance: object,
+        truth: object,
+        *,
+        served: Mapping[str, Any] | None = None,
+        weight: float = 1.0,
+        judged: DecisionBefore | None = None,
     ) -> Outcome:
         """The reward of the item that was served: `served` holds its `id` and its `probability`."""
         parsed, answer = reading.event(self.spec, instance, truth)

@@ -17,7 +17,7 @@ what is proved of the chance of these (proportions.py), at all thresholds and al
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,8 +37,6 @@ PRECISIONS = (0.90, 0.95, 0.99)
 LEVEL = 0.95
 PAIRS = 8_192  # of labels that were taken for each other
 PAIR, LABEL = 120, 250  # bytes, roughly
-
-LossOf = Callable[[Sequence[str]], float]
 
 
 @dataclass(slots=True)
@@ -91,20 +89,20 @@ class Reliability:
         if missed and named:
             self._mistaken(missed, named, truth)
 
-    def count_baselines(self, truth: Sequence[str], sets: bool, loss_of: LossOf | None) -> None:
+    def count_baselines(self, truth: Sequence[str], sets: bool, losses: Sequence[float] = ()) -> None:
         """What the two that know no instance lost on a truth that was just counted; `sets` if truths are sets.
 
-        Without `loss_of`, whatever is not the truth loses 1.
+        Without `losses`, of `usual` and `before`, whatever is not the truth loses 1.
         """
         if self.before is None:
             self.commonest += 1.0
             self.last += 1.0
-        elif loss_of is None:
+        elif not losses:
             self.commonest += self.usual[0] != truth[0]
             self.last += self.before[0] != truth[0]
         else:
-            self.commonest += loss_of(self.usual)
-            self.last += loss_of(self.before)
+            self.commonest += losses[0]
+            self.last += losses[1]
         self.before = list(truth)
         if sets:
             near = dict.fromkeys((*self.usual, *truth))

@@ -94,8 +94,11 @@ def instance_of(request: Body, settings: Settings, roles: Mapping[str, str] | No
     for name in INSTANCE:
         if name in request:
             instance[name] = request[name]
-    if "features" in instance:
-        _limit(instance["features"], settings.max_features, "/features", "features an instance")
+    features = instance.get("features")
+    if features is not None and (
+        type(features) is not FeatureVector or len(features) > settings.max_features
+    ):
+        _limit(features, settings.max_features, "/features", "features an instance")
     if "row" in instance:
         _limit(instance["row"], settings.max_features, "/row", "columns a row")
     if isinstance(slots := instance.get("slots"), list):
@@ -173,6 +176,8 @@ def whole(request: Body, name: str, least: int = 0) -> int:
 
 def id_of(request: Body, name: str, longest: int = LONGEST_ID) -> str | None:
     """An id that the caller chose: text, not empty, not too long, that can be printed."""
+    if request.get(name) is None:
+        return None
     value = text_of(request, name, longest)
     if value is not None and not value.isprintable():
         raise Unprocessable.at(pointer(name), "must contain printable characters only")

@@ -22,6 +22,8 @@ TOO_LONG = f"a name has at most {LONGEST} characters"
 def check_instance(instance: View) -> None:
     """Refuse an instance that names a feature, an item or a column too long."""
     for field, value in instance.items():
+        if type(value) is FeatureVector and value.json is not None and len(value.json) <= LONGEST:
+            continue  # no name in it is longer
         if field == "items":
             _check_items(value)
         elif field == "slots" and isinstance(value, list):
@@ -36,7 +38,8 @@ def check_instance(instance: View) -> None:
 def check_truth(truth: View) -> None:
     """Refuse a truth that names a label or an item too long."""
     for field, value in truth.items():
-        _check_names(value, field)
+        if type(value) is not str or len(value) > LONGEST:
+            _check_names(value, field)
 
 
 def check_spec(spec: object) -> None:
@@ -61,8 +64,7 @@ def _check_items(items: Any) -> None:
 def _check_names(value: Any, *place: str | int) -> None:
     """Of a name, of the names in a list, or of those with a value each."""
     if type(value) is FeatureVector:
-        if value.json is None or len(value.json) > LONGEST:  # else no name in it is longer
-            _check_each(value.names, True, place)
+        _check_each(value.names, True, place)
     elif isinstance(value, Mapping):
         _check_each(value, True, place)
     elif isinstance(value, list):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Generic
 
 from feedrank.service.contract.faults import being_rebuilt
@@ -49,9 +50,7 @@ class Applier(Generic[S, E]):
         self._taking = 0  # the version that was begun last
         self._moved: asyncio.Event | None = None  # there while somebody waits for a version
 
-    @property
-    def version(self) -> int:
-        return self.state.version
+    version: int = property(attrgetter("state.version"))  # type: ignore[assignment]
 
     @property
     def position(self) -> Position | None:

@@ -46,7 +46,8 @@ class FeedbackReader:
             if len(instance) + len(truth) < len(request):
                 only(request, FEEDBACK)
                 self._read_options(learner, request, event)
-                event.subject = await learner.subjects.of(request)
+                if "subject" in request:
+                    event.subject = await learner.subjects.of(request)
             if key is not None:
                 _name(event, key, where)
             if event.prediction_id is None:
@@ -80,7 +81,8 @@ class FeedbackReader:
         )
         if "weight" in request:
             event.weight = reading.weight(request["weight"])
-        event.show(served_of(request, learner.state.learner.form))
+        if "served" in request:
+            event.show(served_of(request, learner.state.learner.form))
 
     async def _recall(self, learner: LoadedLearner, id: str, event: Event) -> str:
         """Give the event the instance and the decision of its prediction; neither if the prediction is used up.

@@ -6,18 +6,16 @@ that predictions were asked under (assurance.py): MOST at most, the one that was
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from feedrank.learners import reading, truths
+from feedrank.learners.decided import DecisionBefore
 from feedrank.learners.inference.assurance import Assurance
 from feedrank.learners.inference.reliability import Reliability
 from feedrank.learners.learner import Learner
-from feedrank.learners.results import Prediction
 from feedrank.service.contract.events import Event
 from feedrank.service.contract.json_types import JSON
 
-TOP = 64  # labels of a set whose probabilities are looked at
 MOST = 8
 
 
@@ -33,41 +31,35 @@ class Judging:
         self.reliability = Reliability(since)
         self.bounds: dict[float, Assurance] = {}
 
-    def before(self, learner: Learner, event: Event) -> tuple[Prediction | None, object]:
-        """The decision on an event's instance, None of a list, and the instance to learn from: read once for both."""
-        instance: object = event.instance if event.parsed is None else event.parsed
-        form = learner.form
+    def begin(self, learner: Learner, event: Event) -> DecisionBefore | None:
+        """What `learn` is to say of the event; None of a list."""
+        form, counted = learner.form, self.reliability
         if form.items or not event.truth:
-            return None, instance
-        if event.parsed is None:
-            instance = reading.instance(learner.spec, instance)
-        return learner.predict(instance, top=1 if form.decision.single or form.ranks else TOP), instance
+            return None
+        judged = DecisionBefore()
+        if counted.before is not None and not form.ranks:
+            single = form.decision.single
+            if not single or learner.spec.get("loss", "zero-one") != "zero-one":
+                field = form.decision.field
+                judged.others = [
+                    {field: labels[0] if single else labels} for labels in (counted.usual, counted.before)
+                ]
+        return judged
 
     def judge(
-        self, learner: Learner, prediction: Prediction | None, truth: JSON, loss: float, assured: JSON | None
+        self, learner: Learner, judged: DecisionBefore, relevant: list[str], loss: float, assured: JSON | None
     ) -> None:
         """Count what was decided before the event, which is learned by now."""
-        if prediction is None:
-            return
-        relevant, form, counted = truths.relevant(truth), learner.form, self.reliability
-        counted.count(named(learner, prediction), relevant, loss)
+        form, counted = learner.form, self.reliability
+        counted.count(judged.named, relevant, loss)
         if assured is not None and relevant:
             self.bound(assured["precision"], assured.get("account", False)).judge(
                 assured["kind"],
                 assured["certainty"],
                 learner.meant({"label": assured["label"]})["label"] in relevant,
             )
-        if form.ranks or (form.decision.single and not relevant):
-            return
-        single = form.decision.single
-        loss_of = None
-        if not (single and learner.spec.get("loss", "zero-one") == "zero-one"):
-            field = form.decision.field
-
-            def loss_of(labels: Sequence[str]) -> float:
-                return learner.loss_of({field: labels[0] if single else list(labels)}, truth)
-
-        counted.count_baselines(relevant, not single, loss_of)
+        if not form.ranks and (relevant or not form.decision.single):
+            counted.count_baselines(relevant, not form.decision.single, judged.losses)
 
     def bound(self, precision: float, account: bool) -> Assurance:
         """The record of a bound, which is the newest then."""
@@ -102,20 +94,3 @@ class Judging:
         for one in map(Assurance.load, data["bounds"]):
             made.bounds[bound_key(one.precision, one.account)] = one
         return made
-
-
-def named(learner: Learner, prediction: Prediction) -> list[tuple[str, float | None]] | None:
-    """The labels of a decision with their probabilities; None if it abstained."""
-    if prediction.abstained:
-        return None
-    ranking, probabilities, label = prediction.ranking, prediction.probabilities, prediction.decision
-    if isinstance(label, str) and ranking[0][0] == label:
-        return [(label, probabilities[0] if probabilities else None)]
-    if learner.form.ranks:
-        labels = [name for name, _ in ranking[:1]]
-    else:
-        labels = prediction.labels or [] if prediction.label is None else [prediction.label]
-    if not probabilities:
-        return [(one, None) for one in labels]
-    stated = {name: p for (name, _), p in zip(ranking, probabilities, strict=True)}
-    return [(one, stated.get(one)) for one in labels]

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from io import SEEK_END
+from operator import attrgetter
 from typing import BinaryIO
 
 import orjson
@@ -119,13 +120,11 @@ class LearnerState:
             return self.vector_cost(len(parsed)).seconds
         return self.cost(event).seconds
 
-    @property
-    def version(self) -> int:
-        return self.learner.version
-
-    @version.setter
-    def version(self, version: int) -> None:
+    def _set_version(self, version: int) -> None:
         self.learner.version = version
+
+    # Read all the time: a call of Python's would cost more than all that it does.
+    version: int = property(attrgetter("learner.version"), _set_version)  # type: ignore[assignment]
 
     def apply(self, version: int, event: Event) -> JSON:
         """Learn from the event at `version`; its outcome as in the contract's reply.
@@ -137,8 +136,9 @@ class LearnerState:
         truth = learner.meant(event.truth) if learner.renames else event.truth
         features, names = len(learner.features), len(learner.labels.names)
         try:
-            before, instance = self.judging.before(learner, event)
-            done = learner.learn(instance, truth, served=event.served, weight=event.weight)
+            judged = self.judging.begin(learner, event)
+            instance: object = event.instance if event.parsed is None else event.parsed
+            done = learner.learn(instance, truth, served=event.served, weight=event.weight, judged=judged)
         except InputError:
             log.exception("event %d is refused and skipped", version)
             self.skipped += 1
@@ -149,14 +149,15 @@ class LearnerState:
         rounds = learner.progress.rounds
         if rounds % self.curve.stride == 0:
             self.curve.add(rounds, self._point())
-        if truth and not learner.form.items:
-            for name in truths.relevant(truth):
+        if truth and judged is not None:
+            relevant = truths.relevant(truth)
+            for name in relevant:
                 counts = self.labels.get(name)
                 if counts is None:
                     counts = self.labels[name] = [0, 0]
                 counts[0] += 1
                 counts[1] += done.mistake
-            self.judging.judge(learner, before, truth, done.loss, event.assured)
+            self.judging.judge(learner, judged, relevant, done.loss, event.assured)
         if len(learner.features) > features or len(learner.labels.names) > names:
             self.nbytes -= self.growth(features - len(learner.features), names - len(learner.labels.names))
             if self.nbytes > GROWN * self._weighed or version % RECOUNTED == 0:
@@ -231,7 +232,6 @@ class LearnerState:
             "experts": [point.experts for _, point in points],
         }
         rest = {"curve": curve, "skipped": self.skipped, "labels": self.labels, "arithmetic": ARITHMETIC}
-        head = orjson.dumps(rest | {"shown": shown})
         head = orjson.dumps(rest | {"shown": shown, "judging": self.judging.dump()})
         out.write(START.pack(MAGIC, FORMAT, len(head)) + head)
         last: bytes | memoryview = b""

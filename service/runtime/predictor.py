@@ -247,9 +247,14 @@ class Predictor:
 
     async def _remember(self, log: str, waiting: Sequence[Answered]) -> list[object]:
         """One write for all that waits for one learner."""
-        records = {id: one.record for each in waiting for id, one in each.records.items()}
+        records: dict[str, bytes | Record] = {}
+        made = []
+        for each in waiting:
+            made.append(each.made)
+            for id, one in each.records.items():
+                records[id] = one.record
         await self._store.remember(log, records, self._settings.prediction_ttl)
-        return [each.made for each in waiting]
+        return made
 
     async def activate(self, name: str, deferred: str, id: str) -> None:
         """Remember a record under another id, as if it had been predicted now; the first one under it stays."""

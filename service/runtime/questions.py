@@ -98,9 +98,14 @@ async def _read_options(learner: LoadedLearner, request: View, question: Questio
     if "subject" in request:
         question.subject = await learner.subjects.of(request)
         request = {**request, "subject": question.subject}  # nothing is made of what it hides
-    question.remember = flag(request, "remember", True)
-    question.covers = flag(request, "coverage", False)
-    id = id_of(request, "prediction_id", LONGEST_PREDICTION_ID)
+    if "remember" in request:
+        question.remember = flag(request, "remember", True)
+    if "coverage" in request:
+        question.covers = flag(request, "coverage", False)
+    if "prediction_id" in request:
+        id = id_of(request, "prediction_id", LONGEST_PREDICTION_ID)
+    else:
+        id = None
     if id is not None:
         if not question.remember:
             raise Unprocessable.at("/prediction_id", "needs `remember`, and stands for one instance")

@@ -19,20 +19,17 @@ EVENT = 1_024  # what an event weighs beside its bytes
 class Step:
     """One thing to do: a question, or events that are written all or none; or nothing more, because of an `error`.
 
-    `placements` is where the events are in the log; `replies` what came of it, one for the question or for each event.
+    `placements` is where the events are in the log, `last` the version at which all of them are applied; `replies` what
+    came of it, one for the question or for each event.
     """
 
     question: Question | None = None
     events: Sequence[Event] = ()
     drafts: Sequence[Draft] = ()
     placements: Sequence[Placement] = ()
+    last: int = 0
     replies: Sequence[JSON] = ()
     error: Exception | None = None
-
-    @property
-    def reply(self) -> JSON | Exception:
-        """What came of a single one."""
-        return self.replies[0] if self.error is None else self.error
 
 
 @dataclass(slots=True)
@@ -47,14 +44,6 @@ class Chunk:
 def steps_of(chunks: Sequence[Chunk]) -> Sequence[Step]:
     """All steps of some chunks, in order."""
     return chunks[0].steps if len(chunks) == 1 else [step for chunk in chunks for step in chunk.steps]
-
-
-def last_version(step: Step) -> int:
-    """The version at which all events of a step are applied."""
-    last = 0
-    for place in step.placements:
-        last = max(last, place.version)
-    return last
 
 
 def replies_of(step: Step) -> Sequence[JSON]:

@@ -75,7 +75,8 @@ class Stream:
         replies: list[Reply] = []
         for part in self._chunks.popleft():
             if isinstance(part, asyncio.Future):
-                replies += [step.reply for step in await part]
+                for step in await part:
+                    replies.append(step.error or step.replies[0])
             else:
                 replies += part
         return replies

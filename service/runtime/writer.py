@@ -45,7 +45,7 @@ from .learner_state import LoadedLearner
 from .memory import Memory
 from .predictor import Predictor, Records
 from .replies import OBJECTS, ReplyForm, ranking_json
-from .steps import Chunk, Step, last_version, replies_of, steps_of, weigh
+from .steps import Chunk, Step, replies_of, steps_of, weigh
 
 TURN = 64  # events of a batch that are read at a time
 HEAVIEST = 2**20  # of one append, in bytes and, by the weight of an event, in events
@@ -223,6 +223,8 @@ class Writer:
         else:
             for step in steps:
                 step.placements = list(islice(placements, len(step.drafts)))
+                for place in step.placements:
+                    step.last = max(step.last, place.version)
                 hand_over(learner, step.events, step.placements)
 
     async def append(
@@ -266,17 +268,16 @@ class Writer:
                 if not run.ask(question.size, question.cost.seconds, self._answer, learner, step, records):
                     break
                 continue
-            last = last_version(step)
-            while run.version < last and run.event():
+            while run.version < step.last and run.event():
                 pass
-            if run.version < last:
+            if run.version < step.last:
                 break
         return run.done()
 
     async def _wait_for(self, learner: LoadedLearner, step: Step, records: Records) -> None:
         """Do a step that is long, or whose events are not at hand."""
         if (question := step.question) is None:
-            await learner.forward(last_version(step))
+            await learner.forward(step.last)
             return
         await learner.worker.run(
             "predict", question.size, lambda: self._answer(learner, step, records), question.cost.seconds
@@ -297,7 +298,7 @@ class Writer:
         version = learner.version
         for step in islice(steps, at, None):
             if step.error is None and not step.replies:
-                if step.question is not None or version < last_version(step):
+                if step.question is not None or version < step.last:
                     break
                 try:
                     replies = []

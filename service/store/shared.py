@@ -249,15 +249,22 @@ def seal(value: bytes | memoryview) -> bytes:
 
 def unseal(sealed: bytes, what: str, version: int = 0) -> bytes:
     """The value, or Damaged if it is not what was sealed; `what` says what it is."""
-    return bytes(unseal_large(sealed, what, version))
+    value = sealed[LENGTH:]
+    if checksum(value).encode() != sealed[:LENGTH]:
+        raise changed(what, version)
+    return value
 
 
 def unseal_large(sealed: bytes, what: str, version: int = 0) -> memoryview:
     """The same without a copy: the value keeps what was sealed."""
     value = memoryview(sealed)[LENGTH:]
     if checksum(value).encode() != sealed[:LENGTH]:
-        raise Damaged(version, f"{what} has changed since it was written")
+        raise changed(what, version)
     return value
+
+
+def changed(what: str, version: int) -> Damaged:
+    return Damaged(version, f"{what} has changed since it was written")
 
 
 def ended(log: str) -> StorageFull:

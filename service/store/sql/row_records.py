@@ -31,7 +31,10 @@ async def remember(
 ) -> dict[str, bytes]:
     """See `interface.Store`. Under keys of the caller's own, repeats are to be expected, under others looked for later."""
     now, heavy = time.time(), len(records) > 100
-    if not any(isinstance(one, Record) and one.digest for one in records.values()):
+    for one in records.values():
+        if isinstance(one, Record) and one.digest:
+            break
+    else:
         with contextlib.suppress(Occupied):
             return await write(lambda db: keep_new(db, log, records, now, ttl), heavy=heavy)
     return await write(lambda db: keep(db, log, records, now, ttl), heavy=heavy)

@@ -65,7 +65,9 @@ class SqlStore(ABC):
     async def append(
         self, log: str, drafts: Sequence[Draft], expected: Position | None = None
     ) -> list[Placement]:
-        size = sum(len(draft.body) for draft in drafts)
+        size = 0
+        for draft in drafts:
+            size += len(draft.body)
         self._largest = max(self._largest, size)
         return await self._write(
             lambda db: rows.append(db, log, drafts, expected, time.time()),
