@@ -116,7 +116,6 @@ def _repeated(names: Sequence[str]) -> int:
     return next(i for i, name in enumerate(names) if first.setdefault(name, i) < i)
 
 
-NAMED = frozenset({"id", "features"})  # what most items have
 PARTS = ("features", "text", "vector")  # of an instance, and of every item of a list
 
 
@@ -126,26 +125,23 @@ def read_items(items: object, tokenizer: str = text.RULES[0]) -> ItemList:
         return _read_columns(items)
     if not isinstance(items, list | tuple) or not items:
         raise InstanceError("must be a list of at least one item", "/items")
-    plain = True
+    if (pairs := _pairs(items)) is not None:
+        ids, features = pairs
+        _unique(ids, _id_of_item)
+        if (alike := _alike(features)) is not None:
+            return ItemList(ids, *alike)
     for i, item in enumerate(items):
         if type(item) is not dict and not isinstance(item, Mapping):  # asking an abstract class takes longer
             raise InstanceError("an item must be an object", pointer("items", i))
-        if item.keys() != NAMED:
-            plain = False
-            strange = next((key for key in item if key not in ("id", *PARTS)), None)
-            if strange is not None:
-                raise InstanceError("unknown field", pointer("items", i, strange))
-            if "id" not in item:
-                raise InstanceError("missing field", pointer("items", i, "id"))
-            if len(item) < 2:
-                raise InstanceError(
-                    "missing field: features, text or vector", pointer("items", i, "features")
-                )
+        strange = next((key for key in item if key not in ("id", *PARTS)), None)
+        if strange is not None:
+            raise InstanceError("unknown field", pointer("items", i, strange))
+        if "id" not in item:
+            raise InstanceError("missing field", pointer("items", i, "id"))
+        if len(item) < 2:
+            raise InstanceError("missing field: features, text or vector", pointer("items", i, "features"))
     ids = [item["id"] for item in items]
     _unique(ids, _id_of_item)
-    alike = _alike([item["features"] for item in items]) if plain else None
-    if alike is not None:
-        return ItemList(ids, *alike)
     rows = [_item(item, i, tokenizer) for i, item in enumerate(items)]
     read = vectors.read_each(items)
     first = rows[0].names
@@ -154,6 +150,16 @@ def read_items(items: object, tokenizer: str = text.RULES[0]) -> ItemList:
     listed = _gather(ids, rows)
     listed.vectors = read
     return listed
+
+
+def _pairs(items: Sequence[Any]) -> tuple[Sequence[str], Sequence[Any]] | None:
+    """Ids and features of items that have these two fields and no other, in few passes; None if one has not."""
+    if {*map(type, items)} != {dict} or {*map(len, items)} != {2}:
+        return None
+    try:
+        return [item["id"] for item in items], [item["features"] for item in items]
+    except KeyError:
+        return None
 
 
 def _item(item: Mapping[str, Any], i: int, tokenizer: str) -> PlainFeatures | FeatureVector:
@@ -225,13 +231,13 @@ def _unpacked(rows: str, count: int, names: Sequence[str]) -> Floats:
     return matrix
 
 
-def _alike(features: list[Any]) -> tuple[Sequence[str], Floats] | None:
+def _alike(features: Sequence[Any]) -> tuple[Sequence[str], Floats] | None:
     """The names and the matrix of items that all have the same features in the same order, in a few passes.
 
     None where they have not, or something is wrong with them: then they are read one by one, which says where.
     """
     first = features[0]
-    if not first and all(type(row) in (dict, list) and not row for row in features):  # ids alone
+    if {*map(type, features)} <= {dict, list} and not any(features):  # ids alone
         return (), np.zeros((len(features), 0))
     if type(first) is dict:
         names: Sequence[str] = list(first)

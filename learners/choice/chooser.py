@@ -28,6 +28,7 @@ from ..transforms import Transform
 from ..truths import Truth
 from .draw_records import DrawEvidence, draw_of, draws_of, evidence_of, fingerprint, without_draw
 from .exploration import draw
+from .presence import SWEEP
 from .rewards import Rewards, RewardsMark
 from .slots import Slot, chance_for, check_openings, no_item, openings
 from .views import ID, Seen, Views
@@ -113,7 +114,7 @@ class ChoiceLearner(Learner):
         slots = [(slot.id, *name) for slot, name in zip(parsed.slots, named, strict=False)]
         prediction = Prediction(
             self.form,
-            [(ids[i], float(first.scores[i])) for i in order.tolist()],
+            list(zip(map(ids.__getitem__, order.tolist()), first.scores[order].tolist(), strict=True)),
             None,
             slots or named[0],
         )
@@ -250,13 +251,15 @@ class ChoiceLearner(Learner):
 
     def _reward_round(self, parsed: ItemList, lessons: Sequence[RewardLesson], weight: float) -> Outcome:
         counted, earlier = list[tuple[Seen, int, Ints]](), list[int]()
+        if self.pairs // SWEEP < (self.pairs + len(lessons)) // SWEEP:
+            self.model.age(self.pairs)
         for lesson in lessons:
             seen = self._views.see(parsed, lesson.context, self.pairs)
             seen.scores[earlier] = -np.inf
             best = int(seen.scores.argmax())
             rows, x, columns, a = self._views.pair(seen, lesson.item, self.features)
             self.model.learn_pair(rows, x, columns, a, lesson.reward, weight)
-            self.model.record(int(columns[-1]), lesson.reward, lesson.item != best)
+            self.model.record(rows, int(columns[-1]), lesson.reward, lesson.item != best, self.pairs)
             counted.append((seen, lesson.item, columns))
             earlier.append(lesson.item)
         proofs = [(one.evidence, one.reward) for one in lessons if one.evidence is not None]

@@ -23,7 +23,7 @@ from .pairs import Numbers, Pairs
 AUTO = (0.01, 0.001, 0.0)
 SWITCH = 1e-3
 
-MemoriesMark = tuple[int, int, int, Floats]
+MemoriesMark = tuple[Pairs, int, int, int, Floats]
 
 
 class Memories:
@@ -87,15 +87,23 @@ class Memories:
         """What `rewind` needs to take back all that follows."""
         self._before = ()
         self.pairs.mark()
-        return self.pairs.count, self.rows, self.columns, self.trust
+        return self.pairs, self.pairs.count, self.rows, self.columns, self.trust
 
     def rewind(self, mark: MemoriesMark) -> None:
         """As at the mark."""
-        for numbers, W, A in reversed(self._before):
-            self.pairs.weights[:, numbers], self.pairs.precision[:, numbers] = W, A
-        self._before = ()
-        count, self.rows, self.columns, self.trust = mark
-        self.pairs.rewind(count)
+        pairs, count, self.rows, self.columns, self.trust = mark
+        if pairs is self.pairs:
+            for numbers, W, A in reversed(self._before):
+                pairs.weights[:, numbers], pairs.precision[:, numbers] = W, A
+        # Else some had left for others, and nothing was written into the pairs of the mark since.
+        self._before, self.pairs = (), pairs
+        pairs.rewind(count)
+
+    def leave(self, rows: Ints, columns: Ints) -> None:
+        """The pairs of these rows and of these columns weigh nothing any more, and are as if never met."""
+        gone = self.pairs.of(rows, columns)
+        if gone.any():
+            self.pairs = self.pairs.without(gone)
 
     def describe(self) -> list[Json]:
         """How much each memory is trusted."""

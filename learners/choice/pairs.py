@@ -112,6 +112,21 @@ class Pairs:
             self._rebuild(len(self.index))
         self._joining = False
 
+    def of(self, rows: Ints, columns: Ints) -> npt.NDArray[np.bool_]:
+        """Which pairs have one of these rows, or one of these columns."""
+        keys = self.keys[: self.count]
+        gone: npt.NDArray[np.bool_] = np.isin(keys >> 32, rows) | np.isin(keys & 0xFFFFFFFF, columns)
+        return gone
+
+    def without(self, gone: npt.NDArray[np.bool_]) -> "Pairs":
+        """The others; these pairs stay as they are."""
+        rest, kept = Pairs(self.memories, self.prior), ~gone
+        count = self.count
+        rest.restore(
+            self.keys[:count][kept], self.weights[:, :count][:, kept], self.precision[:, :count][:, kept]
+        )
+        return rest
+
     def restore(self, keys: Keys, weights: Numbers, precision: Numbers) -> None:
         """These pairs, which have each key once."""
         self.keys, self.weights, self.precision = keys, weights, precision

@@ -7,6 +7,7 @@ import numpy as np
 from ..growth import grown
 from ..instances import Floats, Ints
 from ..json_types import Json
+from ..kernel.elementary import total
 from ..model import Decision, Model
 from ..scaling import Scaling
 from ..tasks.task import Sigma, Y
@@ -14,6 +15,7 @@ from ..weights.base import Arrays, Counters, X
 from .apprentice import Apprentice, ApprenticeMark
 from .exploration import inverse_gap
 from .memories import Memories, MemoriesMark
+from .presence import Presence
 
 MOST = 100  # items that `GET` shows
 
@@ -36,6 +38,7 @@ class Rewards(Model):
         self.served: Floats = np.zeros(0)
         self.earned: Floats = np.zeros(0)
         self.explored = 0
+        self.rows, self.ids = Presence(), Presence()
         self.more = 0  # rewards beyond one an event: those of slots
         self._before: tuple[tuple[int, float, float], ...] = ()
 
@@ -49,6 +52,8 @@ class Rewards(Model):
         self.contexts.grow(rows - 1)
         self.items.grow(columns)
         self.served, self.earned = grown(self.served, columns), grown(self.earned, columns)
+        self.rows.grow(rows)
+        self.ids.grow(columns)
 
     def probabilities(self, q: Floats, allowed: Floats, baseline: int, events: int) -> tuple[Floats, Floats]:
         """(p, pi): the chance of every item, and the learner's own."""
@@ -63,8 +68,16 @@ class Rewards(Model):
         """One implicit step."""
         self.weights.step(rows, x, columns, a, reward, weight)
 
-    def record(self, column: int, reward: float, explored: bool) -> None:
-        """Count what was served and what it earned."""
+    def age(self, rewards: int) -> None:
+        """Contexts and ids that have not been met for long leave; `rewards` have been learned from."""
+        rows, ids = self.rows.idle(rewards), self.ids.idle(rewards)
+        if len(rows) or len(ids):
+            self.weights.leave(rows, ids)
+
+    def record(self, rows: Ints, column: int, reward: float, explored: bool, rewards: int) -> None:
+        """Count what was served, in which context, and what it earned; `rewards` were before it."""
+        self.rows.meet(rows, rewards)
+        self.ids.meet(np.array([column]), rewards)
         before = column, float(self.served[column]), float(self.earned[column])
         self._before = (*self._before, before)
         self.served[column] += 1.0
@@ -75,6 +88,8 @@ class Rewards(Model):
         self.contexts.mark()
         self.items.mark()
         self._before = ()
+        self.rows.mark()
+        self.ids.mark()
         return self.weights.mark(), self.explored, self.more, self.apprentice.mark()
 
     def rewind(self, mark: RewardsMark) -> None:
@@ -82,6 +97,8 @@ class Rewards(Model):
         for column, served, earned in reversed(self._before):
             self.served[column], self.earned[column] = served, earned
         self._before = ()
+        self.rows.rewind()
+        self.ids.rewind()
         self.apprentice.rewind(apprentice)
         self.contexts.uncount()
         self.items.uncount()
@@ -116,6 +133,8 @@ class Rewards(Model):
         rows, columns = self.weights.rows, self.weights.columns
         state = self.weights.arrays()
         state |= {"served": self.served[:columns], "earned": self.earned[:columns]}
+        state |= {f"rows/{name}": array for name, array in self.rows.arrays(rows).items()}
+        state |= {f"ids/{name}": array for name, array in self.ids.arrays(columns).items()}
         state |= {f"contexts/{name}": array for name, array in self.contexts.arrays(max(rows - 1, 0)).items()}
         state |= {f"items/{name}": array for name, array in self.items.arrays(columns).items()}
         return state | self.apprentice.arrays()
@@ -132,7 +151,18 @@ class Rewards(Model):
         return now, fresh.arrays()
 
     def modern(self, arrays: Arrays) -> Arrays:
-        return self.weights.modern(arrays)
+        """What was met before it was written down when is taken as met just now."""
+        arrays = self.weights.modern(arrays)
+        if "ids/times" in arrays:
+            return arrays
+        now = float(total(arrays["served"]))
+        contexts = np.concatenate(([now], arrays["contexts/counts"]))
+        times = {"rows": contexts, "ids": arrays["served"]}
+        return {
+            **arrays,
+            **{f"{kind}/times": np.array(counts, dtype=np.float64) for kind, counts in times.items()},
+            **{f"{kind}/last": np.full(len(counts), now) for kind, counts in times.items()},
+        }
 
     def restore(self, arrays: Arrays, counters: Counters) -> None:
         self.weights.restore(arrays)
@@ -144,11 +174,13 @@ class Rewards(Model):
         for scaling, kind in ((self.contexts, "contexts"), (self.items, "items")):
             parts = {name: np.array(arrays[f"{kind}/{name}"]) for name in ("counts", "means", "deviations")}
             scaling.restore(parts, sizes[kind])
+        self.rows.restore(arrays["rows/times"], arrays["rows/last"], shape[0])
+        self.ids.restore(arrays["ids/times"], arrays["ids/last"], shape[1])
         self.explored, self.more = counters["explored"], counters["more"]
         self.apprentice.restore(arrays, counters["apprentice"])
 
     def nbytes(self) -> int:
-        return self.weights.nbytes() + 32 * (self.weights.rows + self.weights.columns)
+        return self.weights.nbytes() + 64 * (self.weights.rows + self.weights.columns)
 
     # A choice has its own learner, which asks for none of these.
 

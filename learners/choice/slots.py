@@ -115,6 +115,8 @@ def openings(allowed: Sequence[Floats], i: int, free: Floats) -> Floats:
     does not use may go; one that it uses may go if its slot finds another (an augmenting path).
     """
     here = allowed[i] * free
+    if i + 1 == len(allowed):
+        return here
     later = [(row * free).astype(bool) for row in allowed[i + 1 :]]
     # A slot that may show more items than there are slots to come finds one whatever the others get.
     behind = [row for row in later if row.sum() <= len(later)]
