@@ -152,7 +152,7 @@ def read_items(items: object, tokenizer: str = text.RULES[0]) -> ItemList:
     return listed
 
 
-def _pairs(items: Sequence[Any]) -> tuple[Sequence[str], Sequence[Any]] | None:
+def _pairs(items: Sequence[Any]) -> tuple[list[str], list[Any]] | None:
     """Ids and features of items that have these two fields and no other, in few passes; None if one has not."""
     if {*map(type, items)} != {dict} or {*map(len, items)} != {2}:
         return None
@@ -231,7 +231,7 @@ def _unpacked(rows: str, count: int, names: Sequence[str]) -> Floats:
     return matrix
 
 
-def _alike(features: Sequence[Any]) -> tuple[Sequence[str], Floats] | None:
+def _alike(features: list[Any]) -> tuple[Sequence[str], Floats] | None:
     """The names and the matrix of items that all have the same features in the same order, in a few passes.
 
     None where they have not, or something is wrong with them: then they are read one by one, which says where.

@@ -2,7 +2,7 @@
 
     idle    now - last > `PATIENCE` times,    now: rewards learned from, times: of those with it, last: the latest
 
-What was met once is given up after `PATIENCE` other rewards, what was met ten times after ten times as many. It is looked at
+What was met once is given up after `PATIENCE` other rewards, what was met ten times after ten times as many: looked at
 every `SWEEP` rewards. The names stay, and who comes back starts anew.
 """
 
