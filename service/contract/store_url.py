@@ -12,6 +12,8 @@ SCHEMES = (
     "rediss+cluster",
     "redis+sentinel",
     "rediss+sentinel",
+    "postgresql",
+    "postgres",
 )
 HIDDEN = "..."
 

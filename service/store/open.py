@@ -1,6 +1,7 @@
 """From a store's URL to the store.
 
 sqlite:PATH                                          one process
+postgresql://[USER:PASSWORD@]HOST[:PORT]/DB          many processes; its options are those of libpq, and schema=NAME
 redis://[USER:PASSWORD@]HOST:PORT/DB                 many processes; rediss:// over TLS
 redis+cluster://HOST:PORT[,HOST:PORT]                Redis Cluster, by any of its nodes; rediss+cluster:// over TLS
 redis+sentinel://HOST:PORT[,HOST:PORT]/SERVICE[/DB]  the primary that these Sentinels name; rediss+sentinel:// over TLS
@@ -32,6 +33,12 @@ async def open_store(
         from .sql.sqlite import SqliteStore  # noqa: PLC0415  (each store imports its own driver)
 
         return SqliteStore(rest, read_only=read_only, arithmetic=arithmetic)
+    if scheme in {"postgresql", "postgres"}:
+        try:
+            from .sql.postgres_open import open_postgres  # noqa: PLC0415
+        except ImportError:
+            raise StoreRefused("a PostgreSQL store needs psycopg: pip install 'feedrank[postgres]'") from None
+        return await open_postgres(url, read_only=read_only, arithmetic=arithmetic)
     from .redis_open import open_redis  # noqa: PLC0415
 
     return await open_redis(

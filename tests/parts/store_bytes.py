@@ -1,9 +1,10 @@
-"""Every byte that a store has: of its files, or of a Redis as it would write them to a disk."""
+"""Every byte that a store has: of its files, of a Redis as it would write them to a disk, of the tables of PostgreSQL."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import psycopg
 import redis
 
 
@@ -12,6 +13,13 @@ def bytes_of(url: str) -> bytes:
     if url.startswith("sqlite:"):
         path = Path(url.removeprefix("sqlite:"))
         return b"".join(file.read_bytes() for file in sorted(path.parent.glob(f"{path.name}*")))
+    if url.startswith("postgresql:"):
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+            ((folder,),) = connection.execute("SHOW data_directory").fetchall()
+        return b"".join(
+            file.read_bytes() for file in sorted(Path(folder, "base").rglob("*")) if file.is_file()
+        )
     with redis.Redis.from_url(url) as client:
         client.config_set("rdbcompression", "no")
         client.save()

@@ -17,6 +17,7 @@ import pytest
 import redis_cluster as clusters
 import store_logs
 import uvicorn
+from postgres_server import PostgresServer
 from redis_sentinel import Replicated
 from redis_server import RedisServer
 
@@ -76,6 +77,22 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
     server.kill()
 
 
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One PostgreSQL for all tests that only need a store; each test gets a clean one by `store_url`."""
+    server = PostgresServer("-c", "fsync=off")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL of one test, which may kill, freeze or reconfigure it."""
+    server = PostgresServer()
+    yield server
+    server.close()
+
+
 @pytest.fixture
 def redis_cluster(tmp_path: Path) -> Iterator[SimpleNamespace]:
     """A Redis Cluster of three nodes: its `url` and its `servers`."""
@@ -112,14 +129,17 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return partial(ahead.__setitem__, 0)
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", "redis", "postgres"])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty store, of each kind in turn."""
     if request.param == "sqlite":
         return f"sqlite:{tmp_path / 'feedrank.db'}"
-    server = request.getfixturevalue("redis_server")
-    server.ask(b"FLUSHALL")
-    return server.url
+    server = request.getfixturevalue(f"{request.param}_server")
+    if request.param == "redis":
+        server.ask(b"FLUSHALL")
+    else:
+        server.clear()
+    return str(server.url)
 
 
 @pytest.fixture

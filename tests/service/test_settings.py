@@ -40,7 +40,7 @@ def test_foreign_variables_are_left_alone():
         ("REQUEST_TIMEOUT", "nan", "at least"),
         ("REQUEST_TIMEOUT", "0", "at least"),
         ("MAX_BODY", "-1", "at least"),
-        ("STORE", "postgres://x", "sqlite:PATH or redis://"),
+        ("STORE", "mysql://x", "sqlite:PATH or redis://"),
         ("STORE", "sqlite:", "sqlite:PATH or redis://"),
         ("LOG_LEVEL", "loud", "one of debug"),
         ("CORS_ORIGINS", "example.com", "not an origin"),

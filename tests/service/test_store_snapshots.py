@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from postgres_server import ask
 from store_logs import draft, fill
 
 from feedrank.service.store import Closed, Diverged, Snapshot, Trimmed
@@ -185,6 +186,8 @@ def test_what_is_no_longer_needed_leaves_no_parts_behind(with_store, store_url, 
             await store.save("a", Snapshot(3, "d", b"s"), {}, keep=1, floor=1)
         if store_url.startswith("sqlite"):
             assert store._point.execute("SELECT count(*) FROM parts").fetchone() == (0,)
+        elif store_url.startswith("postgresql"):
+            assert ask(store_url, "SELECT count(*) FROM feedrank.parts") == [(0,)]
         else:
             assert redis_server.ask(b"KEYS *:part:*").startswith(b"*0")
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ..shared import id_check, sums_of, tomb
 from ..signals import Closed, Trimmed
 from .database import Database
-from .row_documents import count
+from .row_documents import count, counter
 from .rows import Log, create_log, key, load_log
 
 BURY = (
@@ -84,12 +84,11 @@ def bury(db: Database, log: Log, ids: Sequence[str], version: int) -> None:
         db.execute(BURY, row)
 
 
-def is_due(db: Database) -> bool:
-    """Whether bytes of what was erased may still be in the file."""
-    row = db.execute("SELECT value FROM counters WHERE name = 'erased'").fetchone()
-    return bool(row and row[0])
+def is_due(db: Database) -> int:
+    """How often something was erased whose bytes may still be there."""
+    return counter(db, "erased")
 
 
-def compacted(db: Database) -> None:
-    """They are not."""
-    db.execute("UPDATE counters SET value = 0 WHERE name = 'erased'")
+def compacted(db: Database, done: int) -> None:
+    """So many times they are not."""
+    db.execute("UPDATE counters SET value = value - ? WHERE name = 'erased'", (done,))

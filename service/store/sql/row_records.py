@@ -146,7 +146,7 @@ def lease(db: Database, log: str, records: Sequence[str], seconds: float, now: f
 
 def open_records(db: Database, log: str, mark: float, most: int, now: float) -> int:
     (count,) = db.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM records WHERE log = ? AND mark = ? AND expires > ? LIMIT ?)",
+        "SELECT count(*) FROM (SELECT 1 FROM records WHERE log = ? AND mark = ? AND expires > ? LIMIT ?) AS open",
         (log, mark, now, most),
     ).fetchone()
     return int(count)

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import BinaryIO, NamedTuple
 
+from feedrank.service.contract.faults import StoreUnavailable
+
 from .. import damage
 from ..interface import LAST, Position, Snapshot
 from ..shared import collect, ended, genesis, portions, seal, unseal_large
@@ -91,6 +93,7 @@ def save(
         if late:
             return snapshot.digest
     else:
+        check_parts(db, *upload)
         if log.version == 0 and snapshot.version > 0:
             if snapshot.version > LAST:
                 raise ended(name)
@@ -104,6 +107,14 @@ def save(
             db.tell("snapshot", name, snapshot.version)
     prune(db, log, retention.keep, retention.floor)
     return snapshot.digest
+
+
+def check_parts(db: Database, number: int, parts: int) -> None:
+    """All parts are there: of a writer whose connection was lost meanwhile, another process may have removed some."""
+    low, high = number << 20, (number + 1) << 20
+    (there,) = db.execute("SELECT count(*) FROM parts WHERE key >= ? AND key < ?", (low, high)).fetchone()
+    if there != parts:
+        raise StoreUnavailable("parts of the snapshot were lost on their way: it is saved again later")
 
 
 def keep_outcomes(db: Database, name: str, outcomes: Mapping[int, bytes]) -> None:

@@ -19,7 +19,8 @@ ATTEMPTS, PAUSE = 100, 0.1
 
 def compact(db: SqliteConnection) -> None:
     """Write the file anew, and empty the write-ahead log."""
-    if not is_due(db):
+    due = is_due(db)
+    if not due:
         return
     db.execute("VACUUM")
     for attempt in range(ATTEMPTS):
@@ -27,6 +28,6 @@ def compact(db: SqliteConnection) -> None:
             time.sleep(PAUSE)
         busy, *_ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if not busy:
-            compacted(db)
+            compacted(db, due)
             return
     raise StoreUnavailable("what was erased is still in the write-ahead log, which another process reads")
