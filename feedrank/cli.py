@@ -83,6 +83,7 @@ EXTRAS = {
     "pydantic": "service",
     "orjson": "service",
     "redis": "service",
+    "psycopg": "postgres",
     "prometheus_client": "service",
     "httpx": "clients",
     "msgspec": "clients",

@@ -22,6 +22,7 @@ from rich.table import Table
 from feedrank.service.contract.faults import ServiceError
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.settings import Settings, SettingsError
+from feedrank.service.contract.store_url import FORMS
 from feedrank.service.runtime.learner_state import LearnerState
 from feedrank.service.runtime.replay import Replay, Report, replay_job
 from feedrank.service.runtime.replay import replay as run_replay
@@ -39,7 +40,7 @@ Workers = Annotated[int | None, typer.Option(min=1, help="number of processes; d
 Dask = Annotated[str | None, typer.Option(help="scheduler of a Dask cluster: tcp://HOST:PORT")]
 Until = Annotated[int | None, typer.Option(min=1, help="stop after this version")]
 LearnerArgument = Annotated[str, typer.Argument(help="name of the learner, or an alias")]
-StoreUrl = Annotated[str | None, typer.Option("--store", help="sqlite:PATH or redis://HOST:PORT/DB")]
+StoreUrl = Annotated[str | None, typer.Option("--store", help=FORMS)]
 
 
 @replay.command()

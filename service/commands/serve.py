@@ -13,6 +13,7 @@ import typer
 from pydantic import BaseModel
 
 from feedrank.service.contract.settings import Settings, SettingsError
+from feedrank.service.contract.store_url import FORMS
 from feedrank.service.http.keyring import SCOPES, KeysError, add_key, read_keys, revoke_key
 
 serve = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -23,7 +24,7 @@ keys = typer.Typer(
     help="Add, list and revoke keys.",
 )
 
-StoreOption = Annotated[str | None, typer.Option("--store", help="sqlite:PATH or redis://HOST:PORT/DB")]
+StoreOption = Annotated[str | None, typer.Option("--store", help=FORMS)]
 File = Annotated[str, typer.Option("--file", envvar="FEEDRANK_KEYS_FILE", help="file of hashed keys")]
 
 

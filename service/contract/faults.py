@@ -179,6 +179,11 @@ def being_rebuilt(title: str) -> StateDropped:
     return StateDropped(f"{title} is being rebuilt: send it again")
 
 
+def newer_store(place: object, layout: int) -> StoreRefused:
+    """An older release does not know what a later one has stored."""
+    return StoreRefused(f"{place} was written by a newer feedrank (layout {layout}): upgrade feedrank")
+
+
 def no_store(place: object) -> StoreRefused:
     """What is only read must be there."""
     return StoreRefused(f"there is no store at {place}")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from feedrank.service.contract.store_url import SCHEMES, shown, with_password
+from feedrank.service.contract.store_url import FORMS, is_store, shown, with_password
 
 from .json_types import JSON, View
 
@@ -41,14 +41,16 @@ class Settings:
     port: int = setting(8000, "port to listen on; 0: any free port", least=0, most=65535)
     store: str = setting(
         "sqlite:feedrank.db",
-        "`sqlite:PATH`, `redis://HOST:PORT/DB`, `redis+cluster://HOST:PORT`, `redis+sentinel://HOST:PORT/SERVICE/DB`; "
-        "with TLS `rediss`",
+        "`sqlite:PATH`, `postgresql://USER@HOST/DB`, `redis://HOST:PORT/DB`, `redis+cluster://HOST:PORT`, "
+        "`redis+sentinel://HOST:PORT/SERVICE/DB`; with TLS `?sslmode=verify-full` or `rediss`",
     )
     redis_replicas: int = setting(
         0, "number of Redis replicas that must have a write before it is acknowledged", least=0
     )
     redis_wait: float = setting(1.0, "seconds to wait for these replicas before 503", least=0.01, most=4.0)
-    store_password_file: str = setting("", "file with the password of a `redis://` store; empty: none")
+    store_password_file: str = setting(
+        "", "file with the password of a `redis://` or `postgresql://` store; empty: none"
+    )
     keys_file: str = setting("", "file of hashed keys; empty: no keys, loopback only")
     cors_origins: str = setting("", "comma-separated origins that browsers may call from; empty: none")
     allowed_hosts: str = setting(
@@ -145,11 +147,8 @@ class Settings:
             )
 
     def _check_store(self) -> None:
-        scheme, _, rest = self.store.partition(":")
-        if scheme not in SCHEMES or not rest:
-            raise SettingsError(
-                f"{variable('store')} must be sqlite:PATH or redis://HOST:PORT/DB, not {shown(self.store)!r}"
-            )
+        if not is_store(self.store):
+            raise SettingsError(f"{variable('store')} must be {FORMS}, not {shown(self.store)!r}")
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""The URL of a store: its schemes, and how to print it without its password."""
+"""The URL of a store: its schemes, ours and those that other packages bring, and how to print it without its password."""
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint, entry_points
 from urllib.parse import quote
 
 SCHEMES = (
@@ -15,15 +16,31 @@ SCHEMES = (
     "postgresql",
     "postgres",
 )
+FORMS = "sqlite:PATH, redis://HOST:PORT/DB or postgresql://USER@HOST/DB"
+GROUP = "feedrank.stores"  # of entry points: a scheme, and the function that opens a store at such a URL
 HIDDEN = "..."
 
 
+def brought(scheme: str) -> EntryPoint | None:
+    """The entry point by which another package brings this scheme."""
+    return next(iter(entry_points(group=GROUP, name=scheme)), None)
+
+
+def is_store(url: str) -> bool:
+    """Whether some store may be at this URL."""
+    scheme, _, rest = url.partition(":")
+    return bool(rest) and (scheme in SCHEMES or brought(scheme) is not None)
+
+
 def with_password(url: str, password: str) -> str:
-    """The address of a Redis store with a password that it does not hold itself."""
+    """The address of a server with a password that it does not hold itself."""
     scheme, _, rest = url.partition("://")
-    if not scheme.startswith("redis") or "@" in rest:
-        raise ValueError("only a redis:// store without a password in its address takes one from a file")
-    return f"{scheme}://:{quote(password, safe='')}@{rest}"
+    user, sign, place = rest.rpartition("@")
+    if not scheme.startswith(("redis", "postgres")) or ":" in user or (sign and scheme.startswith("redis")):
+        raise ValueError(
+            "only a redis:// or postgresql:// store without a password in its address takes one from a file"
+        )
+    return f"{scheme}://{user}:{quote(password, safe='')}@{place}"
 
 
 def shown(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Stores: one interface, on SQLite for one process and on Redis for many."""
+"""Stores: one interface, on SQLite for one process, on PostgreSQL and Redis for many."""
 
 from .interface import (
     LAST,

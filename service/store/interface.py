@@ -161,7 +161,7 @@ class Document:
 
 
 class Store(Protocol):
-    """One of the two implementations; both pass tests/service/test_store_laws.py. All that reads may raise Damaged."""
+    """One of the implementations, all of which pass tests/service/test_store_*.py. All that reads may raise Damaged."""
 
     notices: tuple[str, ...]  # what an operator should know about this store, from opening it
     shared: bool  # whether other processes may write to it meanwhile

@@ -14,7 +14,7 @@ from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, ResponseError
 
-from feedrank.service.contract.faults import StoreRefused, StoreUnavailable, no_store
+from feedrank.service.contract.faults import StoreRefused, StoreUnavailable, newer_store, no_store
 from feedrank.service.contract.json_types import JSON
 from feedrank.service.contract.store_url import HIDDEN, shown
 
@@ -232,7 +232,7 @@ async def prepare(pipes: Pipes, name: str, read_only: bool, arithmetic: int) -> 
     """Refuse a newer layout, bring an older one up to date, mark an empty database as ours; its identity, and notices."""
     layout, upgraded = await pipes.run(keys.FORMAT, "GET", keys.FORMAT), None
     if layout is not None and int(layout) > keys.LAYOUT:
-        raise StoreRefused(f"{name} was written by a newer feedrank (layout {int(layout)}): upgrade feedrank")
+        raise newer_store(name, int(layout))
     if layout is not None:
         upgraded = await pipes.run(keys.UPGRADED, "GET", keys.UPGRADED)
     if read_only and layout is None:

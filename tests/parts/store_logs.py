@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+import pytest
+
 from feedrank.service.store import Draft, Record, Snapshot, Store, open_store
 
 T = TypeVar("T")
@@ -48,3 +50,13 @@ async def fill_every_kind(store: Store) -> None:
     await store.append("a", [Draft(b"body-7", retracts=2)])
     await store.save("a", Snapshot(7, "digest", b"data" * 100), {3: b"outcome-3"}, keep=1, floor=1)
     await store.put("kind", "name", b"document", 0)
+
+
+def emptied(kind: str, request: pytest.FixtureRequest) -> str:
+    """The URL of a server of this kind, without what earlier tests have left there."""
+    server = request.getfixturevalue(f"{kind}_server")
+    if kind == "redis":
+        server.ask(b"FLUSHALL")
+    else:
+        server.clear()
+    return str(server.url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -20,6 +21,7 @@ import uvicorn
 from postgres_server import PostgresServer
 from redis_sentinel import Replicated
 from redis_server import RedisServer
+from store_logs import emptied
 
 from feedrank.service.contract.settings import Settings
 from feedrank.service.http.edge import App
@@ -129,17 +131,24 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return partial(ahead.__setitem__, 0)
 
 
-@pytest.fixture(params=["sqlite", "redis", "postgres"])
+# "other" is a store that another package brings: see docs/operating.md.
+OTHER = ["other"] if os.environ.get("FEEDRANK_TEST_STORE") else []
+
+
+@pytest.fixture(params=["sqlite", "redis", "postgres", *OTHER])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty store, of each kind in turn."""
     if request.param == "sqlite":
         return f"sqlite:{tmp_path / 'feedrank.db'}"
-    server = request.getfixturevalue(f"{request.param}_server")
-    if request.param == "redis":
-        server.ask(b"FLUSHALL")
-    else:
-        server.clear()
-    return str(server.url)
+    if request.param == "other":
+        return os.environ["FEEDRANK_TEST_STORE"].format(tmp_path.name)
+    return emptied(request.param, request)
+
+
+@pytest.fixture(params=["redis", "postgres"])
+def shared_url(request: pytest.FixtureRequest) -> str:
+    """The same of each kind that several processes may share."""
+    return emptied(request.param, request)
 
 
 @pytest.fixture
@@ -163,21 +172,24 @@ def with_host(store_url: str) -> Callable[..., T]:
 
 
 @pytest.fixture
-def replicas(redis_server: RedisServer) -> Callable[..., None]:
-    """Run `body(hosts...)` with several Hosts on one empty Redis."""
-    redis_server.ask(b"FLUSHALL")
+def hosts() -> Callable[..., None]:
+    """Run `body(hosts...)` with several Hosts on the store at a URL."""
 
-    def run(
-        body: Callable[..., Awaitable[None]], count: int = 2, url: str = redis_server.url, **settings: object
-    ) -> None:
+    def run(url: str, body: Callable[..., Awaitable[None]], count: int = 2, **settings: object) -> None:
         async def main() -> None:
             async with AsyncExitStack() as stack:
-                hosts = [
+                opened = [
                     await stack.enter_async_context(Host.open(url, Settings(**settings)))  # type: ignore[arg-type]
                     for _ in range(count)
                 ]
-                await body(*hosts)
+                await body(*opened)
 
         asyncio.run(main())
 
     return run
+
+
+@pytest.fixture
+def replicas(shared_url: str, hosts: Callable[..., None]) -> Callable[..., None]:
+    """Run `body(hosts...)` with several Hosts on one store, empty at first, of each kind that can be shared."""
+    return partial(hosts, shared_url)

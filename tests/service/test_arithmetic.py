@@ -114,19 +114,18 @@ def test_a_store_of_a_later_arithmetic_is_refused_in_one_line(store_url):
     asyncio.run(main())
 
 
-def test_who_has_the_store_open_by_an_earlier_arithmetic_writes_no_more(redis_server):
-    redis_server.ask(b"FLUSHALL")
+def test_who_has_the_store_open_by_an_earlier_arithmetic_writes_no_more(shared_url):
 
     async def main():
         async with (
-            opened(redis_server.url, arithmetic=2) as before,
-            opened(redis_server.url, arithmetic=2) as beside,
+            opened(shared_url, arithmetic=2) as before,
+            opened(shared_url, arithmetic=2) as beside,
         ):
             await before.append("a", [draft("one")])
             await beside.append("a", [draft("two")])
             async with (
-                opened(redis_server.url, arithmetic=3) as after,
-                opened(redis_server.url, arithmetic=3) as also,
+                opened(shared_url, arithmetic=3) as after,
+                opened(shared_url, arithmetic=3) as also,
             ):
                 for store in (before, beside):
                     with pytest.raises(StoreUnavailable, match="newer release"):
@@ -141,17 +140,16 @@ def test_who_has_the_store_open_by_an_earlier_arithmetic_writes_no_more(redis_se
     asyncio.run(main())
 
 
-def test_all_who_come_at_once_with_a_later_arithmetic_may_write(redis_server):
-    redis_server.ask(b"FLUSHALL")
+def test_all_who_come_at_once_with_a_later_arithmetic_may_write(shared_url):
 
     async def one(number):
-        async with opened(redis_server.url, arithmetic=3) as store:
+        async with opened(shared_url, arithmetic=3) as store:
             await store.append("a", [draft(f"body{number}")])
             await asyncio.sleep(0)
             await store.check()
 
     async def main():
-        async with opened(redis_server.url, arithmetic=2) as store:
+        async with opened(shared_url, arithmetic=2) as store:
             await store.append("a", [draft("first")])
         await asyncio.gather(*map(one, range(6)))
 

@@ -213,7 +213,7 @@ def test_a_long_erasing_goes_on_when_the_call_is_answered(with_host, monkeypatch
     with_host(body)
 
 
-def test_replicas_never_had_what_one_of_them_erases(replicas, redis_server):
+def test_replicas_never_had_what_one_of_them_erases(replicas, shared_url):
     async def body(one, two):
         await one.create("a", SPEC)
         await teach(one, "a", range(20), (3, 4), subject=SECRET)
@@ -223,7 +223,7 @@ def test_replicas_never_had_what_one_of_them_erases(replicas, redis_server):
         await asyncio.gather(*calls)
         assert await both_equal(one, two) == 92
         exported.append(await one.export("a"))
-        assert SECRET.encode() not in bytes_of(redis_server.url)
+        assert SECRET.encode() not in bytes_of(shared_url)
 
     async def again(one, two):
         assert [await two.export("a"), await one.export("a")] == exported * 2

@@ -43,7 +43,7 @@ def test_two_replicas_and_two_thousand_events(replicas):
     replicas(lambda one, two: concurrent(one, two, 2000), snapshot_every=100)
 
 
-def test_a_cluster_of_three_holds_everything(redis_cluster, replicas):
+def test_a_cluster_of_three_holds_everything(redis_cluster, hosts):
     """Logs, documents and records of any names, wherever their slots are."""
 
     async def body(one, two):
@@ -70,7 +70,7 @@ def test_a_cluster_of_three_holds_everything(redis_cluster, replicas):
         await one.delete("a")
         await two.ready()
 
-    replicas(body, url=redis_cluster.url, snapshot_every=5)
+    hosts(redis_cluster.url, body, snapshot_every=5)
 
 
 async def version(host, name="a"):

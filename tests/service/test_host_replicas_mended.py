@@ -56,7 +56,7 @@ def test_a_replica_that_disagrees_is_found_counted_and_mended(replicas):
 
 
 @pytest.mark.parametrize("kept", [0, 3])
-def test_a_log_that_went_back_is_said_and_folded_again(own_redis, replicas, caplog, kept):
+def test_a_log_that_went_back_is_said_and_folded_again(own_redis, hosts, caplog, kept):
     caplog.set_level(logging.ERROR)
     server = redis.Redis.from_url(own_redis.url)
 
@@ -87,11 +87,11 @@ def test_a_log_that_went_back_is_said_and_folded_again(own_redis, replicas, capl
         said = [record.getMessage() for record in caplog.records if "went back" in record.getMessage()]
         assert len(said) == 2  # one line of each
 
-    replicas(body, url=own_redis.url)
+    hosts(own_redis.url, body)
     server.close()
 
 
-def test_a_version_heard_of_in_a_history_that_is_gone_is_not_waited_for(own_redis, replicas):
+def test_a_version_heard_of_in_a_history_that_is_gone_is_not_waited_for(own_redis, hosts):
     server = redis.Redis.from_url(own_redis.url)
 
     async def body(one, _):
@@ -119,4 +119,4 @@ def test_a_version_heard_of_in_a_history_that_is_gone_is_not_waited_for(own_redi
             await eventually(lambda: one._memory.lag == 0)  # what follows the log may have heard of it last
         assert await one.export("a") == folded(range(4), 4)
 
-    replicas(body, url=own_redis.url)
+    hosts(own_redis.url, body)

@@ -108,14 +108,13 @@ def test_clicks_need_a_list(with_host):
     with_host(body)
 
 
-def test_two_replicas_close_a_window_once(redis_server):
-    redis_server.ask(b"FLUSHALL")
+def test_two_replicas_close_a_window_once(shared_url):
 
     async def main():
         settings = Settings()
         async with (
-            Host.open(redis_server.url, settings) as one,
-            Host.open(redis_server.url, settings) as two,
+            Host.open(shared_url, settings) as one,
+            Host.open(shared_url, settings) as two,
         ):
             await one.create("r", RANKING)
             ids = [(await one.predict("r", {"items": ITEMS}))["prediction_id"] for _ in range(20)]

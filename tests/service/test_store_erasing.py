@@ -8,7 +8,7 @@ from store_bytes import bytes_of
 from store_logs import draft, run
 
 from feedrank.service.contract.faults import Gone
-from feedrank.service.store import Closed, Draft, Record, Snapshot, Trimmed
+from feedrank.service.store import Clash, Closed, Draft, Record, Snapshot, Trimmed
 from feedrank.service.store.shared import checksum
 from feedrank.service.store.sql import row_erasing
 
@@ -65,6 +65,15 @@ def test_no_byte_is_left_and_the_chain_stays(with_store, store_url):
             await store.find("a", seen["ids"][1])
         with pytest.raises(Gone):
             await store.remember("a", {seen["ids"][2].replace("id ", "p "): Record(b"x", "digest")}, 600)
+        many = [draft(f"new {i}", f"n{i}") for i in range(20)]
+        with pytest.raises(Gone):
+            await store.append("a", [*many, draft("again", seen["ids"][0])])
+        before = (await store.append("a", many))[-1].version
+        again = await store.append("a", [*many, draft("one more", "m")])
+        assert [place.fresh for place in again] == [False] * 20 + [True]
+        assert again[-2].version == before
+        with pytest.raises(Clash):
+            await store.append("a", [*many[:-1], draft("other", "n19", digest="other")])
         assert (await store.append("b", [draft("again", seen["ids"][0])]))[0].fresh  # ids belong to their log
 
     with_store(body)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from store_logs import run
+from store_logs import emptied, run
 
 from feedrank.service.store import (
     Clash,
@@ -232,13 +232,12 @@ class Play:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=operations)
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
-def test_a_store_is_its_model(kind, steps, tmp_path_factory, redis_server):
+@pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres"])
+def test_a_store_is_its_model(kind, steps, tmp_path_factory, request):
     if kind == "sqlite":
         url = f"sqlite:{tmp_path_factory.mktemp('model') / 'a.db'}"
     else:
-        redis_server.ask(b"FLUSHALL")
-        url = redis_server.url
+        url = emptied(kind, request)
 
     async def body(store):
         play = Play(store, "log")

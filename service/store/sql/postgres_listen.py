@@ -17,7 +17,7 @@ from psycopg import sql as composing
 
 from .postgres_connection import channel
 
-Change = tuple[str, str, int]
+News = tuple[str, str, int]
 PAUSE = 0.25  # seconds between attempts to connect again
 IDLE = 5.0  # seconds between two tests of the connection, and for the answer to each
 MOMENT = 0.02  # seconds that messages are left to come together
@@ -31,7 +31,7 @@ class PostgresListener:
         self._parameters, self._channel = parameters, channel(schema)
         self._closed = self._listening = False
         self._watched: set[str] = set()
-        self._news: asyncio.Queue[Change | None] = asyncio.Queue()  # None: whoever reads has ended
+        self._news: asyncio.Queue[News | None] = asyncio.Queue()  # None: whoever reads has ended
         self._answered = time.monotonic()  # the last test of the connection
 
     def silence(self) -> float:
@@ -52,7 +52,7 @@ class PostgresListener:
         self._closed = True
         self._news.put_nowait(None)
 
-    async def changes(self) -> AsyncIterator[Change]:
+    async def changes(self) -> AsyncIterator[News]:
         """See `Store.changes`."""
         reader = asyncio.create_task(self._read())
         reader.add_done_callback(lambda _: self._news.put_nowait(None))

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from feedrank.service.contract.faults import StoreRefused, StoreUnavailable, no_store
+from feedrank.service.contract.faults import StoreRefused, StoreUnavailable, newer_store, no_store
 from feedrank.service.contract.store_url import HIDDEN, shown
 
 from ..arithmetic import FIRST, notices
@@ -117,7 +117,7 @@ def examine(db: PostgresConnection, name: str, read_only: bool) -> tuple[str, ..
 def identity_of(db: PostgresConnection, name: str) -> Identity:
     (identity,) = db.execute("SELECT id, layout, arithmetic FROM store").fetchall()
     if identity[1] > LAYOUT:
-        raise StoreRefused(f"{name} was written by a newer feedrank (layout {identity[1]}): upgrade feedrank")
+        raise newer_store(name, identity[1])
     return cast(Identity, identity)
 
 

@@ -17,7 +17,7 @@ from feedrank.service.contract.faults import StoreUnavailable
 from . import row_erasing
 from .postgres_connection import PATIENCE, PostgresConnection
 from .postgres_schema import BODIES
-from .transactions import GroupCommit, Write
+from .transactions import DISK_FULL, GroupCommit, Write
 
 FENCE = "SELECT id, layout, arithmetic FROM store FOR UPDATE"
 LONG = 600.0  # seconds that a heavy write may take: one that drops a long log, or writes tables anew
@@ -85,7 +85,7 @@ class PostgresWriter(GroupCommit[PostgresConnection]):
 def reason_of(error: psycopg.Error) -> str:
     """What the server says, in its first line."""
     if isinstance(error, psycopg.errors.DiskFull):
-        return "the disk is full"
+        return DISK_FULL
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 

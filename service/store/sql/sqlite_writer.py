@@ -11,7 +11,7 @@ from feedrank.service.contract.faults import StoreUnavailable
 
 from . import sqlite_compact, sqlite_file
 from .sqlite_connection import SqliteConnection
-from .transactions import GroupCommit
+from .transactions import DISK_FULL, GroupCommit
 
 
 class SqliteWriter(GroupCommit[SqliteConnection]):
@@ -51,7 +51,7 @@ class SqliteWriter(GroupCommit[SqliteConnection]):
     def _reason(self, error: Exception) -> str:
         if not isinstance(error, sqlite3.Error):
             return ""
-        return "the disk is full" if sqlite_file.is_full(error) else str(error)
+        return DISK_FULL if sqlite_file.is_full(error) else str(error)
 
     def _write_anew(self, connection: SqliteConnection) -> None:
         sqlite_compact.compact(connection)

@@ -15,6 +15,7 @@ from .database import Database
 
 T = TypeVar("T")
 Connection = TypeVar("Connection", bound=Database)
+DISK_FULL = "the disk is full"
 MOST = 1024  # operations in one transaction
 BYTES = 8 * 2**20  # written by one transaction, unless it is of a single operation
 
