@@ -9,7 +9,7 @@ Three packages live here, each useful by itself:
 
 import os as _os
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = ["__version__"]
 
