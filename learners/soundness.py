@@ -20,7 +20,7 @@ from .learner import Learner
 from .weights.base import Arrays, Counters
 
 LARGEST = 2**53  # what a count may be: JSON readers and float64 keep no more
-FARTHEST = 1e100  # a number of a snapshot that someone else made
+FARTHEST = 1e290  # features of 1e100 have squares, and costs of 1e15 make them longer
 PROBED = 8  # features that the trial prediction names
 FIELDS = {"spec", "version", "labels", "events", "progress", "counters", "arrays"}
 OPTIONAL = {"renames", "vector"}
@@ -176,7 +176,7 @@ def check_same(learner: Learner, stored: Arrays, counters: Counters) -> None:
 
 
 def check_magnitudes(arrays: Arrays) -> None:
-    """No number is so large that its cube has none: what is made of such a one later is not finite."""
+    """No number is next to the largest of all: what is made of such a one later is not finite."""
     for name, array in arrays.items():
         if array.dtype.kind != "f":
             continue
