@@ -127,17 +127,19 @@ class FeedrankClassifier(ClassifierMixin, _Estimator):
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """The scores: one column a label, or for two classes how far the second is ahead, by probability if there is one.
 
-        Scores and probabilities of the automatic learner weigh its experts differently, and their order may differ.
+        Scores and probabilities of the automatic learner weigh its experts differently, and their order may differ: for
+        sets of labels too a probability, less a half, goes before a score.
         """
         check_is_fitted(self)
-        if len(self.classes_) > 2 or self.multilabel_:
+        if len(self.classes_) > 2 and not self.multilabel_:
             return self._table(X, probabilities=False)
+        middle = 0.5
         try:
             table = self._table(X, probabilities=True)
         except AttributeError:
-            table = self._table(X, probabilities=False)
-        ahead: Array = table[:, 1] - table[:, 0]
-        return ahead
+            table, middle = self._table(X, probabilities=False), 0.0
+        decided: Array = table - middle if self.multilabel_ else table[:, 1] - table[:, 0]
+        return decided
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """The decisions: labels, or a matrix of 0 and 1."""

@@ -47,7 +47,7 @@ def test_a_kill_in_the_middle_of_erasing(store_url, pause):
             return done.status_code == 200
 
         until(finished, "what was begun is not finished")
-        assert secret.encode() not in bytes_of(store_url)
+        until(lambda: secret.encode() not in bytes_of(store_url), "nor is what all learners were asked")
         assert client.post("/learners/a/feedback", json=events[7]).status_code == 410
         assert client.get("/learners/a").json()["progress"]["rounds"] == 60
     service.stop(signal.SIGTERM)

@@ -68,6 +68,7 @@ def test_a_listener_that_hears_nothing_is_not_ready_by_name(own_redis, monkeypat
                 "listener",
                 "positions",
                 "sweeper",
+                "eraser",
             }
             assert host.stats()["ready:listener"] == 1
             proxy.rude("silent")

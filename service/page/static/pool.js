@@ -13,7 +13,7 @@ const share = (value) => {
   return bar;
 };
 
-// The experts by weight, and their mean loss from the first round on.
+// The experts by weight, and their mean loss from the first round on; not those that had no word yet, such as of vectors.
 export function poolCard(name) {
   const curves = chart(`Experts of ${name}`);
   const rows = h("tbody");
@@ -23,19 +23,21 @@ export function poolCard(name) {
       h("thead", null, h("tr", null, ["Expert", "Weight", "Mean loss"].map((title, i) => h("th", { scope: "col", class: i ? "number" : null }, title)))), rows),
     alarm);
 
-  function update({ experts, drift, progress }, { experts: names, points }, axis) {
-    element.hidden = !experts?.length;
+  function update({ experts: all, drift, progress }, { experts: names, points }, axis) {
+    const experts = (all ?? []).filter((one) => one.mean_loss !== null);
+    element.hidden = !experts.length;
     if (element.hidden) return;
+    const heard = names.map((title, i) => [title, i]).filter(([title]) => experts.some((one) => one.name === title));
     const drawn = (losses) => along(axis, points, losses).filter(([, y]) => y !== null && y !== undefined);
     const series = [
       { name: "the pool", kind: "mean", points: drawn(points.map((point) => point.mean_loss)) },
-      ...names.map((title, i) => ({ name: title, kind: `more-${i + 1}`, points: drawn(points.map((point) => point.experts[i])) })),
+      ...heard.map(([title, i], place) => ({ name: title, kind: `more-${place + 1}`, points: drawn(points.map((point) => point.experts[i])) })),
     ];
     curves.element.hidden = !points.length;
     // As in the learning curve, the first rounds do not set the scale.
     const later = series.flatMap((one) => one.points.slice(Math.floor(one.points.length / 20)).map(([, y]) => y));
     if (points.length) curves.update({ series, axis, from: axis.from(points.map(axis.of)), low: 0, high: 1.1 * Math.max(0.02, ...later), describe: `The mean loss of the pool is ${decimal(progress.mean_loss)}.` });
-    rows.replaceChildren(...[...experts].sort((one, two) => two.weight - one.weight).map((one) =>
+    rows.replaceChildren(...experts.sort((one, two) => two.weight - one.weight).map((one) =>
       h("tr", null, h("th", { scope: "row" }, one.name, share(one.weight)), h("td", { class: "number" }, percent(one.weight)), h("td", { class: "number" }, decimal(one.mean_loss)))));
     alarm.hidden = !drift;
     alarm.className = drift?.alarms ? "outcome bad" : "note";

@@ -167,7 +167,7 @@ def test_cors_is_off_unless_set(make_client):
 
 def test_health(client):
     assert client.get("/livez").json() == {"status": "ok"}
-    checks = dict.fromkeys(("store", "logs", "listener", "positions", "sweeper"), "ok")
+    checks = dict.fromkeys(("store", "logs", "listener", "positions", "sweeper", "eraser"), "ok")
     assert client.get("/readyz").json() == {"status": "ok", "checks": checks}
 
 
