@@ -144,7 +144,7 @@ class StreamReply(Response):
         self._size = FIRST
         self._waiting: deque[bytes | ServiceError] = deque()
         self._ahead = 0
-        self._over = False
+        self._over = self._crowded = False
         self._news, self._room = asyncio.Event(), asyncio.Event()
         self._budget, self._read_lease = budget, Lease(budget)
         self._lines = Lines(state.settings.max_body)
@@ -189,19 +189,24 @@ class StreamReply(Response):
                     if len(arrived) == MANY:
                         await asyncio.sleep(0)
                 self._count()
-                while self._ahead > AHEAD:
+                while self._ahead > AHEAD or self._crowded:
                     self._room.clear()
                     await self._room.wait()
         finally:
             self._over = True
             self._news.set()
 
-    def _count(self) -> None:
-        """Count what was read and not worked off; a line that there is no memory for is refused, as a long one is."""
+    def _count(self, working: bool = False) -> None:
+        """Count what was read and not worked off; a line that there is no memory for is refused, as a long one is.
+
+        While work of this stream is under way (or `working`), it waits for the memory that this will give back.
+        """
         try:
             self._read_lease.resize(self._ahead + self._lines.pending)
+            self._crowded = False
         except MemoryFull as error:
-            if self._lines.pending:
+            self._crowded = working or bool(self._waiting or self._chunks)
+            if self._lines.pending and not self._crowded:
                 self._lines.skip()
                 self._read_lease.resize(min(self._read_lease.size, self._ahead))
                 self._waiting.append(error)
@@ -216,7 +221,7 @@ class StreamReply(Response):
             if type(line) is bytes:
                 heavy += len(line)
         self._ahead -= heavy
-        self._count()
+        self._count(working=True)
         self._room.set()
         return chunk
 
@@ -296,6 +301,9 @@ class StreamReply(Response):
             except Exception as error:
                 answers = [describe(error)] * chunk.calls
         chunk.lease.resize(0)
+        if self._crowded:
+            self._count()
+            self._room.set()
         each = iter(answers)
         lines = [next(each) if refusal is None else refusal for refusal in chunk.refusals]
         now = perf_counter()
