@@ -1,7 +1,7 @@
 """Leave-one-user-out for mail: which design three users would choose, and what the fourth gets from it.
 
-The designs and the filing rules are those of this file, no others. A design is chosen by the geometric mean of its mistakes
-on three users, a filing rule by the mean share that it files on them; both are then measured on the user left out.
+The designs are those of this file, no others. A design is chosen by the geometric mean of its mistakes on three users, and
+then measured on the user left out.
 """
 
 from __future__ import annotations
@@ -13,17 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from feedrank.clients.mail.extract import EARLIER, SPEC
-from feedrank.clients.mail.promise import (
-    BOLDNESS,
-    WINDOW,
-    Credit,
-    Judgement,
-    certainty,
-    earned,
-    judged,
-    may_file,
-    risk,
-)
 from feedrank.learners import build
 from feedrank.learners.algorithms.auto.pool import Pool
 from feedrank.learners.blocks import Blocks
@@ -31,26 +20,18 @@ from feedrank.learners.instances import Floats
 from feedrank.learners.learner import Learner
 
 PLAIN = {**EARLIER, "normalize": "unit"}
-PRECISION = 0.95
 BUILT = "half alike, half by odds squared, names of folders (built)"
-RULES = tuple(BOLDNESS * 2 ** (step / 2) for step in (-3, -2, -1, 0, 1, 2, 3))
 
 
 class Mail(NamedTuple):
-    """A message: our features, plain words, its folder."""
+    """A message: our features, plain words, its folder; when it came, its features without copies, and their digest."""
 
     features: list[str]
     words: list[str]
     folder: str
-
-
-class Judged(NamedTuple):
-    """A prediction, how certain it was, and whether it was right."""
-
-    label: str
-    certainty: float
-    right: bool
-    in_top3: bool
+    at: float
+    names: list[str]
+    digest: str
 
 
 class Variant(Blocks):
@@ -137,48 +118,14 @@ DESIGNS: Mapping[str, Callable[[Sequence[Mail]], Iterator[bool]]] = {
 }
 
 
-# ---- filing
-
-
-def judgements(stream: Sequence[Mail]) -> list[Judged | None]:
-    """What the built design said of every message, before it was learned; None where it had nothing to say."""
+def places(stream: Sequence[Mail]) -> Iterator[tuple[bool, bool]]:
+    """Whether the built design named each message's folder before it was learned, and whether it was in its top 3."""
     learner = build(SPEC)
-    record: list[Judgement] = []
-    results: list[Judged | None] = []
     for mail in stream:
         prediction = learner.predict({"features": mail.features}, top=3)
-        results.append(None)
-        if prediction.label is not None and prediction.margin is not None:
-            sureness = certainty(record[-WINDOW:], prediction.label, prediction.margin)
-            in_top3 = mail.folder in [name for name, _ in prediction.ranking]
-            results[-1] = Judged(prediction.label, sureness, prediction.label == mail.folder, in_top3)
-            record.append(Judgement(prediction.label, sureness, results[-1].right))
+        in_top3 = mail.folder in [name for name, _ in prediction.ranking]
+        yield prediction.label == mail.folder, in_top3
         learner.learn({"features": mail.features}, {"label": mail.folder})
-    return results
-
-
-def risks(rounds: Sequence[Judged | None]) -> list[tuple[float, bool]]:
-    """The risk of every prediction by the record before it, and whether it was right."""
-    record: list[Judgement] = []
-    results = []
-    for one in rounds:
-        if one is not None:
-            results.append((risk(record[-WINDOW:], one.label, one.certainty), one.right))
-            record.append(Judgement(one.label, one.certainty, one.right))
-    return results
-
-
-def filed(rounds: Sequence[tuple[float, bool]], boldness: float = BOLDNESS) -> list[bool]:
-    """Whether each message that the promise files was right."""
-    credit = Credit()
-    results = []
-    for chance, right in rounds:
-        if may_file(chance, credit, 0.0, PRECISION, boldness):
-            results.append(right)
-            credit = judged(credit, right, PRECISION)
-        else:
-            credit = earned(credit, chance, right, PRECISION, boldness)
-    return results
 
 
 # ---- leaving one out
@@ -191,19 +138,13 @@ class LeftOut(NamedTuple):
     design: str
     mistakes: float
     plain: float
-    boldness: float
-    filed: float
-    precision: float
 
 
 def leave_one_out(streams: Mapping[str, Sequence[Mail]], done: Callable[[str], None]) -> list[LeftOut]:
     """A row for every user."""
     mistakes: dict[str, dict[str, float]] = {}
-    files: dict[str, dict[float, list[bool]]] = {}
     for user, stream in streams.items():
         mistakes[user] = {name: 100 * (1 - sum(play(stream)) / len(stream)) for name, play in DESIGNS.items()}
-        rounds = risks(judgements(stream))
-        files[user] = {boldness: filed(rounds, boldness) for boldness in RULES}
         done(user)
 
     def spread(name: str, users: Sequence[str]) -> float:
@@ -213,19 +154,5 @@ def leave_one_out(streams: Mapping[str, Sequence[Mail]], done: Callable[[str], N
     for user in streams:
         others = [other for other in streams if other != user]
         design = min(DESIGNS, key=lambda name: spread(name, others))
-        boldness = max(
-            RULES, key=lambda rule: sum(len(files[other][rule]) / len(streams[other]) for other in others)
-        )
-        own = files[user][boldness]
-        rows.append(
-            LeftOut(
-                user,
-                design,
-                mistakes[user][design],
-                mistakes[user]["plain words"],
-                boldness,
-                100 * len(own) / len(streams[user]),
-                100 * sum(own) / max(1, len(own)),
-            )
-        )
+        rows.append(LeftOut(user, design, mistakes[user][design], mistakes[user]["plain words"]))
     return rows

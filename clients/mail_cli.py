@@ -20,7 +20,7 @@ from .mail.account import Account, AccountError, Secret, Trust, connect
 from .mail.accounts_file import Watched, read_accounts
 from .mail.bookkeeping import MailState
 from .mail.extract import of
-from .mail.filing import WatchSettings
+from .mail.filing import WatchSettings, asked, looked_at
 from .mail.folder_names import is_choice
 from .mail.imap_source import ImapSource
 from .mail.message import read
@@ -49,7 +49,6 @@ from .mail.options import (
     service_name,
 )
 from .mail.printing import UNIT, quoted, show_curve, show_ranking
-from .mail.promise import WINDOW, certainty, may_file, risk
 from .mail.running import deliver as deliver_message
 from .mail.running import run as run_accounts
 from .mail.running import sort as sort_inbox
@@ -74,6 +73,7 @@ def train(
     state: StateFile = HOME / "mail.db",
     exclude: Exclude = None,
     archive: Archive = False,
+    precision: Precision = 0.95,
     password_command: Command = None,
     password_file: PasswordFile = None,
     oauth: OAuth = False,
@@ -94,14 +94,14 @@ def train(
             if account:
                 with connect(account) as imap:
                     messages = ImapSource(imap, record, note).find(exclude or (), archive=archive)
-                    _train(client, record, messages)
+                    _train(client, record, messages, precision)
             else:
                 listed = [
                     one
                     for one in _counted(find(source, note))
                     if is_choice(one.folder, exclude or (), archive)
                 ]
-                _train(client, record, listed)
+                _train(client, record, listed, precision)
 
 
 def _counted(messages: Iterator[MessageRef]) -> Iterator[MessageRef]:
@@ -112,11 +112,11 @@ def _counted(messages: Iterator[MessageRef]) -> Iterator[MessageRef]:
             yield one
 
 
-def _train(client: Client, record: MailState, messages: list[MessageRef]) -> None:
+def _train(client: Client, record: MailState, messages: list[MessageRef], precision: float) -> None:
     columns = (TextColumn("learning"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=log) as progress:
         task = progress.add_task("learning", total=len(messages))
-        curve = learn(client, record, messages, lambda count: progress.advance(task, count), note)
+        curve = learn(client, record, messages, lambda count: progress.advance(task, count), note, precision)
     show_curve(curve, len({one.folder for one in messages}))
 
 
@@ -139,14 +139,9 @@ def rank(
         trained(client, record)
         message = read(sys.stdin.buffer.read())
         words = record.with_copies(of(message), message.id)
-        prediction = client.predict(learner, {"features": words}, top=top, explain=True, remember=False)
-        sure = False
-        if prediction.label is not None and prediction.margin is not None:
-            judgements = record.judgements(WINDOW)
-            sureness = certainty(judgements, prediction.label, prediction.margin)
-            chance = risk(judgements, prediction.label, sureness)
-            sure = may_file(chance, record.credit(), 0.0, precision)
-        show_ranking(prediction, record, sure, reasons, format)
+        request = {**asked(words, precision), "top": top, "explain": True}
+        prediction = client.predict(learner, {**request, "prediction_id": looked_at(request)})
+        show_ranking(prediction, record, prediction.label is not None, reasons, format)
 
 
 @app.command()

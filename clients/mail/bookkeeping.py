@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .copies import Copy, content_digest, with_copies
-from .promise import Credit, Judgement
 from .state_tables import OF_LEARNER, open_state
 
 __all__ = ["Action", "Folder", "MailState", "Predicted", "feedback_id"]
@@ -43,14 +42,14 @@ class Predicted:
 
     prediction_id: str | None
     label: str
-    certainty: float
-    risk: float
     at: float
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """Something we did to a message. `fate`: intended, then failed or open, then confirmed, corrected, undone or gone.
+
+    What nobody opens for some days is `unjudged`; what becomes of it later counts all the same.
 
     `uid` and `uidvalidity` say where the message arrived, once that is known.
     """
@@ -147,34 +146,21 @@ class MailState:
         row = (self._scope, folder, label)
         self._db.execute("INSERT OR REPLACE INTO labels VALUES (?, ?, ?)", row)
 
-    # ---- how well it was predicted
+    # ---- what was filed
 
-    def add_judgements(self, judgements: Iterable[Judgement]) -> None:
-        """Predictions whose truth is known now."""
-        rows = [(self._scope, one.label, one.certainty, one.right) for one in judgements]
-        self._many("INSERT INTO judgements (learner, label, certainty, right) VALUES (?, ?, ?, ?)", rows)
+    def checked(self) -> tuple[int, int]:
+        """Audits that the person has judged, and how many of them were right."""
+        sql = (
+            "SELECT COUNT(*), TOTAL(fate = 'confirmed') FROM actions"
+            " WHERE account = ? AND kind = 'audited' AND fate IN ('confirmed', 'corrected')"
+        )
+        ((count, right),) = self._all(sql, self.account)
+        return count, int(right)
 
-    def judgements(self, latest: int) -> list[Judgement]:
-        """The latest of them, oldest first."""
-        sql = "SELECT label, certainty, right FROM judgements WHERE learner = ? ORDER BY id DESC LIMIT ?"
-        rows = self._all(sql, self._scope, latest)
-        return [Judgement(label, certainty, bool(right)) for label, certainty, right in rows][::-1]
-
-    def credit(self) -> Credit:
-        """What filing may use."""
-        sql = "SELECT credit, debt, loans, proof FROM credits WHERE learner = ? AND account = ?"
-        rows = self._all(sql, self._scope, self.account)
-        return Credit(*rows[0]) if rows else Credit()
-
-    def set_credit(self, credit: Credit) -> None:
-        """What filing may use from now on."""
-        row = (self._scope, self.account, credit.left, credit.debt, credit.loans, credit.proof)
-        self._db.execute("INSERT OR REPLACE INTO credits VALUES (?, ?, ?, ?, ?, ?)", row)
-
-    def reserved(self) -> float:
-        """The risks of what was filed and is not judged yet."""
-        sql = "SELECT TOTAL(risk) FROM actions WHERE account = ? AND kind = 'filed' AND fate IN ('intended', 'open')"
-        return float(self._all(sql, self.account)[0][0])
+    def filed_since(self, at: float) -> dict[str, int]:
+        """How many messages were filed since then, by their fate."""
+        sql = "SELECT fate, COUNT(*) FROM actions WHERE account = ? AND kind = 'filed' AND at >= ? GROUP BY fate"
+        return {fate: count for fate, count in self._all(sql, self.account, at) if fate != "failed"}
 
     # ---- messages
 
@@ -184,18 +170,13 @@ class MailState:
 
     def see(self, key: str, predicted: Predicted | None = None) -> None:
         """Remember the message, and what was predicted for it; without that, its truth is known or does not matter."""
-        one = predicted or Predicted(None, "", 0.0, 1.0, time.time())
-        row = (one.prediction_id, one.label if predicted else None, one.certainty, one.risk, one.at)
-        self._db.execute(
-            "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", (self.account, key, *row)
-        )
+        one = predicted or Predicted(None, "", time.time())
+        row = (one.prediction_id, one.label if predicted else None, one.at)
+        self._db.execute("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?)", (self.account, key, *row))
 
     def prediction(self, key: str) -> Predicted | None:
         """What was predicted for the message, if its truth is not known yet."""
-        sql = (
-            "SELECT prediction_id, label, certainty, risk, at FROM seen"
-            " WHERE account = ? AND key = ? AND label IS NOT NULL"
-        )
+        sql = "SELECT prediction_id, label, at FROM seen WHERE account = ? AND key = ? AND label IS NOT NULL"
         rows = self._all(sql, self.account, key)
         return Predicted(*rows[0]) if rows else None
 
@@ -261,13 +242,13 @@ class MailState:
 
     # ---- actions
 
-    def act(self, key: str, kind: str, origin: str, folder: str, risk: float = 0.0) -> int:
+    def act(self, key: str, kind: str, origin: str, folder: str) -> int:
         """Write an action down, before it is done: a crash in between must not make it look like the person's."""
         sql = (
-            "INSERT INTO actions (account, key, kind, origin, folder, at, fate, risk)"
-            " VALUES (?, ?, ?, ?, ?, ?, 'intended', ?)"
+            "INSERT INTO actions (account, key, kind, origin, folder, at, fate)"
+            " VALUES (?, ?, ?, ?, ?, ?, 'intended')"
         )
-        cursor = self._db.execute(sql, (self.account, key, kind, origin, folder, time.time(), risk))
+        cursor = self._db.execute(sql, (self.account, key, kind, origin, folder, time.time()))
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 

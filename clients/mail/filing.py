@@ -1,8 +1,13 @@
-"""What to do with a message: nothing, suggest a folder, or file it; and what its truth, once known, says about us."""
+"""What to do with a message: nothing, suggest a folder, or file it.
+
+The learner is asked under `min_precision`, by account (docs/sure.md): what it decides may be filed. The person's choice,
+sent back by the id of the prediction, judges it.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import time
 from collections.abc import Sequence
@@ -12,25 +17,40 @@ from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientAbortError, IMAPClientError
 
 from ..client import Client
+from ..payloads import JSON
 from .bookkeeping import Action, Folder, MailState, Predicted
 from .extract import of
 from .folder_names import INBOX, SUGGESTED
 from .message import Message, Report
-from .promise import WINDOW, Judgement, certainty, earned, judged, may_file, risk
 from .rules import Rules
 
-__all__ = ["Advice", "Clerk", "WatchSettings", "advise", "folder_named", "keyword", "truth_known"]
+__all__ = [
+    "PRECISION",
+    "Advice",
+    "Clerk",
+    "WatchSettings",
+    "advise",
+    "asked",
+    "folder_named",
+    "keyword",
+    "looked_at",
+]
+
+
+PRECISION = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
     """How to watch. `mode` is `suggest` or `file`; `settle` the seconds after which a filed and read message was right.
 
+    After `unopened` seconds a filed message that nobody opened is unjudged.
+
     `keep` is the seconds after which a message that was read and stayed in the inbox belongs there.
     """
 
     mode: str = "suggest"
-    precision: float = 0.95
+    precision: float = PRECISION
     exclude: Sequence[str] = ()
     shared: Sequence[str] = ()
     """Folders of others, by name or pattern, that the person's mail may be filed into."""
@@ -38,37 +58,48 @@ class WatchSettings:
     archive: bool = False
     dry_run: bool = False
     settle: float = 86_400.0
+    unopened: float = 3 * 86_400.0
     keep: float = 3 * 86_400.0
     rules: Rules = field(default_factory=Rules)
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do with one message. `folder` is the server's name; None: it belongs into the inbox, or nothing is known."""
+    """What to do with one message. `folder` is the server's name; None: it belongs into the inbox, or nothing is known.
+
+    An audit would be sure, but was drawn to stay in the inbox with its suggestion: the person's own move judges it.
+    """
 
     predicted: Predicted | None
     folder: str | None
     sure: bool
     top: Sequence[str]
+    audit: bool = False
+
+
+def asked(names: Sequence[str], precision: float) -> JSON:
+    """The request for a message of these features: what is filed is to be right so often."""
+    return {"features": list(names), "min_precision": precision, "promise": "account"}
 
 
 def advise(
-    client: Client, state: MailState, settings: WatchSettings, message: Message, remember: bool
+    client: Client, state: MailState, settings: WatchSettings, message: Message, looks: bool
 ) -> Advice:
-    """Ask the rules, then the learner. Sure: a rule says so, or the promise allows it."""
+    """Ask the rules, then the learner. Sure: a rule says so, or the learner decides. `looks`: nobody will judge it."""
     seen = [folder for folder in state.folders().values() if folder.name != settings.inbox]
     fixed = folder_named(state, seen, settings.rules.folder(message))
     if fixed is not None:
         return Advice(None, fixed, True, [fixed])
     names = state.with_copies(of(message), message.id)
-    prediction = client.predict(state.learner, {"features": names}, remember=remember)
-    if prediction.label is None or prediction.margin is None:
+    request = asked(names, settings.precision)
+    if looks:  # of a dry run, however often it is made, there is one prediction
+        request["prediction_id"] = looked_at(request)
+    prediction = client.predict(state.learner, request)
+    if not prediction.ranking or prediction.margin is None:
         return Advice(None, None, False, [])
-    record = state.judgements(WINDOW)
-    sureness = certainty(record, prediction.label, prediction.margin)
-    chance = risk(record, prediction.label, sureness)
-    predicted = Predicted(prediction.prediction_id, prediction.label, sureness, chance, time.time())
-    if prediction.label == INBOX or settings.rules.keeps(message):
+    label = prediction.ranking[0].key
+    predicted = Predicted(prediction.prediction_id, label, time.time())
+    if label == INBOX or settings.rules.keeps(message):
         return Advice(predicted, None, False, [])
     folders = {
         folder.label: folder.name
@@ -76,12 +107,14 @@ def advise(
         if not settings.rules.never or not settings.rules.closed(message, state.names_of(folder))
     }
     top = [folders[entry.label] for entry in prediction.ranking if entry.label in folders]
-    sure = (
-        bool(top)
-        and top[0] == folders.get(prediction.label)
-        and may_file(chance, state.credit(), state.reserved(), settings.precision)
-    )
-    return Advice(predicted, top[0] if top else None, sure, top[:3])
+    is_first = bool(top) and top[0] == folders.get(label)
+    sure = is_first and prediction.label is not None
+    return Advice(predicted, top[0] if top else None, sure, top[:3], is_first and bool(prediction.audit))
+
+
+def looked_at(request: JSON) -> str:
+    """The id of a prediction that nobody will judge: the same for the same question."""
+    return "look-" + hashlib.sha256(json.dumps(request).encode()).hexdigest()[:40]
 
 
 def folder_named(state: MailState, folders: Sequence[Folder], name: str | None) -> str | None:
@@ -92,21 +125,6 @@ def folder_named(state: MailState, folders: Sequence[Folder], name: str | None) 
         if name in names:
             return folders[names.index(name)].name
     return None
-
-
-def truth_known(state: MailState, settings: WatchSettings, key: str, label: str | None, filed: bool) -> None:
-    """The message belongs into `label` (None: only that we were wrong is known): a line of the record, and the credit."""
-    predicted = state.prediction(key)
-    if predicted is None:
-        return
-    right = predicted.label == label
-    state.add_judgements([Judgement(predicted.label, predicted.certainty, right)])
-    credit = state.credit()
-    if filed:
-        state.set_credit(judged(credit, right, settings.precision))
-    else:
-        state.set_credit(earned(credit, predicted.risk, right, settings.precision))
-    state.see(key)
 
 
 class Clerk:
@@ -122,16 +140,13 @@ class Clerk:
 
     def handle(self, uid: int, uidvalidity: int, key: str, message: Message) -> tuple[Advice, bool]:
         """Decide on a message of the inbox, and do it; whether it was filed."""
-        advice = advise(
-            self._client, self._state, self._settings, message, remember=not self._settings.dry_run
-        )
+        advice = advise(self._client, self._state, self._settings, message, looks=self._settings.dry_run)
         self._state.see(key, advice.predicted)
         if advice.folder is None:
             return advice, False
         if self._settings.mode == "file" and advice.sure and self._can_move:
-            chance = advice.predicted.risk if advice.predicted else 0.0
-            return advice, self._file(uid, uidvalidity, key, advice.folder, chance)
-        self._suggest(uid, uidvalidity, key, advice.folder)
+            return advice, self._file(uid, uidvalidity, key, advice.folder)
+        self._suggest(uid, uidvalidity, key, advice.folder, advice.audit and self._settings.mode == "file")
         return advice, False
 
     def _open(self, uidvalidity: int) -> dict[bytes, object] | None:
@@ -139,12 +154,12 @@ class Clerk:
         selected: dict[bytes, object] = self._imap.select_folder(self._settings.inbox)
         return selected if selected.get(b"UIDVALIDITY", uidvalidity) == uidvalidity else None
 
-    def _file(self, uid: int, uidvalidity: int, key: str, folder: str, chance: float) -> bool:
+    def _file(self, uid: int, uidvalidity: int, key: str, folder: str) -> bool:
         done = f"{folder}: filed <{key}>"
         if self._settings.dry_run:
             self._report(done)
             return True
-        action = self._state.act(key, "filed", self._settings.inbox, folder, chance)
+        action = self._state.act(key, "filed", self._settings.inbox, folder)
         if self._open(uidvalidity) is None:
             self._state.set_fate(action, "failed")
             return False
@@ -160,11 +175,12 @@ class Clerk:
         self._report(done)
         return True
 
-    def _suggest(self, uid: int, uidvalidity: int, key: str, folder: str) -> None:
-        self._report(f"{folder}: suggested for <{key}>")
+    def _suggest(self, uid: int, uidvalidity: int, key: str, folder: str, audit: bool) -> None:
+        checked = ", which stays in the inbox to be checked" if audit else ""
+        self._report(f"{folder}: suggested for <{key}>{checked}")
         if self._settings.dry_run:
             return
-        self._state.act(key, "suggested", self._settings.inbox, folder)
+        self._state.act(key, "audited" if audit else "suggested", self._settings.inbox, folder)
         selected = self._open(uidvalidity)
         if selected is None:
             return

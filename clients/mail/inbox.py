@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ __all__ = ["Inbox"]
 MOST = 50
 """Messages shown."""
 TOP = 3
+WEEK = 7 * 86_400.0
 
 T = TypeVar("T")
 
@@ -62,7 +64,7 @@ class Inbox:
         self._state.close()
 
     def messages(self) -> JSON:
-        """`{"account", "folders", "rules", "messages": [{"uid", "uidvalidity", "subject", ..., "top": [folder, ...]}]}`."""
+        """`{"account", "folders", "rules", "record", "messages": [{"uid", "uidvalidity", ..., "top": [folder, ...]}]}`."""
         return self._connected(self._messages)
 
     def file(self, uid: int, uidvalidity: int, folder: str) -> bool:
@@ -106,8 +108,15 @@ class Inbox:
             "account": self._account.name,
             "folders": sorted(self._folders()),
             "rules": self._settings.rules.lines(),
+            "record": self._record(),
             "messages": self._ranked(list(self._shown.values())),
         }
+
+    def _record(self) -> JSON:
+        """What was filed within a week, by what became of it, and how many audits were right."""
+        checked, right = self._state.checked()
+        filed = self._state.filed_since(time.time() - WEEK)
+        return {"filed": sum(filed.values()), "fates": filed, "checked": checked, "right": right}
 
     def _read(self, imap: IMAPClient, uids: Sequence[int]) -> None:
         for uid in uids:

@@ -56,7 +56,7 @@ def show_ranking(prediction: Prediction, record: MailState, sure: bool, reasons:
     ]
     if form == "json":
         entries = [{"folder": folder, "score": score, "reasons": why} for folder, score, why in ranking]
-        first = record.folder_of(prediction.label) if prediction.label is not None else None
+        first = ranking[0][0] if ranking else None
         out.print_json(
             json.dumps({"folder": first, "margin": prediction.margin, "sure": sure, "ranking": entries})
         )

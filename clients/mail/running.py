@@ -130,11 +130,10 @@ def sort(
 def deliver(client: Client, state: MailState, settings: WatchSettings, raw: bytes) -> str | None:
     """The folder that a message should be delivered into, if that is sure; written down as ours, so that `watch` knows."""
     parsed = read(raw)
-    advice = advise(client, state, replace(settings, mode="file"), parsed, remember=True)
+    advice = advise(client, state, replace(settings, mode="file"), parsed, looks=False)
     state.see(parsed.id, advice.predicted)
     if not advice.sure or advice.folder is None:
         return None
-    chance = advice.predicted.risk if advice.predicted else 0.0
-    action = state.act(parsed.id, "filed", settings.inbox, advice.folder, chance)
+    action = state.act(parsed.id, "filed", settings.inbox, advice.folder)
     state.set_fate(action, "open")
     return advice.folder

@@ -6,9 +6,7 @@ seen      each message known: what was predicted for it, and when
 learned   (message, label) pairs that the service has, and `logs`: how far its log went when it had them
 copies    a digest of what each of them says, and the label that it got (see `copies`)
 labels    folders that were renamed, and the label that they keep in the learner
-actions   what we did: filed, suggested; and what became of it
-judgements  certainty and rightness of predictions whose truth the person showed
-credits   the credit and the debt of filing (see `promise`)
+actions   what we did: filed, suggested, audited (suggested, though it would have been filed); and what became of it
 
 What belongs to a learner is kept by its name and the service that has it: another store has learned nothing yet.
 """
@@ -23,16 +21,16 @@ from feedrank.files import create_private
 
 __all__ = ["OF_LEARNER", "open_state"]
 
-OF_LEARNER = ("learned", "logs", "copies", "judgements", "credits")
+OF_LEARNER = ("learned", "logs", "copies")
 """The tables whose rows belong to one learner of one service."""
-_VERSION = 4
+_VERSION = 5
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS folders (account TEXT, name TEXT, uidvalidity INTEGER, uidnext INTEGER, messages INTEGER,
     label TEXT NOT NULL, PRIMARY KEY (account, name)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS places (account TEXT, folder TEXT, uid INTEGER, key TEXT NOT NULL,
     PRIMARY KEY (account, folder, uid)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS places_key ON places (account, key);
-CREATE TABLE IF NOT EXISTS seen (account TEXT, key TEXT, prediction_id TEXT, label TEXT, certainty REAL, risk REAL, at REAL,
+CREATE TABLE IF NOT EXISTS seen (account TEXT, key TEXT, prediction_id TEXT, label TEXT, at REAL,
     PRIMARY KEY (account, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS learned (learner TEXT, id TEXT, PRIMARY KEY (learner, id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS logs (learner TEXT PRIMARY KEY, version INTEGER, id TEXT) WITHOUT ROWID;
@@ -40,20 +38,24 @@ CREATE TABLE IF NOT EXISTS copies (learner TEXT, digest TEXT, label TEXT, key TE
     PRIMARY KEY (learner, digest, label, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS labels (learner TEXT, folder TEXT, label TEXT, PRIMARY KEY (learner, folder)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS actions (id INTEGER PRIMARY KEY, account TEXT, key TEXT, kind TEXT, origin TEXT, folder TEXT,
-    at REAL, fate TEXT, uid INTEGER, uidvalidity INTEGER, risk REAL);
+    at REAL, fate TEXT, uid INTEGER, uidvalidity INTEGER);
 CREATE INDEX IF NOT EXISTS actions_key ON actions (account, key);
-CREATE TABLE IF NOT EXISTS judgements (id INTEGER PRIMARY KEY, learner TEXT, label TEXT, certainty REAL, right INTEGER);
-CREATE TABLE IF NOT EXISTS credits (learner TEXT, account TEXT, credit REAL, debt REAL, loans INTEGER, proof REAL,
-    PRIMARY KEY (learner, account)) WITHOUT ROWID;
-DROP TABLE IF EXISTS senders;
-PRAGMA user_version = 4;
+DROP TABLE IF EXISTS senders; DROP TABLE IF EXISTS judgements; DROP TABLE IF EXISTS credits;
+PRAGMA user_version = 5;
 """
-# Versions 2 and 3 made certainties from where the sender's mail went; they are of the same size, and leave with time.
-# The first version knew learners by name alone, and margins where certainties are now: both are gathered anew.
+# Versions 2 to 4 kept the record of filing here, which is the learner's now (`min_precision`); it is gathered anew.
+_TO_FIFTH = """
+ALTER TABLE seen RENAME TO seen_before; ALTER TABLE actions RENAME TO actions_before; DROP INDEX IF EXISTS actions_key;
+"""
+_FROM_FOURTH = """
+INSERT INTO seen SELECT account, key, prediction_id, label, at FROM seen_before;
+INSERT INTO actions SELECT id, account, key, kind, origin, folder, at, fate, uid, uidvalidity FROM actions_before;
+DROP TABLE seen_before; DROP TABLE actions_before;
+"""
+# The first version knew learners by name alone.
 _FROM_FIRST = """
 DROP TABLE learned; DROP TABLE rounds; DROP TABLE seen;
 ALTER TABLE actions ADD COLUMN uid INTEGER; ALTER TABLE actions ADD COLUMN uidvalidity INTEGER;
-ALTER TABLE actions ADD COLUMN risk REAL;
 """
 
 
@@ -70,7 +72,9 @@ def open_state(path: str | Path) -> sqlite3.Connection:
     # What a power cut takes is done again, and the service knows it as a duplicate.
     db.execute("PRAGMA synchronous = NORMAL")
     if version < _VERSION:
-        db.executescript((_FROM_FIRST if version == 1 else "") + _SCHEMA)
+        before = {0: "", 1: _FROM_FIRST}.get(version, _TO_FIFTH)
+        after = _FROM_FOURTH if version > 1 else ""
+        db.executescript(f"BEGIN IMMEDIATE; {before}{_SCHEMA}{after} COMMIT;")
     return db
 
 

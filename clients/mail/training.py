@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..client import Client
-from ..exceptions import ClientError, Conflict, NotFound, Refused
+from ..exceptions import Conflict, NotFound
 from ..payloads import JSON
-from ..replies import Outcome, Prediction
+from ..replies import Outcome
 from .bookkeeping import MailState, feedback_id
 from .copies import Copy, content_digest, with_copies
 from .extract import EARLIER, SPEC, features
-from .promise import WINDOW, Judgement, certainty
+from .filing import PRECISION, asked
 from .sources import MessageRef, in_order
 
 __all__ = ["Curve", "create_learner", "follow_log", "train"]
@@ -20,6 +20,8 @@ __all__ = ["Curve", "create_learner", "follow_log", "train"]
 BATCH_FEATURES = 40_000
 PREDICTED = 500
 """Of the last messages, how many are also predicted: that takes as long as learning them."""
+TOGETHER = 10
+"""Of these, how many are predicted before they are learned."""
 
 
 class Curve:
@@ -79,10 +81,11 @@ def train(
     messages: Sequence[MessageRef],
     learned: Callable[[int], None] = lambda count: None,
     report: Callable[[str], None] = lambda line: None,
+    precision: float = PRECISION,
 ) -> Curve:
     """Learn all `messages` that were not learned before; `learned` is called after every batch with how many more are done.
 
-    The last rounds are also predicted, so that filing has a record to start from.
+    The last rounds are also predicted, so that filing by this precision has a record to start from.
     """
     follow_log(client, state)
     create_learner(client, state.learner)
@@ -97,7 +100,7 @@ def train(
     for part, predicts in ((early, False), (late, True)):
         for batch in _batches(state, part, labels):
             if batch.events and predicts:
-                _predicted(client, state, batch, curve)
+                _predicted(client, state, batch, curve, precision)
             elif batch.events:
                 outcomes = client.feedback_many(state.learner, batch.events)
                 curve.add(outcomes)
@@ -133,29 +136,26 @@ def follow_renames(
                 break
 
 
-def _predicted(client: Client, state: MailState, batch: _Batch, curve: Curve) -> None:
-    """Predict, then learn, one after the other on one stream."""
-    events = batch.events
-    lines: list[JSON] = []
-    for event in events:
-        lines.append({"predict": {"features": event["features"], "top": 1, "remember": False}})
-        lines.append({"feedback": event})
-    replies = iter(client.stream(state.learner, lines))
-    record, version = state.judgements(WINDOW), 0
-    start = len(record)
-    for event, prediction, outcome in zip(events, replies, replies, strict=False):
-        for reply in (prediction, outcome):
-            if isinstance(reply, Refused):
-                raise reply
-        if not isinstance(prediction, Prediction) or not isinstance(outcome, Outcome):
-            raise ClientError("the service's replies are out of order")
-        curve.add([outcome])
-        version = outcome.version
-        if prediction.label is not None and prediction.margin is not None and not outcome.duplicate:
-            sureness = certainty(record[-WINDOW:], prediction.label, prediction.margin)
-            record.append(Judgement(prediction.label, sureness, prediction.label == event["label"]))
-    state.add_judgements(record[start:])
+def _predicted(client: Client, state: MailState, batch: _Batch, curve: Curve, precision: float) -> None:
+    """Predict, then learn, a few at a time: the truth judges what would have been decided."""
+    version = 0
+    for start in range(0, len(batch.events), TOGETHER):
+        events = batch.events[start : start + TOGETHER]
+        questions = [{**asked(event["features"], precision), "top": 1} for event in events]
+        predictions = client.predict_many(state.learner, questions)
+        truths = [
+            {"prediction_id": prediction.prediction_id, **without_features(event)}
+            for prediction, event in zip(predictions, events, strict=True)
+        ]
+        outcomes = client.feedback_many(state.learner, truths)
+        curve.add(outcomes)
+        version = outcomes[-1].version
     batch.mark(state, version)
+
+
+def without_features(event: JSON) -> JSON:
+    """What an event says of an instance that the service remembers."""
+    return {name: value for name, value in event.items() if name != "features"}
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ def undo(
     The next look of `watch` finds them in the inbox, and learns that they belong there.
     """
     done = 0
-    for action in state.actions("filed"):
+    for action in state.actions("filed", fates=("intended", "open", "unjudged")):
         if done == count:
             break
         try:

@@ -14,21 +14,15 @@ from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientAbortError
 
 from ..client import Client
-from ..exceptions import Gone, NotFound
-from ..payloads import JSON
 from .account import AccountError
 from .bookkeeping import Action, Folder, MailState, feedback_id
-from .copies import Copy, content_digest
-from .extract import features
-from .filing import Clerk, WatchSettings, folder_named, truth_known
-from .folder_names import INBOX
+from .filing import Clerk, WatchSettings, folder_named
+from .learning import PENDING, Learning
 from .mailboxes import ODD, Box, OneLine, Status, boxes, headers, message, messages_of, remain, status
 from .message import key, read
+from .settling import Settling
 
 __all__ = ["Watcher"]
-
-_PENDING = ("intended", "open", "gone")
-"""Fates of what was filed and is not judged."""
 
 
 class Watcher:
@@ -45,6 +39,8 @@ class Watcher:
         self._imap, self._client, self._state = imap, client, state
         self._settings, self._report = settings, report
         self._clerk = Clerk(imap, client, state, settings, report)
+        self._learning = Learning(imap, client, state, settings, report)
+        self._settling = Settling(imap, state, settings, self._learning, report)
         self._began = 0.0
         self._complaints: set[str] = set()
         self._earlier: set[str] = set()
@@ -62,7 +58,7 @@ class Watcher:
             with self._odd(box.name):
                 self._folder(box)
         self._check_rules()
-        self._settle()
+        self._settling.look(self._odd)
         with self._odd(self._settings.inbox):
             self._inbox(inbox, handles)
             self._kept(inbox.uidvalidity)
@@ -99,7 +95,7 @@ class Watcher:
         identity = next((one for number, one in self._keys([uid]) if number == uid), None)
         if identity is None:
             return False
-        self._learn(uid, identity, self._state.folders()[folder].label, folder)
+        self._learning.learn(uid, identity, self._state.folders()[folder].label, folder)
         if not self._settings.dry_run:
             self._imap.move([uid], folder)
         return True
@@ -167,7 +163,7 @@ class Watcher:
         label = folder.label if folder else self._free(box)
         now = status(self._imap, box.name)
         for uid, identity, first in self._changes(box.name, label, now):
-            filed = self._state.actions("filed", identity, _PENDING)
+            filed = self._state.actions("filed", identity, PENDING)
             ours = [one for one in filed if one.folder in (box.name, box.label)]
             # Of two with one Message-ID each arrives once.
             expected = [one for one in ours if one.uid is None]
@@ -177,11 +173,11 @@ class Watcher:
                 continue
             if box.foreign:
                 if self._left_inbox(identity, box.name):
-                    self._learn(uid, identity, label, box.name)
+                    self._learning.learn(uid, identity, label, box.name)
             elif first and not self._state.is_seen(identity):
                 self._state.see(identity)  # it was there before we came: `train` learns those
             else:
-                self._learn(uid, identity, label, box.name)
+                self._learning.learn(uid, identity, label, box.name)
 
     def _left_inbox(self, identity: str, folder: str) -> bool:
         """Whether the message was in the inbox at the last look and is not now: then the person moved it.
@@ -199,83 +195,6 @@ class Watcher:
         label = self._state.label_of(box.label)
         return label if label not in taken else box.name if box.name not in taken else f"{box.name}#2"
 
-    def _learn(self, uid: int, identity: str, label: str, folder: str) -> None:
-        """The person put the message there: that is the truth."""
-        predicted = self._state.prediction(identity)
-        event = feedback_id(identity, label)
-        truth: JSON = {"label": label, "feedback_id": event}
-        asked = predicted.prediction_id if predicted else None
-        if not self._settings.dry_run and not self._feedback(uid, identity, truth, asked):
-            return
-        filed = self._state.actions("filed", identity, _PENDING)
-        truth_known(self._state, self._settings, identity, label, bool(filed))
-        for action in [*filed, *self._state.actions("suggested", identity)]:
-            self._state.set_fate(action.id, "confirmed" if action.folder == folder else "corrected")
-        self._state.see(identity)
-        self._report(f"{folder}: learned <{identity}>")
-
-    def _feedback(self, uid: int, identity: str, truth: JSON, prediction_id: str | None) -> bool:
-        """Teach it; False if there was nothing to learn from: the message may have gone away meanwhile."""
-        raw = message(self._imap, uid, self._report)
-        names = features(raw) if raw else None
-        copies = []
-        if names is not None:
-            copies = [Copy(content_digest(names), truth["label"], identity)]
-        version = self._taught(identity, truth, prediction_id, names)
-        if version is not None:
-            self._state.mark_learned([truth["feedback_id"]], version, copies)
-        return version is not None
-
-    def _taught(
-        self, identity: str, truth: JSON, prediction_id: str | None, names: list[str] | None
-    ) -> int | None:
-        """The version with the event."""
-        if prediction_id:
-            try:
-                reply = self._client.feedback(self._state.learner, {"prediction_id": prediction_id, **truth})
-                return reply.version
-            except (Gone, NotFound):  # it was too long ago: the message itself is as good
-                pass
-        if names is None:
-            return None
-        known = self._state.with_copies(names, identity)
-        return self._client.feedback(self._state.learner, {"features": known, **truth}).version
-
-    def _settle(self) -> None:
-        """A message that we filed, that was read and left there for a while, was filed rightly.
-
-        Of one that is in no folder any more nobody will know, unless it turns up: its risk is not held any longer.
-        """
-        due = time.time() - self._settings.settle
-        filed: dict[str, list[Action]] = {}
-        for action in self._state.actions("filed"):
-            if action.at <= due:
-                filed.setdefault(action.folder, []).append(action)
-        for name, actions in filed.items():
-            with self._odd(name):
-                self._settle_in(name, actions)
-
-    def _settle_in(self, name: str, actions: Sequence[Action]) -> None:
-        folder = self._state.folders().get(name)
-        places = {identity: uid for uid, identity in self._state.uids(name).items()}
-        left = [action for action in actions if action.key in places]
-        for action in actions:
-            if (
-                action.key not in places and action.fate == "open"
-            ):  # what was only intended may be in the inbox
-                self._state.set_fate(action.id, "gone")
-        if not left or folder is None:
-            return
-        if self._imap.select_folder(name, readonly=True).get(b"UIDVALIDITY") != folder.uidvalidity:
-            return
-        flags = self._imap.get_flags([places[action.key] for action in left])
-        for action in left:
-            if b"\\Seen" in flags.get(places[action.key], ()):
-                predicted = self._state.prediction(action.key)
-                label = predicted.label if predicted else None
-                truth_known(self._state, self._settings, action.key, label, filed=True)
-                self._state.set_fate(action.id, "confirmed")
-
     # ---- the inbox
 
     def _inbox(self, now: Status, handles: bool) -> None:
@@ -287,15 +206,13 @@ class Watcher:
                 else:
                     self._handle(uid, now.uidvalidity, identity)
                 continue
-            filed = self._state.actions("filed", identity, (*_PENDING, "undone"))
+            filed = self._state.actions("filed", identity, (*PENDING, "undone"))
             twin = any(one == identity for other, one in self._state.uids(inbox).items() if other != uid)
-            if any(one.fate == "open" and self._still_filed(one) for one in filed):
+            if any(one.fate in ("open", "unjudged") and self._still_filed(one) for one in filed):
                 filed, twin = [], True  # sent to the person and to a list, a message comes twice
             back = [one for one in filed if one.fate == "undone" or self._clerk.came_back(one)]
             if back:
-                self._keep(uid, identity, filed=True)
-                for action in filed:
-                    self._state.set_fate(action.id, "corrected")
+                self._learning.keep(uid, identity)
             elif handles and not filed and (twin or self._is_open(identity)):
                 # Another message under the same Message-ID, or one of which `deliver` was not sure.
                 self._handle(uid, now.uidvalidity, identity)
@@ -332,16 +249,4 @@ class Watcher:
         answered, seen = (set(self._imap.search([flag, "UNDELETED"])) for flag in ("ANSWERED", "SEEN"))
         for uid, (identity, at) in waiting.items():
             if uid in answered or (uid in seen and at <= due):
-                self._keep(uid, identity)
-
-    def _keep(self, uid: int, identity: str, filed: bool = False) -> None:
-        """The message belongs into the inbox."""
-        event = feedback_id(identity, INBOX)
-        truth: JSON = {"label": INBOX, "feedback_id": event}
-        if not self._settings.dry_run and not self._state.is_learned(event):
-            self._imap.select_folder(self._settings.inbox, readonly=True)
-            predicted = self._state.prediction(identity)
-            if self._feedback(uid, identity, truth, predicted.prediction_id if predicted else None):
-                self._report(f"{self._settings.inbox}: learned <{identity}>")
-        truth_known(self._state, self._settings, identity, INBOX, filed)
-        self._state.see(identity)
+                self._learning.keep(uid, identity)

@@ -71,6 +71,20 @@ def mail(imap_server, tmp_path, monkeypatch):
             )
 
 
+def test_it_says_what_was_filed_and_how_much_of_what_was_checked_was_right(mail, browser):
+    done = {
+        "filed": ("open", "unjudged", "confirmed", "failed"),
+        "audited": ("confirmed", "corrected", "confirmed", "intended"),
+    }
+    for number, (kind, fate) in enumerate((kind, fate) for kind, fates in done.items() for fate in fates):
+        mail.state.set_fate(mail.state.act(f"k{number}", kind, "INBOX", "Work"), fate)
+    browser.open(mail.url)
+    browser.wait(lambda: browser.text("#record") != [""])
+    assert browser.text("#record") == [
+        "Filed within a week: 3 (1 right, 1 not opened for days: unjudged). Of 3 checked at random 2 were right."
+    ]
+
+
 def test_a_click_files_and_teaches(mail, browser):
     browser.open(mail.url)
     browser.wait(lambda: len(browser.find("#messages > li")) == 6)

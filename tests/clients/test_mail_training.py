@@ -41,7 +41,8 @@ def test_training_is_resumed_where_it_stopped(source, client, tmp_path, monkeypa
     with MailState(tmp_path / "s.db") as state:
         second = train(client, state, result)
         assert sum(done) + len(second.mistakes) == 60
-        assert len(state.judgements(100)) == 25
+        logged = [event for event in client.events("mail").events if event.get("promise") == "account"]
+        assert len(logged) >= 20  # the first ones had no label to decide on, or were learned before the stop
         assert train(client, state, result).mistakes == []
     with MailState(":memory:") as fresh:  # the state file is lost: the service knows them all the same
         third = train(client, fresh, result)

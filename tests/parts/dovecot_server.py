@@ -17,7 +17,6 @@ from waiting import until
 
 from feedrank.clients.mail.account import connect
 from feedrank.clients.mail.imap_source import ImapSource
-from feedrank.clients.mail.promise import Judgement
 from feedrank.clients.mail.training import train
 
 PROGRAM = shutil.which("dovecot") or "/usr/sbin/dovecot"
@@ -183,9 +182,3 @@ def taught(mail, count=6):
         curve = train(mail.client, mail.state, ImapSource(imap, mail.state).find())
     mail.look()
     return curve
-
-
-def trusted(state):
-    """A record in which whatever was certain was right, and nothing else."""
-    for right in (True, False):
-        state.add_judgements([Judgement(folder, 0.2 * right, right) for folder in WORDS for _ in range(200)])

@@ -1,8 +1,9 @@
 """Messages about two topics, folders that were learned from them, and a record that makes every prediction sure."""
 
 from feedrank.clients.mail.bookkeeping import MailState
+from feedrank.clients.mail.extract import features
+from feedrank.clients.mail.filing import asked
 from feedrank.clients.mail.imap_source import ImapSource
-from feedrank.clients.mail.promise import Judgement
 from feedrank.clients.mail.training import train
 
 WORDS = {"Work": "budget meeting report deadline", "Travel": "flight hotel boarding passport"}
@@ -31,9 +32,18 @@ def trained(client, state, person, look):
     return curve
 
 
-def trusted(state, folders=FOLDERS):
-    """A record that makes every prediction sure."""
-    state.add_judgements([Judgement(folder, 0.0, True) for folder in folders for _ in range(200)])
+LESSONS = tuple((raw(900, topic), topic) for topic in FOLDERS)
+
+
+def trusted(client, lessons=LESSONS, rounds=120):
+    """A record of right decisions, after which such mail is filed; the learner's version then."""
+    for number in range(rounds):
+        told, label = lessons[number % len(lessons)]
+        told = told.replace(b"<m900@", b"<record%d@" % number)
+        prediction = client.predict("mail", asked(features(told), 0.95))
+        event = {"prediction_id": prediction.prediction_id, "label": label}
+        last = client.feedback("mail", event).version
+    return last
 
 
 def version(client):

@@ -7,6 +7,7 @@ const status = document.getElementById("status");
 const done = document.getElementById("done");
 const empty = document.getElementById("empty");
 const rules = document.getElementById("rules");
+const record = document.getElementById("record");
 const shown = new Map();
 const leaving = new Set(); // filed here, and perhaps still in a reply that was on its way
 let wake = () => {};
@@ -73,8 +74,22 @@ function fill(item, message, folders) {
   if (focused) item.focus();
 }
 
-function draw({ account: name, folders, rules: lines, messages }) {
+// What was filed, and what is known of it: of filed mail that nobody opens only audits tell.
+function told({ filed, fates, checked, right }) {
+  const parts = [];
+  if (filed) {
+    const named = [["confirmed", "right"], ["corrected", "moved elsewhere"], ["undone", "taken back"], ["unjudged", "not opened for days: unjudged"]];
+    const known = named.filter(([fate]) => fates[fate]).map(([fate, words]) => `${fates[fate]} ${words}`);
+    parts.push(`Filed within a week: ${filed}${known.length ? ` (${known.join(", ")})` : ""}.`);
+  }
+  if (checked) parts.push(`Of ${checked} checked at random ${right} ${right === 1 ? "was" : "were"} right.`);
+  return parts.join(" ");
+}
+
+function draw({ account: name, folders, rules: lines, record: counts, messages }) {
   account.textContent = name;
+  record.textContent = told(counts);
+  record.hidden = record.textContent === "";
   rules.hidden = lines.length === 0;
   rules.querySelector("ul").replaceChildren(...lines.map((line) => h("li", {}, line)));
   const kept = messages.filter((message) => !leaving.has(address(message)));

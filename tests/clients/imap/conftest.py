@@ -19,6 +19,12 @@ from feedrank.clients.mail.watcher import Watcher
 from feedrank.embedded import Embedded
 
 
+@pytest.fixture(autouse=True)
+def no_audits(monkeypatch):
+    """What would be filed is filed: audits are drawn by chance."""
+    monkeypatch.setattr("feedrank.learners.inference.assurance.DRAWN", 0.0)
+
+
 @pytest.fixture
 def account(imap_server, monkeypatch):
     if imap_server.process.poll() is not None:

@@ -37,7 +37,11 @@ def test_odd_folder_names(client, state, person, look):
         f"{name}: learned <m{number}@example.org>" for number, name in enumerate(names, 10)
     )
     assert set(client.learner("mail").labels) == {*FOLDERS, *names}
-    trusted(state, names)
+    lessons = [
+        (raw(900, "Travel").replace(b"travel@", b"someone%d@" % number), name)
+        for number, name in enumerate(names, 10)
+    ]
+    trusted(client, lessons, 300)
     for number, _ in enumerate(names, 10):
         again = raw(number, "Travel").replace(b"travel@", b"someone%d@" % number)
         person.append("INBOX", again.replace(b"<m%d@" % number, b"<m%d@" % (number + 50)))
@@ -50,7 +54,7 @@ def test_odd_folder_names(client, state, person, look):
 
 def test_a_renamed_folder_keeps_its_label(client, state, person, look):
     taught(client, state, person, look)
-    trusted(state)
+    trusted(client)
     person.select_folder("INBOX")
     person.rename_folder("Travel", "Reisen/2024")
     assert look() == ["Travel: is now Reisen/2024"]
@@ -71,7 +75,7 @@ def test_a_renamed_folder_keeps_its_label(client, state, person, look):
 
 def test_a_deleted_folder_is_not_suggested_any_more(client, state, person, look):
     taught(client, state, person, look)
-    trusted(state)
+    trusted(client)
     person.select_folder("INBOX")
     person.delete_folder("Travel")
     person.append("INBOX", raw(10, "Travel"))

@@ -34,7 +34,8 @@ def test_a_move_by_the_person_is_learned_once(client, state, person, look):
     assert look() == ["Travel: learned <m10@example.org>"]
     assert look() == []
     assert version(client) == 7
-    assert [(one.label, one.right) for one in state.judgements(1)] == [("Work", False)]
+    event = client.events("mail", after=6).events[0]
+    assert (event["truth"], event["min_precision"]) == ({"label": "Travel"}, 0.95)
 
 
 def test_a_move_while_nobody_watched_is_learned_after_a_restart(
