@@ -17,6 +17,7 @@ from report import Report, arguments, track
 
 from feedrank.learners.instances import Floats, Ints
 from feedrank.service.experiments.per import Rule
+from feedrank.service.experiments.ratios import RatioArms
 from feedrank.service.experiments.unit_table import UnitTable
 from feedrank.service.experiments.watch import signs, split_terms
 
@@ -164,11 +165,54 @@ def segmented(runs: int, units: int) -> list[object]:
     return [f"{SEGMENTS} segments of {units} units", "mean", f"{false:.2%}", "arms are equal"]
 
 
+# ---- ratios: purchases by visit
+
+VISITS, BOUGHT, RATIO_LOOK = 8, 4, 10
+
+
+@dataclass(frozen=True)
+class RatioScene:
+    """Of both arms: the share of visits that buy, and visits a unit; `drift` is added to both shares by the end."""
+
+    rates: tuple[float, float]
+    visits: tuple[float, float] = (2.0, 2.0)
+    drift: float = 0.0
+
+
+RATIOS = {
+    "purchases by visit, users differ": RatioScene((0.3, 0.3)),
+    "one arm's users come twice as often": RatioScene((0.3, 0.3), (1.5, 4.0)),
+    "more buy by and by": RatioScene((0.2, 0.2), drift=0.3),
+    "0.30 and 0.45 of the visits": RatioScene((0.3, 0.45)),
+}
+
+
+def ratio(name: str, runs: int, units: int) -> list[object]:
+    """The row of a scene of ratios; a look after every tenth unit."""
+    scene, rng = RATIOS[name], np.random.default_rng(list(name.encode()))
+    named = np.zeros((runs, 2), dtype=bool)  # the first arm, the second
+    for place in range(runs):
+        arms = RatioArms.new(2)
+        for unit in range(units):
+            arm = int(rng.integers(2))
+            came = 1 + int(rng.poisson(scene.visits[arm]))
+            # A user's own share, so that visits of one user are alike.
+            own = min(1.0, 2 * rng.beta(2, 2) * (scene.rates[arm] + scene.drift * unit / units))
+            arms.arms[arm].add(min(rng.binomial(came, own), BOUGHT) / BOUGHT, min(came, VISITS) / VISITS)
+            if unit % RATIO_LOOK == RATIO_LOOK - 1:
+                named[place] |= [arms.excludes(i, 1 - i, 0.0, 1 - CONFIDENCE) for i in (0, 1)]
+    better = scene.rates[1] > scene.rates[0]
+    false = named[:, 0].mean() if better else named.any(axis=1).mean()
+    return [name, "ratio", f"{false:.2%}", f"{named[:, 1].mean():.2%}" if better else "arms are equal"]
+
+
 def main() -> None:
     parser = arguments(__doc__, "experiment_units")
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--units", type=int, default=400)
-    parser.add_argument("--only", nargs="+", choices=[*SCENES, "segments"], default=[*SCENES, "segments"])
+    parser.add_argument(
+        "--only", nargs="+", choices=[*SCENES, "segments", *RATIOS], default=[*SCENES, "segments", *RATIOS]
+    )
     options = parser.parse_args()
     report = Report("Experiments by units: who is named", options.out)
     rows = [
@@ -177,6 +221,10 @@ def main() -> None:
     ]
     if "segments" in options.only:
         rows.append(segmented(options.runs, options.units // 4))
+    rows += [
+        ratio(name, options.runs, options.units)
+        for name in track([s for s in options.only if s in RATIOS], "ratios")
+    ]
     head = f"{options.runs} runs of {options.units} units, a look after each"
     wrong = "runs that ever name a wrong arm (allowed: 5 %)"
     report.table([head, "a unit counts by", wrong, "that name the right one"], rows)

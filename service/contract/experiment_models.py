@@ -22,17 +22,28 @@ class GuardrailDefinition(BaseModel):
     cap: float | None = Field(None, gt=0, description="of `total`")
 
 
+class DivisorDefinition(BaseModel):
+    """What the totals of a ratio are divided by."""
+
+    model_config = ConfigDict(extra="forbid")
+    measure: str = Field(description="`metric:NAME`: values sent by unit to `events`")
+    cap: float = Field(gt=0, description="the largest total of a unit that counts")
+
+
 class PerDefinition(BaseModel):
     """A unit counts once, `window` seconds after its first exposure; what never came is 0."""
 
     model_config = ConfigDict(extra="forbid")
     window: float = Field(gt=0, le=31_622_400, description="seconds")
-    value: Literal["mean", "total", "any", "returns"] = Field(
+    value: Literal["mean", "total", "any", "returns", "ratio"] = Field(
         "mean",
-        description="the mean of its values, their total up to `cap`, whether any was above 0, or whether a later "
-        "prediction fell into the window",
+        description="the mean of its values, their total up to `cap`, whether any was above 0, whether a later "
+        "prediction fell into the window, or the totals of all units over those of `over`",
     )
-    cap: float | None = Field(None, gt=0, description="the largest total that counts; `total` needs it")
+    cap: float | None = Field(
+        None, gt=0, description="the largest total that counts; `total` and `ratio` need it"
+    )
+    over: DivisorDefinition | None = Field(None, description="of `ratio`")
 
 
 class Definition(BaseModel):

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from feedrank.learners.inference.confidence import lower_bounds
+from feedrank.service.contract.json_types import JSON
 
 from .levels import UnitLevels, level_share
 from .plan import Plan
+from .ratios import RatioArms
 from .trace import PairMoment
 
 
@@ -85,8 +87,16 @@ def bounds(
     ]
 
 
-def moments(plan: Plan, levels: UnitLevels) -> list[PairMoment]:
+def ratio_intervals(plan: Plan, ratios: RatioArms) -> list[JSON]:
+    """Each pair of arms, of a ratio."""
+    return ratios.intervals(pair_alpha(plan), plan.scale, plan.rules[0].scale)
+
+
+def moments(plan: Plan, levels: UnitLevels, ratios: RatioArms | None = None) -> list[PairMoment]:
     """Each pair of arms now, at the level that tells most of it: what is kept for the chart."""
+    if ratios is not None:
+        each = ratio_intervals(plan, ratios)
+        return [(one["units"], 1, one["difference"] or 0.0, one["lower"], one["upper"]) for one in each]
     sharpest = {pair: levels.sharpest(pair, i, j) for pair, i, j in levels.each_pair()}
     own = {each.pair: each for each in bounds(plan, levels, pair_alpha(plan), set(sharpest.items()))}
     kept: list[PairMoment] = []

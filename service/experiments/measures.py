@@ -254,3 +254,13 @@ def clicked(feedback: View) -> set[str] | None:
     if "relevance" in feedback:
         return {name for name, grade in feedback["relevance"].items() if grade > 0}
     return {feedback["label"]} if "label" in feedback else None
+
+
+def divisor(text: str, specs: Sequence[View], method: str) -> Measure:
+    """What a ratio divides by: values that come by unit."""
+    measure = read(text, specs, method, "/per/over/measure")
+    if not measure.is_metric:
+        raise Unprocessable.at(
+            "/per/over/measure", "must be a value that comes by unit, such as `metric:visits`"
+        )
+    return measure

@@ -4,6 +4,7 @@
     total     their sum, at least 0 and at most `cap`; counted as a share of the cap
     any       1 if one of them was above 0
     returns   1 if a later exposure fell into the window
+    ratio     not a value of a unit: totals over totals of `over`, of all units of an arm (ratios.py)
 
 Every unit that was exposed counts, whatever its arm made of it: who left, or never answered, counts with what there is. So
 an arm cannot choose whose values are compared, as it could if users counted by the rounds for which they stayed.
@@ -11,13 +12,13 @@ an arm cannot choose whose values are compared, as it could if users counted by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from feedrank.service.contract.faults import Unprocessable
 from feedrank.service.contract.json_types import JSON, Body
 
-MEAN, TOTAL, ANY, RETURNS = "mean", "total", "any", "returns"
+MEAN, TOTAL, ANY, RETURNS, RATIO = "mean", "total", "any", "returns", "ratio"
 RULES = (MEAN, TOTAL, ANY, RETURNS)
 LONGEST_WINDOW = 366 * 86400.0
 LARGEST = 1e15  # of a value, a cap: sums of them stay finite
@@ -44,7 +45,7 @@ class Rule:
     def of(self, count: int, total: float, above: int, returned: bool) -> float:
         """The value of a unit with `count` values of sum `total`, `above` of them above 0, as a share of `scale`."""
         match self.value:
-            case "total":
+            case "total" | "ratio":
                 return min(max(total, 0.0), self.scale) / self.scale
             case "any":
                 return float(above > 0)
@@ -58,6 +59,8 @@ class Rule:
         match self.value:
             case "total":
                 return f"total per unit of {measure}, at most {self.scale:g}, within {window} of its first exposure"
+            case "ratio":
+                return f"{measure}, totals of all units, of each at most its cap, within {window} of its first exposure"
             case "any":
                 return f"share of units with any {measure} within {window} of their first exposure"
             case "returns":
@@ -67,11 +70,24 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Over:
+    """What the totals of a ratio are divided by: a measure by its text, and its rule."""
+
+    measure: str
+    rule: Rule
+
+    def to_json(self) -> JSON:
+        """As in the definition."""
+        return {"measure": self.measure, "cap": self.rule.cap}
+
+
+@dataclass(frozen=True, slots=True)
 class Per:
-    """The window in seconds, and the rule of the measure that decides."""
+    """The window in seconds, and the rule of the measure that decides; of a ratio, what it is `over`."""
 
     window: float
     rule: Rule
+    over: Over | None = None
 
     @property
     def window_in_words(self) -> str:
@@ -83,7 +99,8 @@ class Per:
 
     def to_json(self) -> JSON:
         """As in the definition."""
-        return {"window": self.window, **rule_json(self.rule)}
+        own = {"window": self.window, **rule_json(self.rule)}
+        return own if self.over is None else {**own, "over": self.over.to_json()}
 
 
 def rule_json(rule: Rule) -> JSON:
@@ -99,7 +116,7 @@ def read(definition: Body) -> Per | None:
     if not isinstance(per, Mapping):
         raise Unprocessable.at("/per", "must be an object with `window` and `value`")
     for name in per:
-        if name not in ("window", "value", "cap"):
+        if name not in ("window", "value", "cap", "over"):
             raise Unprocessable.at(f"/per/{name}", "unknown field")
     if definition.get("method", "split") != "split":
         raise Unprocessable.at(
@@ -118,17 +135,36 @@ def read(definition: Body) -> Per | None:
     window = number(per["window"], "/per/window")
     if not 0 < window <= LONGEST_WINDOW:
         raise Unprocessable.at("/per/window", f"must be above 0 and at most {LONGEST_WINDOW:g} seconds")
-    return Per(window, read_rule(per, "/per"))
+    rule = read_rule(per, "/per", (*RULES, RATIO))
+    return Per(window, rule, _read_over(per, rule))
 
 
-def read_rule(body: Body, place: str) -> Rule:
+def _read_over(per: Body, rule: Rule) -> Over | None:
+    """`over` of a ratio: {"measure", "cap"}."""
+    over = per.get("over")
+    if rule.value != RATIO:
+        if over is not None:
+            raise Unprocessable.at("/per/over", "belongs to the value `ratio`")
+        return None
+    if (
+        not isinstance(over, Mapping)
+        or set(over) != {"measure", "cap"}
+        or not isinstance(over["measure"], str)
+    ):
+        raise Unprocessable.at(
+            "/per/over", "must be an object with `measure` and `cap`: what a ratio divides by"
+        )
+    return Over(over["measure"], read_rule({"value": TOTAL, "cap": over["cap"]}, "/per/over"))
+
+
+def read_rule(body: Body, place: str, rules: Sequence[str] = RULES) -> Rule:
     """`value` and `cap` of `per` or of a guardrail."""
     value, cap = body.get("value", MEAN), body.get("cap")
-    if value not in RULES:
-        raise Unprocessable.at(f"{place}/value", f"must be one of {', '.join(RULES)}")
-    if value != TOTAL:
+    if not isinstance(value, str) or value not in rules:
+        raise Unprocessable.at(f"{place}/value", f"must be one of {', '.join(rules)}")
+    if value not in (TOTAL, RATIO):
         if cap is not None:
-            raise Unprocessable.at(f"{place}/cap", "belongs to the value `total`")
+            raise Unprocessable.at(f"{place}/cap", "belongs to the values `total` and `ratio`")
         return Rule(value)
     if cap is None:
         raise Unprocessable.at(
@@ -153,6 +189,8 @@ def read_segments(definition: Body) -> dict[str, tuple[str, ...]]:
         return {}
     if not isinstance(segments, Mapping) or len(segments) > MOST_SEGMENTS:
         raise Unprocessable.at("/segments", f"must be an object of at most {MOST_SEGMENTS} names")
+    if segments and isinstance(per := definition.get("per"), Mapping) and per.get("value") == RATIO:
+        raise Unprocessable.at("/segments", "are not available with the value `ratio`")
     if segments and definition.get("per") is None:
         raise Unprocessable.at("/segments", "needs `per`: a segment belongs to a unit that is exposed")
     for name, values in segments.items():

@@ -14,7 +14,7 @@ from feedrank.service.contract.json_types import JSON, Body, View
 from . import measures
 from .assignment import Assignment, shares
 from .measures import Measure, directed
-from .per import RETURNS, Per, Rule, read_rule, read_segments, rule_json
+from .per import RETURNS, Over, Per, Rule, read_rule, read_segments, rule_json
 from .per import read as read_per
 
 MEAN_RULE = Rule()
@@ -63,6 +63,7 @@ class Plan:
     handover: bool
     behaviour: bool
     per: Per | None
+    over: Measure | None
     segments: Mapping[str, tuple[str, ...]]
     assignment: Assignment
 
@@ -96,12 +97,18 @@ class Plan:
     def rules(self) -> tuple[Rule, ...]:
         """How a unit's values become one, of the measure that decides and of each guardrail."""
         main = MEAN_RULE if self.per is None else self.per.rule
-        return main, *(each.rule for each in self.guardrails)
+        over = self._over
+        return main, *(each.rule for each in self.guardrails), *([] if over is None else [over.rule])
+
+    @property
+    def _over(self) -> Over | None:
+        return None if self.per is None else self.per.over
 
     @property
     def scale(self) -> float:
-        """The largest value of a unit."""
-        return self.rules[0].scale
+        """The largest value of a unit; of a ratio, what a ratio of shares is multiplied by."""
+        over = self._over
+        return self.rules[0].scale / (1.0 if over is None else over.rule.scale)
 
     def lower_is_better(self, measure: Measure | None) -> bool:
         """Of the measure that decides, None while it is open; a unit that returns is always welcome."""
@@ -114,6 +121,8 @@ class Plan:
             return "follows the first feedback"
         noun = "" if measure is None else measure.noun
         if self.per is not None:
+            if self.over is not None:
+                noun = f"{noun} per {self.over.noun}"
             noun = self.per.rule.in_words(noun, self.per.window_in_words)
         return directed(noun, self.lower_is_better(measure))
 
@@ -223,6 +232,7 @@ def read(name: str, definition: Body, specs: Sequence[View]) -> Plan:
         handover=_handover(definition, method, len(arms)),
         behaviour=messages.flag(definition, "behaviour", False) and form.ranks and form.items,
         per=per,
+        over=None if per is None or per.over is None else measures.divisor(per.over.measure, own, method),
         segments=read_segments(definition),
         assignment=Assignment(seed, tuple(weights)),
     )

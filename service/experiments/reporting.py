@@ -49,8 +49,8 @@ def days(plan: Plan, state: State) -> list[JSON]:
             "day": day.day,
             "units": dict(zip(plan.arms, day.units, strict=True)),
             "means": {
-                arm: plan.scale * total / units if units else None
-                for arm, total, units in zip(plan.arms, day.totals, day.units, strict=True)
+                arm: plan.scale * total / over if over else None
+                for arm, total, over in zip(plan.arms, day.totals, day.over, strict=True)
             },
         }
         for day in state.units.days

@@ -33,6 +33,7 @@ from .handover import Handover
 from .levels import NO_COVARIATE, UnitLevels
 from .per import RETURNS
 from .plan import Plan
+from .ratios import RatioArms
 from .trace import Trace
 from .unit_table import UnitTable
 
@@ -98,6 +99,7 @@ class State:
     segments: dict[Segment, UnitLevels] = field(default_factory=dict)
     promotion: JSON | None = None
     firsts: list[FirstOutcomes] = field(default_factory=list)
+    ratios: RatioArms | None = None
 
     @classmethod
     def new(cls, plan: Plan) -> State:
@@ -121,6 +123,7 @@ class State:
                 for value in values
             },
             firsts=[FirstOutcomes() for _ in range(1 + len(plan.guardrails))] if plan.lists_firsts else [],
+            ratios=None if plan.over is None else RatioArms.new(arms),
         )
 
     @property
@@ -155,7 +158,7 @@ class State:
                 self._add(plan, event["measure"], event)
             case "ramp":
                 self.share = max(self.share, event["share"])
-        self.trace.count(self.events, lambda: moments(plan, self.main))
+        self.trace.count(self.events, lambda: moments(plan, self.main, self.ratios))
 
     def _expose(self, plan: Plan, event: View) -> None:
         assert self.units is not None
@@ -183,9 +186,11 @@ class State:
         for row in units.close(self.now, plan.per.window):
             arm, x, group = units.arms[row], units.before[row], units.group(row)
             values = [units.value(row, number, rule) for number, rule in enumerate(plan.rules)]
-            units.count_day(row, values[0])
+            units.count_day(row, values[0], 1.0 if self.ratios is None else values[-1])
             self.main.add(None, arm, values[:1], x)
-            for levels, value in zip(self.figures[1:], values[1:], strict=True):
+            if self.ratios is not None:
+                self.ratios.arms[arm].add(values[0], values[-1])
+            for levels, value in zip(self.figures[1:], values[1:], strict=False):
                 levels.add(None, arm, [value])
             for segment in zip(plan.segments, group, strict=True):
                 if segment in self.segments:
@@ -295,6 +300,7 @@ class State:
             "units": None if self.units is None else self.units.to_json(),
             "segments": [levels.to_json() for levels in self.segments.values()],
             "promotion": self.promotion,
+            "ratios": None if self.ratios is None else self.ratios.to_json(),
             "firsts": [each.to_json() for each in self.firsts],
         }
 
@@ -320,6 +326,8 @@ class State:
             state.units.load(data["units"])
         for levels, own in zip(state.segments.values(), data.get("segments", ()), strict=True):
             levels.load(own)
+        if state.ratios is not None:
+            state.ratios = RatioArms.from_json(data["ratios"])
         saved = data.get("firsts") or [None] * len(state.firsts)
         for first, levels, own in zip(state.firsts, state.figures, saved, strict=False):
             first.load(own, levels)

@@ -217,6 +217,7 @@ def _names(live: LoadedExperiment) -> list[str]:
     plan, main = live.plan, live.measure
     texts = [(plan.named or "value") if main is None else main.text]
     texts += [guardrail.measure.text for guardrail in plan.guardrails]
+    texts += [] if plan.over is None else [plan.over.text]
     return [
         f"{text} ({rule.value})" if texts.count(text) > 1 else text
         for text, rule in zip(texts, plan.rules, strict=True)
@@ -228,6 +229,7 @@ def _measure_of(live: LoadedExperiment, metric: object) -> int:
     plan = live.plan
     measures: list[Measure | None] = [live.measure if plan.per is not None else None]
     measures += [guardrail.measure for guardrail in plan.guardrails]
+    measures += [] if plan.over is None else [plan.over]
     texts = _names(live)
     for index, measure in enumerate(measures):
         if measure is None or not isinstance(metric, str):

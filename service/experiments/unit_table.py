@@ -40,6 +40,7 @@ class Day:
     day: int
     units: list[int]
     totals: list[float]
+    over: list[float]  # what the totals are divided by: of a ratio its own totals, else the units
 
 
 class UnitTable:
@@ -135,15 +136,16 @@ class UnitTable:
         """The segments of a unit."""
         return next(islice(self.kinds, self.groups[row], None))
 
-    def count_day(self, row: int, value: float) -> None:
+    def count_day(self, row: int, value: float, over: float) -> None:
         """A unit has counted: into the day of its first exposure, days beginning with the first exposure of all."""
         day = int((self.first[row] - self.first[0]) / DAY)
         if not self.days or self.days[-1].day != day:
             width = len(self.exposed)
-            self.days = [*self.days[1 - MOST_DAYS :], Day(day, [0] * width, [0.0] * width)]
+            self.days = [*self.days[1 - MOST_DAYS :], Day(day, [0] * width, [0.0] * width, [0.0] * width)]
         arm = self.arms[row]
         self.days[-1].units[arm] += 1
         self.days[-1].totals[arm] += value
+        self.days[-1].over[arm] += over
 
     def to_json(self) -> JSON:
         """All of it, as JSON values."""
@@ -163,7 +165,10 @@ class UnitTable:
         """Itself, as it was when it was written."""
         self.rows = {unit: row for row, unit in enumerate(data["units"])}
         self.kinds = {tuple(kind): number for number, kind in enumerate(data["kinds"])}
-        self.closed, self.days = data["closed"], [Day(**day) for day in data["days"]]
+        self.closed, self.days = (
+            data["closed"],
+            [Day(**{"over": day["units"], **day}) for day in data["days"]],
+        )
         self.ages = data.get("ages", [])
         for name, kind in _COLUMNS.items():
             setattr(self, name, array(kind, unpack(data[name], _dtype(kind))))

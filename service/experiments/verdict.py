@@ -12,10 +12,11 @@ from feedrank.learners.inference.confidence import needed
 from feedrank.service.contract.json_types import JSON
 
 from . import mismatch
-from .bounds import Bound, bounds, guardrail_alpha, pair_alpha
+from .bounds import Bound, bounds, guardrail_alpha, pair_alpha, ratio_intervals
 from .levels import UnitLevels
 from .per import RETURNS
 from .plan import Plan
+from .ratios import RatioArms
 from .reporting import ages, days, scaled, segments, sentence
 from .state import State
 
@@ -27,7 +28,7 @@ def report(plan: Plan, state: State) -> JSON:
     measure = plan.measure(state.feedback)
     up = -1 if plan.lower_is_better(measure) else 1
     levels = state.main
-    every = bounds(plan, levels, pair_alpha(plan))
+    every = [] if state.ratios is not None else bounds(plan, levels, pair_alpha(plan))
     shown = _shown(levels, every)
     differences, better = [], {}
     for pair, i, j in levels.each_pair():
@@ -36,6 +37,8 @@ def report(plan: Plan, state: State) -> JSON:
         sign = up * signs.pop() if len(signs) == 1 else 0
         better[i, j], better[j, i] = sign > 0, sign < 0
         differences.append(_difference(plan, levels, own, shown, pair, sign, (i, j)))
+    if state.ratios is not None:
+        shown, differences, better = 0, *_of_ratios(plan, state.ratios, up)
     arms = range(len(plan.arms))
     winner = next((i for i in arms if all(better[i, j] for j in arms if j != i)), None)
     units_in = levels.units() if state.units is None else state.units.exposed
@@ -44,6 +47,8 @@ def report(plan: Plan, state: State) -> JSON:
     decided = winner is not None and spoiled is None
     units, rounds = (0, 0) if decided else _more(plan, state, differences, every, up)
     means = scaled(plan, levels.levels[shown].means()) if levels.levels else [None] * len(plan.arms)
+    if state.ratios is not None:
+        means = state.ratios.means(plan.scale)
     reply: JSON = {
         "status": state.status,
         "promoted": state.promoted,
@@ -128,6 +133,18 @@ def _difference(
     }
 
 
+def _of_ratios(plan: Plan, ratios: RatioArms, up: int) -> tuple[list[JSON], dict[tuple[int, int], bool]]:
+    """The differences of ratios, and which arm is better than which."""
+    differences, better = [], {}
+    for one in ratio_intervals(plan, ratios):
+        (i, j), sign = one.pop("arms"), up * one.pop("sign")
+        better[i, j], better[j, i] = sign > 0, sign < 0
+        named = plan.arms[i if sign > 0 else j] if sign else None
+        base = {"arms": [plan.arms[i], plan.arms[j]], "better": named}
+        differences.append({**base, **one, "rounds": one["units"], "rounds_per_unit": 1})
+    return differences, better
+
+
 def _returns(plan: Plan, levels: UnitLevels) -> list[JSON]:
     """Of a unit's 1st, 2nd, ... outcome in a split: how many units of each arm came that far, and their mean in it."""
     return [
@@ -183,6 +200,11 @@ def _arm(plan: Plan, state: State, arm: int, mean: float | None) -> JSON:
 
 
 def _target(plan: Plan) -> str:
+    if plan.over is not None and plan.per is not None:
+        return (
+            f"the totals of all units that are exposed, {plan.per.window_in_words} after the first exposure of each, "
+            "while the ratio of an arm stays what it is"
+        )
     if plan.per is not None:
         return (
             "all units that are exposed: every unit counts once, "
@@ -204,7 +226,7 @@ def _more(
         i, j = each["arms"]
         lead[i, j] = up * (each["difference"] or 0.0)
         lead[j, i] = -lead[i, j]
-    if not plan.proves:
+    if not plan.proves or state.ratios is not None:
         return None, None
     best = max(plan.arms, key=lambda arm: min(lead[arm, other] for other in plan.arms if other != arm))
     if min(lead[best, other] for other in plan.arms if other != best) <= 0:

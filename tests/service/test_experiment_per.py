@@ -212,9 +212,87 @@ def test_what_came_by_day_since_the_exposure_is_of_those_who_are_in_so_long(valu
     ]
 
 
+RATIO = {"value": "ratio", "cap": 4, "over": {"measure": "metric:visits", "cap": 8}}
+
+
+def shop(
+    chance: np.random.Generator, units: int, rates: tuple[float, float], visits: tuple[float, float]
+) -> list[tuple[float, Json]]:
+    """Users who buy on a share of their visits that is their own."""
+    log, at = list[tuple[float, Json]](), 0.0
+    for number in range(units):
+        at += 1.0
+        unit, arm = f"u{number}", int(chance.integers(2))
+        came = 1 + int(chance.poisson(visits[arm]))
+        own = min(1.0, rates[arm] * 2 * float(chance.beta(2, 2)))
+        log.append(exposed(at, unit, arm))
+        log.append(valued(at, unit, arm, float(chance.binomial(came, own)), 0))
+        log.append(valued(at, unit, arm, float(came), 1))
+    return [*log, (at + WINDOW, {"kind": "tick"})]
+
+
+def test_a_ratio_is_of_the_totals_and_its_interval_holds_it() -> None:
+    experiment = plan(RATIO)
+    log = shop(np.random.default_rng(3), 3000, (0.15, 0.35), (2.0, 2.0))
+    state = folded(experiment, log)
+    assert (
+        State.from_json(experiment, orjson.loads(orjson.dumps(state.to_json()))).to_json() == state.to_json()
+    )
+    shown = report(experiment, state)
+    units, totals = brute(log, {"value": "total", "cap": 4}), brute(log, {"value": "total", "cap": 8}, 1)
+    for arm, name in enumerate("ab"):
+        bought = sum(value for number, _, value, _ in units.values() if number == arm)
+        came = sum(value for number, _, value, _ in totals.values() if number == arm)
+        assert shown["arms"][name]["mean"] == pytest.approx(bought / came)
+    (pair,) = shown["differences"]
+    assert pair["difference"] == pytest.approx(pair["means"][0] - pair["means"][1])
+    assert pair["lower"] < pair["difference"] < pair["upper"] < 0.0
+    assert pair["lower"] <= -0.2 <= pair["upper"]
+    assert (shown["verdict"], shown["more_units"]) == ("b", 0)
+    assert shown["sentence"].startswith("b is better than a by ")
+    assert shown["measure_in_words"].startswith("reward per visits, totals of all units")
+    assert [day["means"] for day in shown["days"]] == [
+        pytest.approx({"a": pair["means"][0], "b": pair["means"][1]})
+    ]
+
+
+def test_who_only_comes_more_often_has_no_better_ratio() -> None:
+    experiment, chance = plan(RATIO), np.random.default_rng(8)
+    for _ in range(5):
+        shown = report(experiment, folded(experiment, shop(chance, 600, (0.3, 0.3), (1.0, 4.0))))
+        assert shown["verdict"] == "undecided"
+        (pair,) = shown["differences"]
+        assert pair["lower"] < 0.0 < pair["upper"]
+
+
+def test_a_ratio_without_anything_to_divide_by_is_open() -> None:
+    experiment = plan(RATIO)
+    (pair,) = report(experiment, State.new(experiment))["differences"]
+    assert (pair["means"], pair["difference"], pair["lower"], pair["upper"]) == (
+        [None, None],
+        None,
+        -4.0,
+        4.0,
+    )
+    log = [exposed(0.0, "u", 0), exposed(1.0, "v", 1), valued(2.0, "u", 0, 3.0), (99.0, {"kind": "tick"})]
+    (pair,) = report(experiment, folded(experiment, log))["differences"]
+    assert (pair["means"], pair["lower"], pair["upper"], pair["better"]) == ([None, None], -4.0, 4.0, None)
+
+
 @pytest.mark.parametrize(
     ("fields", "pointer"),
     [
+        ({"per": {"window": 9, "value": "ratio"}}, "/per/cap"),
+        ({"per": {"window": 9, "value": "ratio", "cap": 2}}, "/per/over"),
+        ({"per": {"window": 9, "value": "ratio", "cap": 2, "over": {"measure": "metric:v"}}}, "/per/over"),
+        ({"per": {"window": 9, **RATIO, "over": {"measure": "metric:v", "cap": 0}}}, "/per/over/cap"),
+        ({"per": {"window": 9, **RATIO, "over": {"measure": "reward", "cap": 1}}}, "/per/over/measure"),
+        ({"per": {"window": 9, "value": "any", "over": {"measure": "metric:v", "cap": 1}}}, "/per/over"),
+        ({"per": {"window": 9, **RATIO}, "segments": {"c": ["DE"]}}, "/segments"),
+        (
+            {"per": {"window": 9}, "guardrails": [{"measure": "reward", "value": "ratio", "cap": 2}]},
+            "/guardrails/0/value",
+        ),
         ({"per": {"value": "mean"}}, "/per/window"),
         ({"per": {"window": 0}}, "/per/window"),
         ({"per": {"window": True}}, "/per/window"),

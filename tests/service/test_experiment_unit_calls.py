@@ -147,6 +147,27 @@ def test_a_guardrail_takes_values_by_unit_without_windows(store_url: str) -> Non
     run(store_url, body)
 
 
+def test_both_totals_of_a_ratio_are_sent_and_listed(store_url: str) -> None:
+    ratio = {"window": 3600, "value": "ratio", "cap": 10, "over": {"measure": "metric:visits", "cap": 4}}
+
+    async def body(host: Host, experiments: Experiments) -> None:
+        made = await per(host, experiments, per=ratio)
+        assert made["definition"]["per"] == ratio
+        for unit in ("u", "v"):
+            await experiments.assign("e", {"unit": unit})
+            for metric, value in (("reward", 7), ("visits", 2), ("visits", 3)):
+                await experiments.events("e", {"unit": unit, "metric": metric, "value": value})
+        with pytest.raises(Unprocessable):
+            await experiments.events("e", {"unit": "u", "metric": "orders", "value": 1})
+        listed = await units(experiments)
+        assert listed["u"]["values"] == {"reward": 7.0, "metric:visits": 4.0}
+        info = await experiments.info("e")
+        assert (info["verdict"], info["waiting"]) == ("undecided", 2)
+        assert (await experiments.history("e"))["points"]
+
+    run(store_url, body)
+
+
 def test_units_are_listed_by_their_first_outcomes(store_url: str) -> None:
     async def body(host: Host, experiments: Experiments) -> None:
         await two(host)
