@@ -158,11 +158,13 @@ async def replay_job(
     last = head.version if until is None else min(until, head.version)
     log = {"log": entry.log, "version": head.version, "chain": head.chain, "floor": head.floor}
     return Job(
-        key_of("replay", entry.name, entry.spec, log, spec, last), _alone, (url, entry.name, spec, last)
+        key_of("replay", entry.name, entry.spec, log, spec, last),
+        replay_in_process,
+        (url, entry.name, spec, last),
     )
 
 
-def _alone(url: str, name: str, spec: JSON | None, last: int) -> JSON:
+def replay_in_process(url: str, name: str, spec: JSON | None, last: int) -> JSON:
     async def main() -> JSON:
         store = await open_store(url, read_only=True)
         try:

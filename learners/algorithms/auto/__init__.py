@@ -188,7 +188,7 @@ register(
 )
 
 
-def _alone(name: str) -> Callable[[Spec], Model]:
+def _by_itself(name: str) -> Callable[[Spec], Model]:
     return lambda spec: _build(spec, [name])
 
 
@@ -201,7 +201,7 @@ for _entry in expert_entries():
                 _entry.alone,
                 tuple(_KINDS),
                 _SHARED,
-                _alone(_entry.name),
+                _by_itself(_entry.name),
                 cost=_cost,
                 weight=_WEIGHT,
             )

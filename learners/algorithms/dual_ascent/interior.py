@@ -116,7 +116,11 @@ def _merit(residual: Floats, centring: Floats) -> float:
 
 
 def _missing(relevant: NDArray[np.bool_], w: Floats, C: float) -> tuple[float, float]:
-    """What the first equality lacks, and what the second lacks more than the first; rounding of the slack counts as 0."""
+    """What A w = (C, C) lacks: C less the relevant of w and its slack, and how much more the others lack.
+
+    The first row lacks C - up - slack and the second C - down - slack, which is up - down more. A first lack within the
+    rounding of C is 0: the slack, last in w, is what remains of C.
+    """
     up, down = float(w[:-1][relevant].sum()), float(w[:-1][~relevant].sum())
     missing = C - (up + float(w[-1]))
     return (missing if abs(missing) > 1e-15 * C else 0.0), up - down
