@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,6 +40,7 @@ from .mail.options import (
     Shared,
     StateFile,
     Url,
+    WithoutInbox,
     announce,
     log,
     mode_of,
@@ -53,7 +55,7 @@ from .mail.running import deliver as deliver_message
 from .mail.running import run as run_accounts
 from .mail.running import sort as sort_inbox
 from .mail.running import trained, watch_one
-from .mail.sources import MessageRef, find
+from .mail.sources import MessageRef, find, stayed
 from .mail.training import follow_log
 from .mail.training import train as learn
 from .mail.undo import undo as put_back
@@ -73,6 +75,7 @@ def train(
     state: StateFile = HOME / "mail.db",
     exclude: Exclude = None,
     archive: Archive = False,
+    without_inbox: WithoutInbox = False,
     precision: Precision = 0.95,
     password_command: Command = None,
     password_file: PasswordFile = None,
@@ -93,13 +96,17 @@ def train(
                 )
             if account:
                 with connect(account) as imap:
-                    messages = ImapSource(imap, record, note).find(exclude or (), archive=archive)
+                    messages = ImapSource(imap, record, note).find(
+                        exclude or (), archive=archive, with_inbox=not without_inbox
+                    )
                     _train(client, record, messages, precision)
             else:
+                now = datetime.now(UTC)
                 listed = [
                     one
                     for one in _counted(find(source, note))
                     if is_choice(one.folder, exclude or (), archive)
+                    or (not without_inbox and stayed(one, now))
                 ]
                 _train(client, record, listed, precision)
 
@@ -141,7 +148,8 @@ def rank(
         words = record.with_copies(of(message), message.id)
         request = {**asked(words, precision), "top": top, "explain": True}
         prediction = client.predict(learner, {**request, "prediction_id": looked_at(request)})
-        show_ranking(prediction, record, prediction.label is not None, reasons, format)
+        sure = prediction.label is not None or bool(prediction.audit)
+        show_ranking(prediction, record, sure, reasons, format)
 
 
 @app.command()

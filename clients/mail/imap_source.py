@@ -14,9 +14,10 @@ from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientAbortError
 
 from .bookkeeping import MailState, feedback_id
-from .mailboxes import ODD, boxes, headers, message, messages_of
+from .folder_names import INBOX
+from .mailboxes import ODD, Box, boxes, headers, message, messages_of
 from .message import date_of, key
-from .sources import MAX_BYTES, MessageRef
+from .sources import MAX_BYTES, MessageRef, stayed
 
 __all__ = ["ImapSource"]
 
@@ -39,14 +40,22 @@ class ImapSource:
         self._selected = ""
 
     def find(
-        self, exclude: Sequence[str] = (), inbox: str = "INBOX", archive: bool = False
+        self,
+        exclude: Sequence[str] = (),
+        inbox: str = "INBOX",
+        archive: bool = False,
+        with_inbox: bool = True,
     ) -> list[MessageRef]:
-        """The messages of every folder that holds choices."""
+        """The messages of every folder that holds choices, and those of the inbox that stayed there."""
         new: list[MessageRef] = []
-        for box in boxes(self._imap, inbox, exclude, archive, self._report):
+        places = boxes(self._imap, inbox, exclude, archive, self._report)
+        now = datetime.now(UTC)
+        for box in [*places, *([Box(inbox, INBOX)] if with_inbox else [])]:
+            is_inbox = box.label == INBOX
             try:
                 self._select(box.name)
-                listed = dict(headers(self._imap, messages_of(self._imap), self._report))
+                uids = messages_of(self._imap, "SEEN") if is_inbox else messages_of(self._imap)
+                listed = dict(headers(self._imap, uids, self._report))
             except IMAPClientAbortError:
                 raise
             except ODD as error:
@@ -55,9 +64,11 @@ class ImapSource:
             dated = []
             for uid, fields in listed.items():
                 identity, date = key(fields), date_of(fields) or _OLDEST
-                if not self._state.is_learned(feedback_id(identity, self._state.label_of(box.label))):
+                one = MessageRef(box.label, identity, date, partial(self._load, box.name, uid), is_inbox)
+                is_known = self._state.is_learned(feedback_id(identity, self._state.label_of(box.label)))
+                if not is_known and (not is_inbox or stayed(one, now)):
                     dated.append((date, identity, uid))
-                    new.append(MessageRef(box.label, identity, date, partial(self._load, box.name, uid)))
+                    new.append(one)
             self._order[box.name] = order = [uid for _, _, uid in sorted(dated)]
             self._place[box.name] = {uid: place for place, uid in enumerate(order)}
         return new

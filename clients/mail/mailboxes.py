@@ -162,9 +162,9 @@ def _status(imap: IMAPClient, name: str) -> Status:
     return Status(*values)  # type: ignore[arg-type]
 
 
-def messages_of(imap: IMAPClient) -> list[int]:
+def messages_of(imap: IMAPClient, *criteria: str) -> list[int]:
     """The UIDs of the selected folder; not of what is marked as deleted, which programs without MOVE leave behind."""
-    return [int(uid) for uid in imap.search(["UNDELETED"])]
+    return [int(uid) for uid in imap.search(["UNDELETED", *criteria])]
 
 
 def remain(imap: IMAPClient, folder: str, uids: Sequence[int], uidvalidity: int | None = None) -> bool:

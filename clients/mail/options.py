@@ -39,6 +39,9 @@ Shared = Annotated[
 Archive = Annotated[bool, typer.Option("--archive", help="learn from the archive too")]
 Precision = Annotated[float, typer.Option(min=0.5, max=0.999, help="precision required to file a message")]
 InboxName = Annotated[str, typer.Option(help="folder in which new mail arrives")]
+WithoutInbox = Annotated[
+    bool, typer.Option("--without-inbox", help="do not learn that what was read there days ago belongs there")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="print what would be done, and do nothing")]
 
 

@@ -10,14 +10,14 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from .folder_names import label_of, modified_utf7
+from .folder_names import INBOX, label_of, modified_utf7
 from .message import Headers, Report, date_of, is_whole, key, read_headers
 
-__all__ = ["MessageRef", "SourceError", "find", "in_order"]
+__all__ = ["MessageRef", "SourceError", "find", "in_order", "stayed"]
 
 HEAD = 1 << 14
 """Bytes read at first for the headers, which is all that is needed to put messages in order; more if they are longer."""
@@ -25,8 +25,11 @@ MAX_BYTES = 1 << 20
 """Bytes read of one message: more only holds attachments."""
 MAX_KEPT = 1 << 26
 """Bytes of short messages that are kept from the listing, which has read them whole, until they are learned."""
+KEPT = timedelta(days=3)
+"""After which what was read in the inbox belongs there."""
 _MAILDIR = ("cur", "new")
 _TRASHED = re.compile(r"[:;!]2,[A-Z]*T")
+_READ = re.compile(r"[:;!]2,[A-Z]*S")
 _START = re.compile(rb"(?:\A|\n\r?\n)(From [^\r\n]+\r?\n)(?=[!-9;-~]+:)")
 _HEADERS = {"from", "date", "subject", "message-id", "received"}
 _OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -44,6 +47,8 @@ class MessageRef:
     key: str
     date: datetime
     load: Callable[[], bytes]
+    is_read: bool = False
+    """Whether the mailbox says that the person has read it."""
 
 
 def in_order(messages: Iterable[MessageRef]) -> list[MessageRef]:
@@ -116,7 +121,8 @@ def _maildirs(root: Path, report: Report, kept: _Kept) -> Iterator[MessageRef]:
             for path in paths:
                 try:
                     head = _head(path)
-                    yield _reference(folder, read_headers(head), kept.loader(path, head))
+                    is_read = _READ.search(os.path.basename(path)) is not None
+                    yield _reference(folder, read_headers(head), kept.loader(path, head), is_read)
                 except OSError as error:
                     _left_out(report, error)
 
@@ -174,7 +180,7 @@ def _mbox(path: Path, folder: str) -> Iterator[MessageRef]:
             headers = read_headers(head)
             if not _is_deleted(headers):
                 load = partial(_of_mbox, str(path), start, end - start, key(headers))
-                yield _reference(folder, headers, load)
+                yield _reference(folder, headers, load, _is_read(headers))
 
 
 def _of_mbox(path: str, start: int, size: int, identity: str) -> bytes:
@@ -185,12 +191,25 @@ def _of_mbox(path: str, start: int, size: int, identity: str) -> bytes:
 
 def _is_deleted(headers: Headers) -> bool:
     """Whether a program marked it in its mbox, as when it is moved; it stays there until the mbox is compacted."""
+    return bool(_mozilla(headers) & 8) or "D" in headers.text("x-status")
+
+
+def _is_read(headers: Headers) -> bool:
+    return bool(_mozilla(headers) & 1) or "R" in headers.text("status")
+
+
+def _mozilla(headers: Headers) -> int:
+    """What Thunderbird notes of a message."""
     try:
-        mozilla = int(headers.text("x-mozilla-status")[:4], 16)
+        return int(headers.text("x-mozilla-status")[:4], 16)
     except ValueError:
-        mozilla = 0
-    return bool(mozilla & 8) or "D" in headers.text("x-status")
+        return 0
 
 
-def _reference(folder: str, headers: Headers, load: Callable[[], bytes]) -> MessageRef:
-    return MessageRef(folder, key(headers), date_of(headers) or _OLDEST, load)
+def _reference(folder: str, headers: Headers, load: Callable[[], bytes], is_read: bool = False) -> MessageRef:
+    return MessageRef(folder, key(headers), date_of(headers) or _OLDEST, load, is_read)
+
+
+def stayed(one: MessageRef, now: datetime) -> bool:
+    """Whether the message was read and left in the inbox for days: the person keeps it there."""
+    return one.folder == INBOX and one.is_read and one.date <= now - KEPT

@@ -13,6 +13,7 @@ from .bookkeeping import MailState, feedback_id
 from .copies import Copy, content_digest, with_copies
 from .extract import EARLIER, SPEC, features
 from .filing import PRECISION, asked
+from .folder_names import INBOX
 from .sources import MessageRef, in_order
 
 __all__ = ["Curve", "create_learner", "follow_log", "train"]
@@ -123,7 +124,9 @@ def follow_renames(
     """A new folder, most of whose messages were learned under the label of one that is gone, is that one."""
     names = {one.folder for one in messages}
     labels = set(client.learner(state.learner).labels)
-    gone = labels - {state.label_of(name) for name in names}
+    gone = (
+        labels - {state.label_of(name) for name in names} - {INBOX}
+    )  # what left the inbox is no renamed inbox
     for name in sorted(names - labels):
         if not gone or state.label_of(name) in labels:
             continue

@@ -1,11 +1,13 @@
 """The mail commands as a person runs them: train, rank, deliver, unit, the accounts file, a store that is shared."""
 
 import json
+import mailbox
 import re
 import socket
 import stat
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from typer.testing import CliRunner
@@ -16,6 +18,7 @@ from feedrank.clients.mail import read
 from feedrank.clients.mail.accounts_file import read_accounts
 from feedrank.clients.mail.extract import SPEC
 from feedrank.clients.mail.options import note, printable
+from feedrank.clients.mail.sources import find
 from feedrank.clients.mail_cli import app
 from feedrank.embedded import Embedded
 
@@ -27,6 +30,12 @@ def raw(number, folder):
         f"Message-ID: <{number}@example.org>\nFrom: {folder.lower()}@example.org\nSubject: {TOPICS[folder]}\n"
         f"Date: Mon, {1 + number % 28:02} Jan 2024 10:00:00 +0000\n\n{TOPICS[folder]}\n"
     ).encode()
+
+
+@pytest.fixture(autouse=True)
+def no_audits(monkeypatch):
+    """What is sure is delivered: audits are drawn by chance."""
+    monkeypatch.setattr("feedrank.learners.inference.assurance.DRAWN", 0.0)
 
 
 @pytest.fixture
@@ -62,6 +71,45 @@ def test_train_then_rank(run, tmp_path):
     assert text.stdout.split()[1] == "Work"
     assert "from:work@example.org" in text.stdout
     assert run("rank", stdin=b"\xff\x00 no message at all").exit_code == 0
+
+
+def test_the_inbox_is_learned_as_far_as_it_was_read_and_left_there(run, tmp_path):
+    box = mailbox.Maildir(tmp_path / "box")
+    for number in range(40):
+        message = mailbox.MaildirMessage(raw(number, "Work"))
+        message.set_subdir("cur")
+        message.set_flags("S")
+        box.add_folder("Work").add(message)
+    letters = [b"Subject: dinner on sunday\n\nsee you\n"] * 9
+    ages, flags = [9, 9, 9, 9, 9, 9, 9, 1, 9], "SSSSSSSS "
+    for number, (letter, age, flag) in enumerate(zip(letters, ages, flags, strict=True)):
+        date = (datetime.now(UTC) - timedelta(days=age)).strftime("%a, %d %b %Y %H:%M:%S +0000")
+        head = f"Message-ID: <own{number}@example.org>\nFrom: friend@example.org\nDate: {date}\n"
+        message = mailbox.MaildirMessage(head.encode() + letter)
+        message.set_subdir("cur")
+        message.set_flags(flag.strip())
+        box.add(message)
+    without = run("train", str(tmp_path / "box"), "--without-inbox", "--learner", "without")
+    assert "40 messages learned from 1 folders" in without.output
+    assert "47 messages learned from 2 folders" in run("train", str(tmp_path / "box")).output
+    letter = b"From: friend@example.org\nSubject: dinner\n\nsee you on sunday\n"
+    assert run("rank", "--top", "1", stdin=letter).stdout.split()[1] == "INBOX"
+    (tmp_path / "mbox").write_bytes(
+        b"".join(
+            b"From x\nMessage-ID: <%d@x>\nDate: Mon, 05 Feb 2024 10:00:00 +0000\n%s\n\nhi\n\n"
+            % (number, status)
+            for number, status in enumerate(
+                (
+                    b"Status: RO",
+                    b"Status: O",
+                    b"X-Mozilla-Status: 0001",
+                    b"X-Mozilla-Status: 0000",
+                    b"Status:",
+                )
+            )
+        )
+    )
+    assert [one.key for one in find(tmp_path / "mbox") if one.is_read] == ["0@x", "2@x"]
 
 
 @pytest.mark.parametrize(

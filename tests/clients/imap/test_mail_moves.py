@@ -1,6 +1,7 @@
 """What a person does with mail is learned, and learned once, whether anybody watched or not."""
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 from imap_server import ImapServer, move
@@ -23,6 +24,25 @@ def test_training_is_in_order_and_once(client, state, person, look):
     assert (again.mistakes, version(client)) == ([], 6)
     person.append("Work", raw(7, "Work"))
     assert len(trained(client, state, person, look).mistakes) == 1
+
+
+def test_what_was_read_in_the_inbox_days_ago_is_learned_by_training_and_a_later_move_too(
+    client, state, person, look
+):
+    for number, flags in ((10, [rb"\Seen"]), (11, []), (12, [rb"\Seen", rb"\Deleted"])):
+        person.append("INBOX", raw(number, "Work"), flags)
+    now = datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").encode()
+    person.append("INBOX", raw(13, "Work").replace(b"Mon, 05 Feb 2024 10:13:00 +0000", now), [rb"\Seen"])
+    taught(client, state, person, look)
+    assert [one["truth"]["label"] for one in client.events("mail").events].count("INBOX") == 1
+    assert version(client) == 7
+    assert trained(client, state, person, look).mistakes == []
+    person.create_folder(
+        "Kept"
+    )  # what is put there was learned as the inbox's, and is not the inbox under a new name
+    move(person, "INBOX", "Kept", 10)
+    assert trained(client, state, person, look).mistakes == [True]
+    assert set(client.learner("mail").labels) == {*FOLDERS, "INBOX", "Kept"}
 
 
 def test_a_move_by_the_person_is_learned_once(client, state, person, look):
