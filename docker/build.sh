@@ -8,7 +8,7 @@ pip() { "$target/bin/python" -m pip "$@" --disable-pip-version-check --quiet; }
 pip wheel --no-deps --wheel-dir "$target/wheels" "$source"
 for wheel in "$target"/wheels/*.whl; do
     # shellcheck disable=SC2086  # options are words
-    pip install --no-cache-dir ${INSTALL_OPTIONS:-} "$wheel[service]"
+    pip install --no-cache-dir ${INSTALL_OPTIONS:-} "$wheel[service,postgres]"
 done
 # What runs needs no installer: less to carry, less to attack.
 rm -r "$target/wheels"

@@ -31,11 +31,11 @@ def binaries() -> Path:
 
 
 class PostgresServer:
-    """A cluster in a folder of its own; it can be killed and started again, and has lost nothing."""
+    """A cluster in a folder of its own, or a standby of another; killed and started again, it has lost nothing."""
 
-    def __init__(self, *options: str, port: int | None = None) -> None:
+    def __init__(self, *options: str, primary: PostgresServer | None = None) -> None:
         self._bin, self.options = binaries(), options
-        self.port = port or free_port()
+        self.port = free_port()
         # Not below pytest's own folder, which nobody but its user may enter.
         self.folder = Path(tempfile.mkdtemp(prefix="feedrank-postgres-"))
         self._as: dict[str, Any] = {}
@@ -44,9 +44,12 @@ class PostgresServer:
             user = next(known[name] for name in USERS if name in known)
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             self._as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        self._run(
-            "initdb", "-D", str(self.data), "-U", "feedrank", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"
-        )
+        if primary is None:
+            words = ("-U", "feedrank", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+            self._run("initdb", "-D", str(self.data), *words)
+        else:
+            words = ("-h", "127.0.0.1", "-p", str(primary.port), "-U", "feedrank", "-R", "-c", "fast", "-N")
+            self._run("pg_basebackup", "-D", str(self.data), *words)
         self.start()
 
     @property

@@ -10,10 +10,10 @@ import time
 
 import psycopg
 import pytest
-from postgres_server import ask
+from postgres_server import PostgresServer, ask
 from rude_proxy import RudeProxy
 from store_logs import draft, opened, run
-from waiting import eventually
+from waiting import eventually, until
 
 from feedrank.service.contract import faults as errors
 from feedrank.service.contract.settings import Settings
@@ -208,6 +208,45 @@ def test_a_frozen_server_is_given_up_in_time(own_postgres, monkeypatch):
             assert await host.feedback("a", event(0)) == {**first, "duplicate": True}
 
     asyncio.run(main())
+
+
+def test_a_failover_to_a_synchronous_standby_loses_nothing(own_postgres):
+    standby = PostgresServer(primary=own_postgres)
+    try:
+        own_postgres.ask("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        own_postgres.ask("SELECT pg_reload_conf()")
+        state = "SELECT sync_state FROM pg_stat_replication"
+        until(lambda: own_postgres.ask(state) == [("sync",)], "the standby is not synchronous")
+        assert "can only be read" in refusal(standby.url)
+        place = f"127.0.0.1:{own_postgres.port}"
+        url = own_postgres.url.replace(place, f"{place},127.0.0.1:{standby.port}")
+
+        async def main():
+            async with Host.open(url) as one, Host.open(url) as two:
+                await one.create("a", SPEC)
+                replies = [await one.feedback("a", event(i)) for i in range(20)]
+                await two.info("a")
+                own_postgres.kill()
+                await refused(one.feedback("a", event(20)))
+                await asyncio.to_thread(standby.ask, "SELECT pg_promote()")
+                # The standby had begun as one, and must not wait for one of its own.
+                await asyncio.to_thread(standby.ask, "ALTER SYSTEM RESET synchronous_standby_names")
+                await asyncio.to_thread(standby.ask, "SELECT pg_reload_conf()")
+                reply = await recovered(lambda: one.feedback("a", event(20)))
+                assert reply["version"] == 21
+                for i in range(20):
+                    assert await two.feedback("a", event(i)) == {**replies[i], "duplicate": True}
+
+                async def followed():
+                    return (await two.predict("a", {"features": ["x"], "remember": False}))["version"] == 21
+
+                await eventually(followed)
+                assert await one.export("a") == await two.export("a")
+                assert one._counts.divergences == two._counts.divergences == 0
+
+        asyncio.run(main())
+    finally:
+        standby.close()
 
 
 def test_who_waits_too_long_for_another_writer_says_so(emptied_url, monkeypatch):
