@@ -49,7 +49,8 @@ def list_inputs(values: Floats) -> Floats:
     count, features = values.shape
     C = np.empty((count, 2 * features))
     C[:, 0::2] = values - (row_total(values) / count + 0.0 if features else 0.0)
-    rounded = values.astype(np.float32)
+    with np.errstate(over="ignore"):  # beyond float32 they are equal: infinite
+        rounded = values.astype(np.float32)
     order = rounded.argsort(axis=0, kind="stable")
     ordered = np.take_along_axis(rounded, order, axis=0)
     places = np.arange(count)[:, None]

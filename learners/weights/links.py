@@ -154,7 +154,8 @@ class PNorm(Linear):
             return
         new = self._sizes(theta)
         self._store(rows, places, theta, new)
-        delta = total((power(new, self.q) - power(old, self.q)).ravel())
+        with np.errstate(over="ignore", invalid="ignore"):  # then S leaves its range, and is taken anew
+            delta = total((power(new, self.q) - power(old, self.q)).ravel())
         self.S += delta
         self.drift += ROUNDING * (abs(self.S) + abs(delta))
         if not 1.0 / RANGE <= self.S <= RANGE:
