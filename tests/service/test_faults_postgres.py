@@ -191,13 +191,11 @@ def test_a_server_that_only_reads_refuses_and_is_tried_again(own_postgres, caplo
 
 
 def test_a_frozen_server_is_given_up_in_time(own_postgres, monkeypatch):
-    monkeypatch.setattr(postgres_writer, "PATIENCE", 0.5)
-    monkeypatch.setattr(postgres_connection.Patient, "patience", 0.5)
-
     async def main():
         async with Host.open(own_postgres.url.replace("/postgres", "/postgres?connect_timeout=2")) as host:
             await host.create("a", SPEC)
             first = await host.feedback("a", event(0))
+            monkeypatch.setattr(postgres_writer, "PATIENCE", 1.0)
             own_postgres.each(signal.SIGSTOP)
             try:
                 await asyncio.wait_for(refused(host.feedback("a", event(1))), 600)  # as long as it is frozen
@@ -263,6 +261,20 @@ def test_who_waits_too_long_for_another_writer_says_so(emptied_url, monkeypatch)
     run(emptied_url, body)
 
 
+def test_a_process_that_stops_in_the_midst_of_a_write_does_not_stop_the_others(emptied_url, monkeypatch):
+    monkeypatch.setattr(postgres_connection, "FROZEN", 300)
+
+    async def main():
+        async with opened(emptied_url) as frozen, opened(emptied_url) as other:
+            await frozen.append("a", [draft("one")])
+            frozen._writer._begin()  # and goes no further
+            assert (await recovered(lambda: other.append("a", [draft("two")])))[0].version == 2
+            assert (await recovered(lambda: frozen.append("a", [draft("three")])))[0].version == 3
+            assert await frozen.examine("a") == []
+
+    asyncio.run(main())
+
+
 def test_parts_of_a_snapshot_that_is_being_saved_are_not_taken_for_left_behind(emptied_url, monkeypatch):
     async def main():
         async with opened(emptied_url) as one:
@@ -299,6 +311,8 @@ def test_what_another_session_still_sees_is_not_said_to_be_gone(emptied_url, mon
             other.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             other.execute("SELECT 1")
             await refused(store.erase("a", [1]), "another session")
+            async with opened(emptied_url) as another:
+                assert "another session" in another.notices[-1]
         sums = await store.erase("a", [1])
         assert len(sums) == 1
         assert ask(emptied_url, "SELECT value FROM feedrank.counters WHERE name = 'erased'") == [(0,)]

@@ -13,13 +13,14 @@ import psycopg
 from feedrank.service.contract.faults import StoreUnavailable
 
 from ..outage import Outage
-from .postgres_connection import PostgresConnection, consistent
+from .postgres_connection import PATIENCE, PostgresConnection, consistent
 from .postgres_listen import PostgresListener
 from .postgres_writer import Identity, PostgresWriter, reason_of
 from .sql_store import SqlStore
 
 T = TypeVar("T")
 Query = Callable[[PostgresConnection], T]
+SEARCHED = 60.0  # seconds that one statement may take of a query that looks at a whole log
 CALM = 1.0  # seconds without a failure after which an outage is over
 
 
@@ -42,7 +43,8 @@ class PostgresStore(SqlStore):
         self._listener = listener
         self._reads = Outage("PostgreSQL did not answer", "PostgreSQL answers again", CALM)
         self._writer = None if read_only else PostgresWriter(connect, identity)
-        self._points, self._ranges = Readers(connect, "points"), Readers(connect, "ranges")
+        self._points = Readers(connect, "points", PATIENCE)
+        self._ranges = Readers(connect, "ranges", SEARCHED)
 
     @property
     def failures(self) -> int:
@@ -103,8 +105,8 @@ class Readers:
 
     SIZE = 2
 
-    def __init__(self, connect: Callable[[], PostgresConnection], name: str) -> None:
-        self._connect = connect
+    def __init__(self, connect: Callable[[], PostgresConnection], name: str, patience: float) -> None:
+        self._connect, self._patience = connect, patience
         self._threads = ThreadPoolExecutor(self.SIZE, f"feedrank-{name}")
         self._idle: SimpleQueue[PostgresConnection | None] = SimpleQueue()
         for _ in range(self.SIZE):
@@ -134,6 +136,7 @@ class Readers:
     def _open(self) -> PostgresConnection:
         db = self._connect()
         db.execute("SET default_transaction_read_only = on")
+        db.raw.patience = self._patience
         return db
 
     def close(self) -> None:

@@ -17,6 +17,10 @@ from .postgres_text import adapt
 T = TypeVar("T")
 PATIENCE = 10.0  # seconds without an answer, after which a connection is given up
 LOCKED = 8_000  # milliseconds that a write waits for those of other processes
+FROZEN = (
+    15_000  # milliseconds that a process which stops in the midst of a write keeps the others from theirs
+)
+LONG = 600.0  # seconds that a heavy write may take: one that drops a long log, or writes tables anew
 MESSAGE = 7_900  # bytes; more than 8,000 are refused
 NOTICE = "feedrank"  # the channel of a schema is this and the schema's name
 DEMOTED = "25006"  # a server that reads only: it may have been the primary before
@@ -33,13 +37,16 @@ class Patient(psycopg.Connection[Any]):
 
 
 def bounded(gen: Generator[Any, Any, T], seconds: float) -> Generator[Any, Any, T]:
-    """What libpq waits for; it is asked every tenth of a second whether it has waited too long."""
+    """What libpq waits for; it is asked every tenth of a second whether nothing has come for too long."""
     until = time.monotonic() + seconds
     try:
         wanted = next(gen)
         while True:
             ready = yield wanted
-            if not ready and time.monotonic() > until:
+            now = time.monotonic()
+            if ready:
+                until = now + seconds
+            elif now > until:
                 raise psycopg.OperationalError(f"no answer within {seconds:g} s")
             wanted = gen.send(ready)
     except StopIteration as end:
@@ -79,8 +86,7 @@ class PostgresConnection:
                 composing.SQL("SET search_path TO {}").format(composing.Identifier(schema)), prepare=False
             )
             self.raw.execute(f"SET lock_timeout = {LOCKED}")
-            # A process that is frozen in the midst of a write keeps the others from theirs no longer than this.
-            self.raw.execute("SET idle_in_transaction_session_timeout = 15000")
+            self.raw.execute(f"SET idle_in_transaction_session_timeout = {FROZEN}")
             if self.raw.execute("SHOW synchronous_commit").fetchone() == ("off",):
                 self.raw.execute("SET synchronous_commit = on")
         except BaseException:

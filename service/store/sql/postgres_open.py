@@ -92,10 +92,19 @@ def prepare(
         (said, identity) = claim(db, name, arithmetic)
         db.execute("COMMIT")
         tidy(db)
-        compact(db)  # if it was killed before it had
-        return identity, warnings + said
+        return identity, warnings + said + finish(db)
     finally:
         db.close()
+
+
+def finish(db: PostgresConnection) -> tuple[str, ...]:
+    """Write anew what a process that was killed had still to; what is in its way does not keep us from starting."""
+    try:
+        compact(db)
+    except (psycopg.Error, StoreUnavailable) as error:
+        reason = error.detail if isinstance(error, StoreUnavailable) else reason_of(error)
+        return (f"bytes of what was erased are still in PostgreSQL, until the next erasure: {reason}",)
+    return ()
 
 
 def examine(db: PostgresConnection, name: str, read_only: bool) -> tuple[str, ...]:

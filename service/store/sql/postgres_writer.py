@@ -15,12 +15,11 @@ import psycopg
 from feedrank.service.contract.faults import StoreUnavailable
 
 from . import row_erasing
-from .postgres_connection import PATIENCE, PostgresConnection
+from .postgres_connection import LONG, PATIENCE, PostgresConnection
 from .postgres_schema import BODIES
 from .transactions import DISK_FULL, GroupCommit, Write
 
 FENCE = "SELECT id, layout, arithmetic FROM store FOR UPDATE"
-LONG = 600.0  # seconds that a heavy write may take: one that drops a long log, or writes tables anew
 ATTEMPTS, PAUSE = (
     100,
     0.1,
@@ -78,7 +77,6 @@ class PostgresWriter(GroupCommit[PostgresConnection]):
         return reason_of(error) if isinstance(error, psycopg.Error) else ""
 
     def _write_anew(self, connection: PostgresConnection) -> None:
-        connection.raw.patience = LONG
         compact(connection)
 
 
@@ -102,6 +100,7 @@ def compact(db: PostgresConnection) -> None:
     due = row_erasing.is_due(db)
     if not due:
         return
+    db.raw.patience = LONG
     tidy(db)
     left: list[str] = []
     db.raw.add_notice_handler(handler := lambda said: left.append(said.message_detail or ""))
