@@ -5,11 +5,13 @@ postgres_schema.py and postgres_text.py; the laws of a store are in test_store_*
 """
 
 import asyncio
+import os
 import signal
 import time
 
 import psycopg
 import pytest
+import trustme
 from postgres_server import PostgresServer, ask
 from rude_proxy import RudeProxy
 from store_logs import draft, opened, run
@@ -420,6 +422,37 @@ def test_what_cannot_be_used_is_refused_in_one_line(postgres_server):
     run(url, nothing)
     postgres_server.ask("UPDATE feedrank.store SET layout = 99")
     assert "newer feedrank" in refusal(url)
+
+
+def test_with_tls_and_a_password_from_a_file(own_postgres, tmp_path):
+    authority, stranger = trustme.CA(), trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    issued.cert_chain_pems[0].write_to_path(own_postgres.data / "server.crt")
+    issued.private_key_pem.write_to_path(own_postgres.data / "server.key")
+    owner = own_postgres.data.stat()
+    for name in ("server.crt", "server.key"):
+        os.chown(own_postgres.data / name, owner.st_uid, owner.st_gid)
+        (own_postgres.data / name).chmod(0o600)
+    for name, one in (("ca.pem", authority), ("other.pem", stranger)):
+        one.cert_pem.write_to_path(tmp_path / name)
+    own_postgres.ask("SET password_encryption = 'scram-sha-256'; ALTER ROLE feedrank PASSWORD 'hunter2 /@#'")
+    own_postgres.ask("ALTER SYSTEM SET ssl = on")
+    (own_postgres.data / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 scram-sha-256\n")
+    own_postgres.ask("SELECT pg_reload_conf()")
+    url = f"{own_postgres.url}?sslmode=verify-full&sslrootcert={tmp_path / 'ca.pem'}"
+    (tmp_path / "password").write_text("hunter2 /@#\n")
+    place = Settings.from_env(
+        {"FEEDRANK_STORE": url, "FEEDRANK_STORE_PASSWORD_FILE": str(tmp_path / "password")}
+    ).store
+
+    async def nothing(store):
+        await store.append("a", [draft("x")])
+
+    until(lambda: "password" in refusal(url), "the new rules do not hold")
+    run(place, nothing)
+    assert "certificate verify failed" in refusal(place.replace("ca.pem", "other.pem"))
+    assert "no encryption" in refusal(place.replace("verify-full", "disable"))
+    assert "authentication failed" in refusal(place.replace("hunter2", "hunter3"))
 
 
 def test_several_stores_share_a_database_by_their_schemas(emptied_url):
