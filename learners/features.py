@@ -92,3 +92,34 @@ def not_negative(words: FeatureVector) -> None:
     if words.vector is not None and words.vector.min() < 0:
         place = int(np.argmin(words.vector))
         raise InstanceError("must not be negative with complexity: entropy", pointer("vector", place))
+
+
+def repeated(names: Sequence[str]) -> int:
+    """Where the first name stands that came before."""
+    first: dict[str, int] = {}
+    return next(i for i, name in enumerate(names) if first.setdefault(name, i) < i)
+
+
+MOST_SHARED = 1024  # columns of a list whose names are kept for the next ones
+
+
+def columns_of(names: Sequence[str]) -> Sequence[str]:
+    """The names of columns, checked; equal ones are one object from list to list, which is looked up once."""
+    if len(names) > MOST_SHARED:
+        return _unlike(names)
+    try:
+        return _shared(tuple(names))
+    except TypeError:  # what cannot be hashed is no text
+        return _unlike(names)
+
+
+@lru_cache(maxsize=64)
+def _shared(names: tuple[str, ...]) -> Sequence[str]:
+    return _unlike(names)
+
+
+def _unlike(names: Sequence[str]) -> Sequence[str]:
+    check_names(names, pointer("items", "columns"))
+    if len(set(names)) < len(names):
+        raise InstanceError("a column is duplicated", pointer("items", "columns", repeated(names)))
+    return names

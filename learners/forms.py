@@ -221,11 +221,13 @@ class Form:
         self, spec: Mapping[str, Any], truth: object, instance: FeatureVector | ItemList | None
     ) -> Truth:
         """The truth by name, checked. Without the instance, its names are not compared with the items."""
+        places = None
         if isinstance(instance, ItemList):
             members: Sequence[str] | None = instance.ids
+            places = instance.places
         else:
             members = spec["labels"] if self.closed else None
-        parsed = truths.read(truth, self.truths, self.name, members, self.items)
+        parsed = truths.read(truth, self.truths, self.name, members, self.items, places)
         if parsed.reward is not None or parsed.rewards:
             truths.check_rewards(parsed, spec["range"], spec.get("outside") == "clip", instance)
         return parsed

@@ -10,7 +10,7 @@ Reading is pure and depends on nothing but the input: what one process accepts, 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,13 @@ from .features import (
     LARGEST,
     PLAIN,
     check_names,
+    columns_of,
     finite,
     not_negative,
     numbered,
     numbers_of,
     read_features,
+    repeated,
 )
 from .kernel import Features as FeatureVector
 from .kernel.elementary import Floats, Mask
@@ -75,6 +77,14 @@ class ItemList:
     context: FeatureVector | None = None
     vectors: Floats | None = None
     slots: "Sequence[Slot]" = ()
+    index: dict[str, int] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Where each id stands."""
+        if self.index is None:
+            self.index = dict(zip(self.ids, range(len(self.ids)), strict=True))
+        return self.index
 
     @property
     def width(self) -> int:
@@ -97,23 +107,20 @@ class ItemList:
         return cls(ids, numbered(matrix.shape[1]), matrix)
 
 
-def _unique(ids: Sequence[Any], place: Callable[[int], str]) -> None:
+def _unique(ids: Sequence[Any], place: Callable[[int], str]) -> dict[str, int]:
+    """The place of each id."""
     if not {str}.issuperset(map(type, ids)) or "" in ids:
         bad = next(i for i, name in enumerate(ids) if not (isinstance(name, str) and name))
         raise InstanceError("an item needs an id: text that is not empty", place(bad))
-    if len(set(ids)) < len(ids):
-        bad = _repeated(ids)
+    places = dict(zip(ids, range(len(ids)), strict=True))
+    if len(places) < len(ids):
+        bad = repeated(ids)
         raise InstanceError(f"the id {ids[bad]!r} is duplicated in the list", place(bad))
+    return places
 
 
 def _id_of_item(i: int) -> str:
     return pointer("items", i, "id")
-
-
-def _repeated(names: Sequence[str]) -> int:
-    """Where the first name stands that came before."""
-    first: dict[str, int] = {}
-    return next(i for i, name in enumerate(names) if first.setdefault(name, i) < i)
 
 
 PARTS = ("features", "text", "vector")  # of an instance, and of every item of a list
@@ -192,12 +199,10 @@ def _read_columns(items: Mapping[str, Any]) -> ItemList:
     ids, names, rows = items["ids"], items["columns"], items["rows"]
     if not ids:
         raise InstanceError("must be a list of at least one item", pointer("items", "ids"))
-    _unique(ids, lambda i: pointer("items", "ids", i))
-    check_names(names, pointer("items", "columns"))
-    if len(set(names)) < len(names):
-        raise InstanceError("a column is duplicated", pointer("items", "columns", _repeated(names)))
+    places = _unique(ids, lambda i: pointer("items", "ids", i))
+    names = columns_of(names)
     if isinstance(rows, str):
-        return ItemList(ids, names, _unpacked(rows, len(ids), names))
+        return ItemList(ids, names, _unpacked(rows, len(ids), names), index=places)
     if len(rows) != len(ids):
         raise InstanceError(f"there are {len(ids)} ids and {len(rows)} rows", pointer("items", "rows"))
     plain = kernel.matrix(rows, len(names))

@@ -52,7 +52,7 @@ def last_of(instance: object, parsed: FeatureVector | ItemList, loss: str | None
         # Numbered features are one shared tuple, which is looked up once.
         names = parsed.names if isinstance(parsed.names, tuple) else list(parsed.names)
         vectors = None if parsed.vectors is None else parsed.vectors.copy()
-        parsed = ItemList(list(parsed.ids), names, values.copy(), vectors=vectors)
+        parsed = ItemList(list(parsed.ids), names, values.copy(), vectors=vectors, index=parsed.index)
     return Last(raw_of(instance), parsed, loss, look)
 
 

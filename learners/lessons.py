@@ -110,8 +110,7 @@ def list_lesson(
     """A round on a list: with clicks, only the items that count."""
     if truth.listed is not None and served is None:
         return Lesson(look, truth.listed)
-    index = {name: i for i, name in enumerate(parsed.ids)}
-    decision = learner.form.decision
+    index, decision = parsed.places, learner.form.decision
     seen = None if served is None else decision.sigma(served, index, False)
     if truth.clicks is None:
         y = decision.encode(truth, index) if truth.listed is None else truth.listed

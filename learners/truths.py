@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import kernel
 from .errors import TruthError, pointer
 from .instances import LARGEST, Floats, ItemList
 
@@ -40,8 +41,12 @@ def read(
     task: str,
     members: Sequence[str] | None = None,
     items: bool = False,
+    places: dict[str, int] | None = None,
 ) -> Truth:
-    """The truth, checked. `members` are the only names allowed: the ids of the list (`items`), or all the labels."""
+    """The truth, checked. `members` are the only names allowed: the ids of the list (`items`), or all the labels.
+
+    `places` are where the ids of a list stand.
+    """
     if not isinstance(truth, dict | Mapping):
         raise TruthError("a truth must be an object")
     for field in truth:
@@ -54,6 +59,10 @@ def read(
     ((field, value),) = truth.items()
     if isinstance(value, np.ndarray) and field == "relevance" and items:
         return _listed(value, members)
+    if places is not None and field == "relevance":
+        grades = kernel.listed_grades(value, places, LARGEST)
+        if grades is not None:
+            return Truth({}, listed=grades)
     parsed = _READERS[field](value)
     if members is not None:
         allowed = set(members)

@@ -3,7 +3,7 @@
     NAME       "native" where the compiled kernel was built, else "numpy"; FEEDRANK_KERNEL forces one of them
     read       plain Python objects -> Features         loads    raw JSON -> objects with Features in them
     text_features, together, beside, vector_of   folded text -> Features; with others; with a vector; a vector alone
-    matrix, read_singles   numbers -> an array             body_bytes  what reading a body takes
+    matrix, read_singles   numbers -> an array; listed_grades   those of a list;   body_bytes  what reading a body takes
     Table      Features -> LookedUp                     Weights  scores of a vector, and steps
     ascend     a direction of dual ascent               best     the highest scores
     FeatureBlocks   the block of every feature, and how often each block was right
@@ -28,7 +28,7 @@ from .body_cost import check_body
 from .forest import Forest
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 30
+SEAM = 31
 
 
 def _choice() -> str:
@@ -63,7 +63,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .ndcg import gains, list_scaled, ndcg_loss
     from .products import add_outer, sweep, times
     from .reference import Features, LookedUp, loads, matrix, read
-    from .singles import read_singles
+    from .singles import listed_grades, read_singles
     from .table import Table
     from .theta import Weights
     from .trust import pool_round
@@ -96,6 +96,7 @@ else:
         list_round,
         list_scaled,
         list_scores,
+        listed_grades,
         loads,
         log,
         log_of,
@@ -162,6 +163,7 @@ __all__ = [
     "list_round",
     "list_scaled",
     "list_scores",
+    "listed_grades",
     "loads",
     "log",
     "log_of",

@@ -23,6 +23,7 @@ CAUTION = 4.0
 STEPS = 2  # of conjugate gradients
 PAIRED = 512  # partners of an item, about: a longer list takes every second, third, ... item as one
 TOP = 10  # of NDCG
+LARGEST = 2.0**40  # of an input, before its square is taken in float32
 FLAT = 1e-12  # a spread below it is none
 MEMBERS = 6
 EVERYBODY = np.ones(MEMBERS - 1, dtype=bool)
@@ -175,7 +176,7 @@ def _bet(
     coin, w = state.coin.copy(), state.w[2 * rows, 3]
     theta, sums, largest, reward = coin[rows].T.copy()
     for f, grade in zip(values, grades.tolist(), strict=True):
-        g = f * (weight * (times(f, w) - grade))
+        g = f * (weight * (_in_lanes(f * w) - grade))
         size = np.abs(g)
         largest = np.maximum(largest, size)
         sums = sums + size
@@ -186,6 +187,27 @@ def _bet(
         w = np.where(bet, theta / np.where(bet, floor, 1.0) * (largest + reward), 0.0)
     coin[rows] = np.stack([theta, sums, largest, reward], axis=1)
     return coin, w
+
+
+def _square(C: Floats) -> tuple[Floats, float]:
+    """power^2 C'C, summed in float32, and the power: 1 unless C is so large that its squares might overflow."""
+    top = float(np.abs(C).max())
+    power = LARGEST / top if top > LARGEST else 1.0
+    singles = (C * power).astype(np.float32)
+    square = np.zeros((C.shape[1], C.shape[1]), dtype=np.float32)
+    for row in singles:
+        square += np.multiply.outer(row, row)
+    return square.astype(np.float64), power
+
+
+def _in_lanes(products: Floats) -> float:
+    """Their sum: of every eighth from the first on, from the second on, ..., and of these eight."""
+    whole = len(products) // 8 * 8
+    sums = np.zeros(8)
+    for eight in products[:whole].reshape(-1, 8):
+        sums += eight
+    sums[: len(products) - whole] += products[whole:]
+    return total(sums)
 
 
 def _solved(
@@ -202,7 +224,8 @@ def _solved(
         A[places] += times(np.add.accumulate(size, axis=1)[:, -1], size) * scale
         w[places, :3] += pull / (A[places][:, None] * KAPPA + RIDGE)
         return w, r, A
-    A[np.ix_(places, places)] += times(np.ascontiguousarray(C.T), C) * scale
+    square, power = _square(C)
+    A[np.ix_(places, places)] += square * (scale / (power * power))
     r[places] += pull
     diagonal = np.diagonal(A)[:, None] * KAPPA + RIDGE
     z = r / diagonal

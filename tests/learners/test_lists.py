@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from feedrank.learners import InstanceError, SpecError, TruthError, build, dump
+from feedrank.learners import InputError, InstanceError, SpecError, TruthError, build, dump, kernel
 from feedrank.learners.instances import ItemList, read_items
 from feedrank.learners.theory import list_bounds as theory
 
@@ -201,3 +201,30 @@ def test_features_of_any_size_keep_the_scores_finite(algorithm, scale):
     for probe in (scale, 1.0):
         ranking = learner.predict(item_list(np.clip(STREAM[6][0], -1, 1) * probe)).ranking
         assert all(np.isfinite(score) for _, score in ranking)
+
+
+@pytest.mark.parametrize(
+    ("grades", "y"),
+    [
+        ({"a": 1, "c": 2.5}, [1.0, 0.0, 2.5]),
+        ({}, [0.0, 0.0, 0.0]),
+        ({"a": True}, None),
+        ({"a": -1}, None),
+        ({"a": float("nan")}, None),
+        ({"a": 10**400}, None),
+        ({"d": 1}, None),
+        ({1: 1}, None),
+        ([1], None),
+    ],
+)
+def test_plain_grades_are_read_in_the_order_of_the_list(grades, y):
+    got = kernel.listed_grades(grades, {"a": 0, "b": 1, "c": 2}, 1e100)
+    assert (None if got is None else got.tolist()) == y
+
+
+def test_columns_are_refused_whatever_came_before():
+    learner = build({"task": "subset-ranking"})
+    for columns in (["x", "x"], ["x", ""], ["x", 1], ["x", ["y"]], [*map(str, range(1100)), "0"]):
+        for _ in range(2):
+            with pytest.raises(InputError):
+                learner.predict({"items": {"ids": ["a"], "columns": columns, "rows": [[0.0] * len(columns)]}})

@@ -17,15 +17,21 @@ static void column_means(const double *values, double *means, ptrdiff_t count, p
     for (ptrdiff_t j = 0; j < features; j++) means[j] = means[j] / (double)count + 0.0;
 }
 
-/* below - above of COLUMNS columns of `v`, which lie `width` apart. */
+/* below - above of COLUMNS columns of `v`, which lie `width` apart: what a pair adds to one it takes from the other. */
 WIDE static void compare_all(const float *v, int32_t *ranks, ptrdiff_t count, ptrdiff_t width) {
+    for (ptrdiff_t i = 0; i < count; i++) memset(ranks + i * width, 0, COLUMNS * sizeof *ranks);
     for (ptrdiff_t i = 0; i < count; i++) {
-        int32_t sums[COLUMNS] = {0};
+        int32_t sums[COLUMNS];
         float own[COLUMNS];
         memcpy(own, v + i * width, sizeof own);
-        for (ptrdiff_t k = 0; k < count; k++) {
-            const float *other = v + k * width;
-            for (int j = 0; j < COLUMNS; j++) sums[j] += (other[j] < own[j]) - (other[j] > own[j]);
+        memcpy(sums, ranks + i * width, sizeof sums);
+        for (ptrdiff_t k = i + 1; k < count; k++) {
+            const float *restrict other = v + k * width;
+            int32_t *restrict theirs = ranks + k * width;
+            for (int j = 0; j < COLUMNS; j++) {
+                int32_t above = (other[j] < own[j]) - (other[j] > own[j]);
+                sums[j] += above, theirs[j] -= above;
+            }
         }
         memcpy(ranks + i * width, sums, sizeof sums);
     }
@@ -60,6 +66,20 @@ static void sort_column(const float *v, int32_t *ranks, Keyed *keys, ptrdiff_t c
     }
 }
 
+/* Rows of C: what is off the mean, and the rank, by turns. */
+WIDE static void join_inputs(const double *values, const double *means, const int32_t *ranks, double half, double *restrict C,
+                             ptrdiff_t features) {
+    for (ptrdiff_t j = 0; j < features; j++) {
+        C[2 * j] = values[j] - means[j];
+        C[2 * j + 1] = (double)ranks[j] * half;
+    }
+}
+
+WIDE static void round_row(const double *values, float *restrict v, ptrdiff_t features, ptrdiff_t width) {
+    for (ptrdiff_t j = 0; j < features; j++) v[j] = (float)values[j];
+    for (ptrdiff_t j = features; j < width; j++) v[j] = 0.0f;
+}
+
 static ptrdiff_t lanes_of(ptrdiff_t features) { return (features + COLUMNS - 1) / COLUMNS * COLUMNS; }
 
 size_t inputs_room(ptrdiff_t count, ptrdiff_t features) {
@@ -73,17 +93,13 @@ void inputs_of(const double *values, double *C, void *room, ptrdiff_t count, ptr
     float *v = (float *)(keys + 2 * count);
     int32_t *ranks = (int32_t *)(v + count * width);
     column_means(values, means, count, features);
-    for (ptrdiff_t i = 0; i < count; i++)
-        for (ptrdiff_t j = 0; j < width; j++) v[i * width + j] = j < features ? (float)values[i * features + j] : 0.0f;
+    for (ptrdiff_t i = 0; i < count; i++) round_row(values + i * features, v + i * width, features, width);
     if (count <= COMPARED)
         for (ptrdiff_t j = 0; j < width; j += COLUMNS) compare_all(v + j, ranks + j, count, width);
     else
         for (ptrdiff_t j = 0; j < features; j++) sort_column(v + j, ranks + j, keys, count, width);
     for (ptrdiff_t i = 0; i < count; i++)
-        for (ptrdiff_t j = 0; j < features; j++) {
-            C[(i * features + j) * 2] = values[i * features + j] - means[j];
-            C[(i * features + j) * 2 + 1] = (double)ranks[i * width + j] * half;
-        }
+        join_inputs(values + i * features, means, ranks + i * width, half, C + i * features * 2, features);
 }
 
 /* out = (s - mean s) / sd s, or zeros. */

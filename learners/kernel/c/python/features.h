@@ -268,6 +268,33 @@ static PyObject *singles_of(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+/* listed_grades(grades, places, largest): an array, or None. */
+static PyObject *listed_grades(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *grades, *places, *name, *grade;
+    Py_ssize_t at = 0;
+    double largest, *y;
+    if (!PyArg_ParseTuple(arguments, "OO!d", &grades, &PyDict_Type, &places, &largest)) return NULL;
+    if (!PyDict_CheckExact(grades)) Py_RETURN_NONE;
+    Py_ssize_t count = PyDict_Size(places);
+    PyObject *array = array_new(count, &y);
+    if (!array) return NULL;
+    memset(y, 0, (size_t)count * sizeof *y);
+    while (PyDict_Next(grades, &at, &name, &grade)) {
+        PyObject *place = PyUnicode_CheckExact(name) ? PyDict_GetItemWithError(places, name) : NULL;
+        if (!place || !(PyFloat_CheckExact(grade) || PyLong_CheckExact(grade))) goto other;
+        Py_ssize_t i = PyLong_AsSsize_t(place);
+        double number = PyFloat_AsDouble(grade);
+        if (!(number >= 0.0 && number <= largest) || i < 0 || i >= count) goto other;
+        y[i] = number;
+    }
+    return array;
+other:
+    PyErr_Clear();
+    Py_DECREF(array);
+    Py_RETURN_NONE;
+}
+
 static Py_ssize_t features_length(PyObject *self) { return ((Features *)self)->count + ((Features *)self)->width; }
 
 static PyObject *features_width(PyObject *self, void *closure) {

@@ -71,7 +71,7 @@
 #include "lists_members.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 30
+#define SEAM 31
 
 /* Functions of elementary.py on many numbers. */
 #define ON_ALL(NAME, FUNCTION)                                                        \
@@ -139,6 +139,7 @@ static PyMethodDef methods[] = {
     {"vector_of", vector_of, METH_O, "A vector alone, of plain numbers or base64, or None."},
     {"beside", features_beside, METH_VARARGS, "A copy of features with a vector."},
     {"together", features_together, METH_VARARGS, "Features and words in one vector."},
+    {"listed_grades", listed_grades, METH_VARARGS, "The grades of a list in the order of its places, or None."},
     {"read_singles", singles_of, METH_VARARGS, "Numbers of the base64 of float32, or None."},
     {"matrix", matrix_of, METH_VARARGS, "Lists of numbers as a matrix, or None where they are unusual."},
     {"loads", (PyCFunction)(void (*)(void))loads, METH_FASTCALL, "JSON with features read, or None where it is unusual."},
