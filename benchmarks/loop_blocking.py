@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 
+import neighbours
 import orjson
 from report import Report, arguments
 
@@ -30,6 +31,7 @@ LEARNERS: dict[str, dict[str, object]] = {
     "sets": {"task": "multilabel"},
     "many": {"task": "multiclass", "algorithm": "predtron", "labels": [f"l{i}" for i in range(10_000)]},
     "lists": LISTS,
+    "preset": {"task": "subset-ranking"},
     "crossed": LISTS | {"context": True},
     **{f"arm{i}": LISTS | {"learning_rate": 1.0 + i} for i in range(10)},
 }
@@ -89,6 +91,9 @@ def cases() -> Iterator[Case]:
         "/v1/learners/b",
         LISTS | {"examination": [0.5] * 2_000_000},
     )
+    for shape in ("objects", "columns", "base64"):
+        path, body = neighbours.lists(shape, "preset", 1)[0].split(" ", 1)
+        yield f"100 items of 136 features, {shape}", "POST", path, body.encode()
     yield "10,000 items, explained", "POST", f"{lists}/predict", {"items": ITEMS, "explain": True}
     yield "10,000 items of 150 columns", "POST", f"{lists}/predict", {"items": COLUMNS}
     yield (

@@ -56,6 +56,33 @@ def load(url: str, file: Path, seconds: float, connections: int) -> dict[str, fl
     return figures
 
 
+# What wrk runs: the bodies of the file in turn, and the figures of `http_load.py` as JSON.
+WRK = """
+local bodies, turn = {}, 0
+for line in io.lines(%s) do bodies[#bodies + 1] = line end
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+function request() turn = turn + 1; return wrk.format(nil, nil, nil, bodies[(turn - 1) %% #bodies + 1]) end
+function done(summary, latency)
+  local wrong = summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout
+  io.write(string.format('{"count":%%d,"rate":%%f,"p50":%%f,"p99":%%f,"wrong":%%d}\\n', summary.requests,
+    summary.requests / summary.duration * 1e6, latency:percentile(50) / 1e6, latency:percentile(99) / 1e6, wrong))
+end
+"""
+
+
+def load_by_wrk(url: str, file: Path, seconds: float, connections: int) -> dict[str, float]:
+    """The same run by `wrk` (Debian's package of that name), a generator of others."""
+    script = file.with_suffix(".lua")
+    script.write_text(WRK % json.dumps(str(file)))
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "-s", script, url]
+    out = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    figures: dict[str, float] = json.loads(out.splitlines()[-1])
+    if figures.pop("wrong"):
+        raise RuntimeError(f"wrk was refused: {out}")
+    return figures
+
+
 def spent(process: int) -> float:
     """Seconds of processor time that a process has used, by Linux's clock of it (CPUCLOCK_SCHED)."""
     return time.clock_gettime(~process << 3 | 2)

@@ -1,12 +1,14 @@
 """The service beside a bare FastAPI endpoint, and what durability costs, as ratios, in one run.
 
-    python benchmarks/service.py [--only predict|stream|feedback|start|pieces] [--quick]
+    python benchmarks/service.py [--only predict|stream|feedback|start|pieces] [--quick] [--wrk]
 
 predict     120 words, 101 folders, top 10; 64 connections; against the bare endpoint, alternating
 stream      rounds of predict and feedback on one connection, against the same rounds as single calls
 feedback    durable feedback beside predictions that write nothing, 32 connections, on SQLite and on Redis
 start       seconds until the service is ready, with 10 and with 100,000 learners in the store
 pieces      the work that no call can do without, each piece alone: what the rates above could be at best
+
+`--wrk` has the predictions sent by wrk (`apt install wrk`) instead of the generator of this folder, `http_load.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import random
 import socket
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,7 +29,20 @@ import durability
 import httpx
 import pieces
 from report import Report, arguments, track
-from served import HERE, SPEC, Served, asked, load, message, running, serving, spent, taught, write
+from served import (
+    HERE,
+    SPEC,
+    Served,
+    asked,
+    load,
+    load_by_wrk,
+    message,
+    running,
+    serving,
+    spent,
+    taught,
+    write,
+)
 from served import folder as a_folder
 
 CONNECTIONS = 64
@@ -47,6 +63,7 @@ def predictions(
     chance: random.Random,
     seconds: float,
     turns: int,
+    send: Callable[[str, Path, float, int], dict[str, float]] = load,
 ) -> None:
     """Rates and times of predictions beside the bare endpoints', alternating so that all meet the same machine."""
     rows: list[list[object]] = []
@@ -57,7 +74,7 @@ def predictions(
             each = []
             for place in places:
                 before = spent(place.pid)
-                figures = load(f"{place.url}/v1/learners/mail/predict", file, seconds, CONNECTIONS)
+                figures = send(f"{place.url}/v1/learners/mail/predict", file, seconds, CONNECTIONS)
                 each.append({**figures, "cpu": 1e6 * (spent(place.pid) - before) / figures["count"]})
             measured.append(each)
         for name, scale, unit in (
@@ -195,6 +212,7 @@ async def streamed(
 def main() -> None:
     parser = arguments(__doc__, "service")
     parser.add_argument("--only", choices=("predict", "stream", "feedback", "start", "pieces"))
+    parser.add_argument("--wrk", action="store_true", help="have wrk send the predictions")
     options = parser.parse_args()
     seconds, turns, rounds = (0.2, 1, 500) if options.quick else (3.0, 5, 100_000)
     report = Report("The service, as ratios", options.out)
@@ -210,7 +228,8 @@ def main() -> None:
             ):
                 teach(client, chance)
                 if options.only != "stream":
-                    predictions(report, (ours, bare, barest), folder, chance, seconds, turns)
+                    send = load_by_wrk if options.wrk else load
+                    predictions(report, (ours, bare, barest), folder, chance, seconds, turns, send)
                 if options.only != "predict":
                     single = single_calls(client, chance, seconds)
                     bare_single = bare_calls(ours.url, chance, seconds)

@@ -46,8 +46,8 @@ def test_each_tells_its_command_and_has_a_page_in_the_index(start, name, capsys)
 # Some seconds each: processes, or limits that cost their size. `.ci/run` takes them.
 LONG = {
     "experiment_checks", "experiment_http", "experiments", "faults", "fuzz", "ingest", "large_payloads", "lists", "loads",
-    "loop_blocking", "many_learners", "peers", "replica_faults", "rounds", "scaling", "search", "search_safety", "service",
-    "ways",
+    "loop_blocking", "many_learners", "neighbours", "peers", "replica_faults", "rounds", "scaling", "search",
+    "search_safety", "service", "ways",
 }  # fmt: skip
 # The figures of their pages are of several runs, side by side.
 SEVERAL_RUNS = {"faults", "loads", "service"}

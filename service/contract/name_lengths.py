@@ -7,6 +7,7 @@ looked at.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from feedrank.learners.errors import pointer
@@ -52,13 +53,24 @@ def _check_items(items: Any) -> None:
     if isinstance(items, Mapping):
         for field in ("ids", "columns"):
             _check_names(items.get(field), "items", field)
-    elif isinstance(items, list):
+    elif isinstance(items, list) and not _all_short(items):
         for i, item in enumerate(items):
             if isinstance(item, Mapping):
                 _check_names(item.get("id"), "items", i, "id")
                 _check_names(item.get("features"), "items", i, "features")
                 if isinstance(item.get("text"), Mapping):
                     _check_names(item["text"], "items", i, "text")
+
+
+def _all_short(items: list[Any]) -> bool:
+    """Whether items of ids and features alone name nothing too long: their names are mostly the same ones."""
+    try:
+        ids, names = [item["id"] for item in items], set[Any]().union(*[item["features"] for item in items])
+    except (TypeError, KeyError):  # one is no object, or its features cannot be named
+        return False
+    if any("text" in item for item in items):
+        return False
+    return all(type(name) is not str or len(name) <= LONGEST for name in chain(ids, names))
 
 
 def _check_names(value: Any, *place: str | int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +35,7 @@ from .assuring import FIELD, PROMISE, AskedPrecision, read_bound
 from .at_once import waits
 from .learner_state import LoadedLearner
 
+NUMBERS = 4_000  # of a list, from which its parts are turns of their own
 CHARACTERS, ITEMS = 20_000, 400  # of an instance, from which a thread costs less than it spares
 # A short request must not have an endless reply: every label, for each instance, with every feature's part.
 MOST_ENTRIES = 1_000_000
@@ -131,11 +133,28 @@ async def read_instance(learner: LoadedLearner, instance: View) -> FeatureVector
     if is_long(instance):
         await waits("long input")
         parsed = await asyncio.to_thread(reading.instance, spec, instance)
+    elif is_heavy(instance):  # others get their turn before it and behind it
+        await waits("long input")
+        await asyncio.sleep(0)
+        parsed = reading.instance(spec, instance)
+        await asyncio.sleep(0)
     else:
         parsed = reading.instance(spec, instance)
     if parsed.width:
         reading.check_vector(learner.state.learner, parsed)
     return parsed
+
+
+def is_heavy(instance: View) -> bool:
+    """Whether a list has so many numbers that parsing, reading and ranking it are a turn of the loop each."""
+    items = instance.get("items")
+    if isinstance(items, dict):
+        ids, columns = items.get("ids"), items.get("columns")
+        return isinstance(ids, list) and isinstance(columns, list) and len(ids) * len(columns) > NUMBERS
+    if not isinstance(items, list) or not items or not isinstance(items[0], dict):
+        return False
+    features = items[0].get("features", ())
+    return isinstance(features, Sized) and len(items) * len(features) > NUMBERS
 
 
 def is_long(instance: View) -> bool:

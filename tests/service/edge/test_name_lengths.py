@@ -76,3 +76,28 @@ def test_words_of_a_text_are_no_names(client):
     assert client.post("/v1/learners/b/feedback", json=long).status_code == 200
     reply = client.post("/v1/learners/a/feedback", json={"row": {"note": "x" * 5000}, "label": "a"})
     assert reply.status_code == 200
+
+
+def test_a_list_of_many_numbers_is_read_in_turns_of_its_own(client):
+    client.put("/v1/learners/a", json={"task": "subset-ranking"}).raise_for_status()
+    ids, names = [f"d{i}" for i in range(60)], [f"f{j}" for j in range(80)]
+    rows = [[(i * j) % 7 for j in range(80)] for i in range(60)]
+    objects = [
+        {"id": id, "features": dict(zip(names, row, strict=True))} for id, row in zip(ids, rows, strict=True)
+    ]
+    shapes = [objects, {"ids": ids, "columns": names, "rows": rows}]
+    orders = [
+        client.post("/v1/learners/a/predict", json={"items": items}).json()["ranking"] for items in shapes
+    ]
+    assert orders[0] == orders[1]
+    assert len(orders[0]) == 60
+    for items in shapes:
+        reply = client.post("/v1/learners/a/feedback", json={"items": items, "relevance": {"d1": 1}})
+        assert reply.status_code == 200
+    objects[59]["features"]["x" * 1001] = 1
+    for strange in (objects, {"ids": ids, "columns": ["x" * 1001, *names[1:]], "rows": rows}):
+        assert client.post("/v1/learners/a/predict", json={"items": strange}).status_code == 422
+    objects[59] = {"id": "d59", "features": [["unhashable"]]}
+    assert client.post("/v1/learners/a/predict", json={"items": objects}).status_code == 422
+    metrics = client.get("/metrics").text
+    assert 'feedrank_waits_total{reason="long input"}' in metrics
