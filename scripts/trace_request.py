@@ -33,7 +33,7 @@ SPEC = {"task": "multiclass", "algorithm": "predtron"}
 FEATURES = {"flight": 1, "boarding": 2}
 LABELS = ("travel", "inbox")
 ROUNDS = (
-    12  # of each call the shortest counts: which coroutine is resumed how often is a matter of the moment
+    36  # of each call the shortest counts: which coroutine is resumed how often is a matter of the moment
 )
 FEW, MANY = 64, 192  # lines of a stream, whose difference is what lines take
 Json = dict[str, Any]

@@ -14,6 +14,7 @@
     scale, tally, recount   features scaled by what was counted of them
     forest_scores, forest_insert, forest_due, forest_step   trees on a window (`Forest`)
     word_scores, calibrated, recalibrate (and ..._bits), pool_round, adapt, entropic_step   pieces of the automatic learner
+    entropic_move   a step of entropic weights
     list_inputs, list_scores, list_round   those of lists
 
 `reference.py` and the other Python files here are the specification; the native version is in c/. Nobody outside this
@@ -28,7 +29,7 @@ from .body_cost import check_body
 from .forest import Forest
 
 # Counts what the two versions have agreed on: a compiled kernel of another build must not run.
-SEAM = 31
+SEAM = 32
 
 
 def _choice() -> str:
@@ -56,7 +57,7 @@ if TYPE_CHECKING or NAME == "numpy":
     from .body_cost import body_bytes
     from .calibrate import calibrated, calibrated_bits, recalibrate, recalibrate_bits
     from .elementary import cos_turns, exp, exp_of, log, log_of, row_total, sigmoid, softmax, total
-    from .entropy import entropic_step
+    from .entropy import entropic_move, entropic_step
     from .feature_blocks import FeatureBlocks
     from .forest import forest_due, forest_insert, forest_scores, forest_step
     from .lists import list_inputs, list_round, list_scores
@@ -84,6 +85,7 @@ else:
         calibrated,
         calibrated_bits,
         cos_turns,
+        entropic_move,
         entropic_step,
         exp,
         exp_of,
@@ -151,6 +153,7 @@ __all__ = [
     "calibrated_bits",
     "check_body",
     "cos_turns",
+    "entropic_move",
     "entropic_step",
     "exp",
     "exp_of",

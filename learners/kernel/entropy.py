@@ -1,4 +1,5 @@
-"""A step of entropic weights on one pair of labels, in place: the specification of the expert `entropy`.
+"""Steps of entropic weights, in place: the specification. `entropic_step` is that of the expert `entropy`, on two labels;
+`entropic_move` that of weights/entropic.py, on some columns.
 
 Cells d_jk = u_jk - 1 and their sums D_k make w_jk = u_jk / Z_k, Z_k = size + D_k: see algorithms/auto/entropy_expert.py.
 
@@ -12,13 +13,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .elementary import Floats, exp, total
+from .elementary import Floats, exp, log, total
+from .products import times
 from .reference import Ints
 
 LEAST, HIGHEST = 1e-6, 1e9  # of u: 1 + d keeps its digits, and so does a sum of d that grew and shrank again
 STEPS = 40
 CLOSE = 1e-9  # relative, of tau
-FARTHEST = 400.0
+FARTHEST = 400.0  # theta - m; e^400 is 1e173
+ROUNDING = 2.0**-52
+SUMS_END = 1e200  # beyond it, or below its inverse, a sum of u gets another level
+TOLERANCE = 1e-10  # of the relative error of a sum
 
 
 def entropic_step(
@@ -50,6 +55,37 @@ def entropic_step(
         sums[column] += total(after - before)
         cells[rows, column] = after
     return np.concatenate(old)
+
+
+def entropic_move(
+    theta: Floats,
+    u: Floats,
+    sums: tuple[Floats, Floats, Floats],
+    rows: Ints,
+    values: Floats,
+    columns: Ints,
+    steps: Floats,
+) -> tuple[Floats, list[int]]:
+    """theta <- theta - x steps' in these columns, u = exp(theta - level) and the sums of u with their errors after it.
+
+    `sums` are (Z, level, drift), one a label. Given back: the old theta, and of each column 1 if its level must be made
+    anew, 2 if its sum must.
+    """
+    Z, level, drift = sums
+    places = (rows[:, None], columns)
+    old, before = theta[places], u[places]
+    theta[places] = moved = old - np.multiply.outer(values, steps)
+    raised = moved - level[columns]
+    near = raised.max(axis=0, initial=0.0) <= FARTHEST
+    u[places] = new = exp(np.minimum(raised, FARTHEST))
+    delta = times(np.ones(len(new)), new - before)
+    after = Z[columns] + delta
+    safe = np.where(after > 0.0, after, 1.0)
+    noise = ROUNDING * (8.0 + np.abs(level[columns]) + np.abs(log(safe))) * (np.abs(after) + np.abs(delta))
+    wrong = (drift[columns] * Z[columns] + noise) / safe
+    Z[columns], drift[columns] = after, wrong
+    kept = near & (after > 1.0 / SUMS_END) & (after < SUMS_END)
+    return old, np.where(kept, np.where(wrong > TOLERANCE, 2, 0), 1).tolist()
 
 
 def _moments(weights: Floats, x: Floats, rest: float) -> tuple[float, float]:

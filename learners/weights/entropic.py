@@ -4,8 +4,8 @@ What is scored with is kept beside theta, so that only what a step touched is ex
 
     u_rj = exp(theta_rj - m_r),    Z_r = sum_j u_rj,    t_r = sum_j x_j u_rj / Z_r
 
-m_r is a level a label, 0 at the start; where a sum leaves RANGE it becomes the highest theta of the label, and u and Z are
-made anew. So nothing overflows however far theta goes; u is a function of theta and m alone.
+m_r is a level a label, 0 at the start; where a sum grows beyond SUMS_END, or as small, it becomes the highest theta of the
+label, and u and Z are made anew. So nothing overflows however far theta goes; u is a function of theta and m alone.
 
 A step adds to Z what u changed by. Rounding adds up, and a sum that shrinks keeps the error of when it was large: `drift`
 bounds the relative error of each Z; where it passes TOLERANCE, that label's sum is taken afresh. After ten thousand touches
@@ -14,22 +14,16 @@ at the earliest unless the sum collapses, so that the cost is spread thin.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .. import kernel
 from ..growth import columns_for, grown
 from ..instances import Floats, Ints, Matrix, Vector
 from ..kernel import exp, exp_of, log, log_of, total
+from ..kernel.entropy import ROUNDING
 from .base import MISFIT, Arrays, Counters, Weights, X
 
 __all__ = ["Entropic"]
-
-TOLERANCE = 1e-10
-ROUNDING = 2.0**-52
-RANGE = 1e200
-FARTHEST = 400.0  # theta - m; e^400 is 1e173
 
 EntropicMark = tuple[int, int, int, Floats, Floats, Floats]
 
@@ -115,37 +109,28 @@ class Entropic(Weights):
         columns = g.nonzero()[0]
         if not len(columns):
             return
-        places = (vector.rows[:, None], columns)
-        old, u = self.theta[places], self._u.theta[places]
         before = self.Z.copy(), self.level.copy(), self.drift.copy(), self._base.copy()
+        old, codes = kernel.entropic_move(
+            self.theta,
+            self._u.theta,
+            (self.Z, self.level, self.drift),
+            vector.rows,
+            vector.values,
+            columns,
+            eta * g[columns],
+        )
+        if not any(codes):
+            return
         try:
-            theta = old - np.multiply.outer(vector.values, eta * g[columns])
-            self.theta[places] = theta
-            self._follow(places, columns, theta - self.level[columns], u)
+            for column, code in zip(columns.tolist(), codes, strict=True):
+                if code:
+                    (self._level_afresh if code == 1 else self._sum_afresh)(column)
         except BaseException:
-            self.theta[places] = old
+            self.theta[vector.rows[:, None], columns] = old
             self.Z, self.level, self.drift, self._base = before
             for column in columns.tolist():
                 self._u.theta[:, column] = self._made(column)
             raise
-
-    def _follow(self, places: Any, columns: Ints, raised: Floats, old: Floats) -> None:
-        """u and Z of the columns, theta - m being `raised` there and u having been `old`."""
-        near = raised.max(axis=0, initial=0.0) <= FARTHEST
-        new = exp(np.minimum(raised, FARTHEST))
-        self._u.theta[places] = new
-        delta = kernel.times(np.ones(len(new)), new - old)
-        sums = self.Z[columns]
-        after = sums + delta
-        safe = np.where(after > 0.0, after, 1.0)
-        noise = ROUNDING * self._steps(safe, self.level[columns]) * (np.abs(after) + np.abs(delta))
-        drift = (self.drift[columns] * sums + noise) / safe
-        self.Z[columns], self.drift[columns] = after, drift
-        kept = near & (after > 1.0 / RANGE) & (after < RANGE)
-        for column in columns[~kept].tolist():
-            self._level_afresh(column)
-        for column in columns[kept & (drift > TOLERANCE)].tolist():
-            self._sum_afresh(column)
 
     @staticmethod
     def _steps(Z: Floats, level: Floats) -> Floats:

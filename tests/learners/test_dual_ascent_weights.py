@@ -5,7 +5,8 @@ import pytest
 from scipy.special import logsumexp
 
 from feedrank.learners.instances import Matrix, Vector
-from feedrank.learners.weights.entropic import TOLERANCE, Entropic
+from feedrank.learners.kernel.entropy import TOLERANCE
+from feedrank.learners.weights.entropic import Entropic
 
 
 def exact(weights):

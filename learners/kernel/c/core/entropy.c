@@ -7,6 +7,9 @@
 #define NEWTON_STEPS 40
 #define CLOSE 1e-9
 #define FARTHEST 400.0
+#define ROUNDING 0x1p-52
+#define SUMS_END 1e200
+#define TOLERANCE 1e-10
 
 /* One label of the pair: its cells, and the weight of all other rows. */
 typedef struct {
@@ -87,4 +90,32 @@ void entropic_step(const Entropic *weights, const EntropicWords *words, size_t r
     }
     move_side(weights, words, sides[0].column, weights->sums + r, 1);
     move_side(weights, words, sides[1].column, weights->sums + s, 0);
+}
+
+WIDE static void exponentials(double *restrict x, size_t count) {
+    for (size_t i = 0; i < count; i++) x[i] = exp_of(x[i]);
+}
+
+int entropic_move(const EntropicSums *weights, const EntropicWords *words, size_t column, double step, double *old, size_t apart) {
+    double level = weights->level[column], top = 0.0, delta = 0.0, sum = weights->sums[column];
+    for (size_t i = 0; i < words->count; i++) {
+        double *theta = weights->theta + words->rows[i] * weights->theta_width + column, raised;
+        old[i * apart] = *theta;
+        *theta -= words->x[i] * step;
+        raised = *theta - level;
+        top = raised > top ? raised : top;
+        words->powers[i] = raised < FARTHEST ? raised : FARTHEST;
+    }
+    exponentials(words->powers, words->count);
+    for (size_t i = 0; i < words->count; i++) {
+        double *u = weights->u + words->rows[i] * weights->u_width + column;
+        delta += words->powers[i] - *u;
+        *u = words->powers[i];
+    }
+    double after = sum + delta, safe = after > 0.0 ? after : 1.0;
+    double noise = ROUNDING * ((8.0 + fabs(level)) + fabs(log_of(safe))) * (fabs(after) + fabs(delta));
+    double drift = (weights->drift[column] * sum + noise) / safe;
+    weights->sums[column] = after, weights->drift[column] = drift;
+    if (!(top <= FARTHEST && after > 1.0 / SUMS_END && after < SUMS_END)) return 1;
+    return drift > TOLERANCE ? 2 : 0;
 }

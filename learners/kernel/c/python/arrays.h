@@ -112,6 +112,19 @@ static PyObject *array_new(Py_ssize_t count, double **numbers) {
     return array;
 }
 
+/* A new matrix of float64, and its numbers. */
+static PyObject *matrix_new(Py_ssize_t rows, Py_ssize_t columns, double **numbers) {
+    Py_buffer buffer;
+    PyObject *array = PyObject_CallFunction(empty_array, "((nn))", rows, columns);
+    if (!array || PyObject_GetBuffer(array, &buffer, PyBUF_WRITABLE)) {
+        Py_XDECREF(array);
+        return NULL;
+    }
+    *numbers = buffer.buf;
+    PyBuffer_Release(&buffer);
+    return array;
+}
+
 /* The numbers of an array of float64 or int64, contiguous; -1 with an exception if it is none, or of another length. */
 static int numbers_of(PyObject *object, Py_buffer *buffer, char kind, Py_ssize_t count, int writable) {
     if (PyObject_GetBuffer(object, buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0))) return -1;

@@ -9,19 +9,6 @@ static int matrix_of_numbers(PyObject *object, Py_buffer *buffer, Py_ssize_t row
     return -1;
 }
 
-/* A new matrix of float64, and its numbers. */
-static PyObject *matrix_new(Py_ssize_t rows, Py_ssize_t columns, double **numbers) {
-    Py_buffer buffer;
-    PyObject *array = PyObject_CallFunction(empty_array, "((nn))", rows, columns);
-    if (!array || PyObject_GetBuffer(array, &buffer, PyBUF_WRITABLE)) {
-        Py_XDECREF(array);
-        return NULL;
-    }
-    *numbers = buffer.buf;
-    PyBuffer_Release(&buffer);
-    return array;
-}
-
 static PyObject *list_inputs(PyObject *module, PyObject *object) {
     (void)module;
     Array values;

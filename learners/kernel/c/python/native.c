@@ -71,7 +71,7 @@
 #include "lists_members.h"
 
 /* The same number as in __init__.py. */
-#define SEAM 31
+#define SEAM 32
 
 /* Functions of elementary.py on many numbers. */
 #define ON_ALL(NAME, FUNCTION)                                                        \
@@ -161,6 +161,7 @@ static PyMethodDef methods[] = {
     {"forest_insert", forest_insert_row, METH_VARARGS, "One more row of the window."},
     {"forest_due", forest_due_steps, METH_VARARGS, "How many steps of growth are due."},
     {"forest_step", forest_take_step, METH_VARARGS, "One step of growth."},
+    {"entropic_move", entropic_move_on, METH_VARARGS, "A step of entropic weights on columns; the old ones, what to make anew."},
     {"entropic_step", entropic_step_on, METH_VARARGS, "One step of entropic weights on a pair; the old cells."},
     {"adapt", adapt, METH_VARARGS, "One step of AdaGrad; the old entries."},
     {"gains", gains, METH_O, "2^y - 1 of grades, over 2^max y."},
