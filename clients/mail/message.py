@@ -128,12 +128,18 @@ def read(raw: bytes) -> Message:
 
 def key(headers: Headers) -> str:
     """What a message is known by wherever it is moved: its Message-ID, or a digest of its headers."""
-    text = headers.text("message-id")
-    own = next(iter(ids(text)), text.strip())
-    if own and len(own) <= MAX_ID:
+    own = own_id(headers)
+    if own:
         return own
     whole = "\n".join(f"{name}: {value}" for name, value in sorted(headers.items()) if name not in _ADDED)
     return hashlib.sha256(whole.encode()).hexdigest()[:32]
+
+
+def own_id(headers: Headers) -> str:
+    """Its Message-ID; empty if it has none that can be used."""
+    text = headers.text("message-id")
+    own = next(iter(ids(text)), text.strip())
+    return own if len(own) <= MAX_ID else ""
 
 
 def read_headers(raw: bytes) -> Headers:

@@ -42,6 +42,7 @@ class Watcher:
         self._learning = Learning(imap, client, state, settings, report)
         self._settling = Settling(imap, state, settings, self._learning, report)
         self._began = 0.0
+        self._statuses: dict[str, Status] = {}
         self._complaints: set[str] = set()
         self._earlier: set[str] = set()
 
@@ -50,9 +51,12 @@ class Watcher:
         self._began = time.time()
         self._earlier, self._complaints = self._complaints, set()
         # Taken before the folders are looked at: what leaves the inbox from here on is a change for the next look.
-        inbox = status(self._imap, self._settings.inbox)
-        own = self._settings
-        listed = boxes(self._imap, own.inbox, own.exclude, own.archive, self._complain, own.shared)
+        self._imap.noop()  # of the folder that is selected, STATUS may tell what this session knew last
+        own, self._statuses = self._settings, {}
+        listed = boxes(
+            self._imap, own.inbox, own.exclude, own.archive, self._complain, own.shared, self._statuses
+        )
+        inbox = self._status(own.inbox)
         self._follow(listed)
         for box in listed:
             with self._odd(box.name):
@@ -62,6 +66,10 @@ class Watcher:
         with self._odd(self._settings.inbox):
             self._inbox(inbox, handles)
             self._kept(inbox.uidvalidity)
+
+    def _status(self, name: str) -> Status:
+        """As it was told with the list of folders, or asked for now."""
+        return self._statuses.get(name) or status(self._imap, name)
 
     def _check_rules(self) -> None:
         """A rule for a folder that there is not would be silent for ever."""
@@ -161,7 +169,7 @@ class Watcher:
     def _folder(self, box: Box) -> None:
         folder = self._state.folders().get(box.name)
         label = folder.label if folder else self._free(box)
-        now = status(self._imap, box.name)
+        now = self._status(box.name)
         for uid, identity, first in self._changes(box.name, label, now):
             filed = self._state.actions("filed", identity, PENDING)
             ours = [one for one in filed if one.folder in (box.name, box.label)]
@@ -246,7 +254,7 @@ class Watcher:
         if selected.get(b"UIDVALIDITY", uidvalidity) != uidvalidity:
             return
         due = time.time() - self._settings.keep
-        answered, seen = (set(self._imap.search([flag, "UNDELETED"])) for flag in ("ANSWERED", "SEEN"))
+        answered, seen = (set(messages_of(self._imap, flag)) for flag in ("ANSWERED", "SEEN"))
         for uid, (identity, at) in waiting.items():
             if uid in answered or (uid in seen and at <= due):
                 self._learning.keep(uid, identity)
