@@ -43,6 +43,8 @@ def main() -> None:
     parser.add_argument("--visits", type=int, default=600)
     parser.add_argument("--obp", help="the interpreter of an environment with obp")
     asked = parser.parse_args()
+    if asked.quick:
+        asked.runs, asked.visits = 1, 10
     report = Report("What the log of a choice proves", asked.out)
     if asked.obp:
         beside(report, asked.obp)

@@ -36,6 +36,8 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=4000)
     parser.add_argument("--orders", type=int, default=3)
     asked = parser.parse_args()
+    if asked.quick:
+        asked.pages, asked.orders = 20, 1
     report, rows = Report("Slots beside Vowpal Wabbit", asked.out), list[list[object]]()
     for kind in ("ccb", "slates"):
         worlds = [World(seed, kind == "slates") for seed in range(asked.orders)]

@@ -160,9 +160,10 @@ def main() -> None:
         parser.add_argument(f"--{name}", help="the interpreter of its environment")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--units", type=int, default=1000)
-    compare(
-        Report("Intervals of a split beside other packages", parser.parse_args().out), parser.parse_args()
-    )
+    asked = parser.parse_args()
+    if asked.quick:
+        asked.runs, asked.units = 2, 100
+    compare(Report("Intervals of a split beside other packages", asked.out), asked)
 
 
 def compare(report: Any, asked: argparse.Namespace) -> None:
