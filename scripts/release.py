@@ -1,6 +1,7 @@
 """Build a release and check it as its users will meet it; nothing is uploaded.
 
     python scripts/release.py [--keep] [--outdir dist]
+    python scripts/release.py --try    step 2 alone, with the feedrank of this Python; it must have the native kernel
 
 1. the sdist of this checkout; from it, a wheel with the native kernel and one without, for every platform;
 2. each in an empty environment: learn, save, load, and both kernels have the same bits;
@@ -86,8 +87,14 @@ def dated(text: str, name: str, day: datetime.date) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build a release and check it; nothing is uploaded.")
     parser.add_argument("--keep", action="store_true", help="leave the changelog as it is")
+    parser.add_argument("--try", dest="here", action="store_true", help="try what is installed")
     parser.add_argument("--outdir", type=Path, default=ROOT / "dist")
     options = parser.parse_args()
+    if options.here:
+        said = run(sys.executable, "-c", SESSION, cwd=Path(tempfile.gettempdir())).split()
+        if said[:2] != [version(), "native"]:
+            raise SystemExit(f"installed is {' '.join(said)}, not {version()} with the native kernel")
+        return
     name, out = version(), options.outdir.resolve()
     shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:

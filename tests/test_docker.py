@@ -175,7 +175,7 @@ def test_the_steps_of_the_image_build_and_serve(tmp_path, quick_cc):
     data.mkdir()
     here = Path(sys.executable).parent
     # The dependencies are those of this environment, so that the test needs no network for them.
-    environ = {**os.environ, "INSTALL_OPTIONS": "--no-deps", "PATH": f"{here}:{os.environ['PATH']}"}
+    environ = {**os.environ, "LOCK": "", "PATH": f"{here}:{os.environ['PATH']}"}
     environ["CC"] = quick_cc
     environ.pop("PYTHONPATH", None)  # a checkout on the path would count as installed
     done = subprocess.run(
