@@ -19,10 +19,11 @@ class Fuzzer:
     With a key, it is sent with every input that has no other one.
     """
 
-    def __init__(self, address: str, key: str = "") -> None:
+    def __init__(self, address: str, key: str = "", *, busy: bool = False) -> None:
         host, _, port = address.rpartition(":")
         self.host, self.port = host, int(port)
-        self.made = snapshots()
+        self.made = {} if busy else snapshots()
+        self.busy = busy  # 503 with its document is a right reply
         self.sent: Counter[str] = Counter()
         self.statuses: Counter[int] = Counter()
         self.found: list[str] = []
@@ -42,20 +43,26 @@ class Fuzzer:
         """Send one input; what must not be is noted."""
         one = input_of(seed, number, self.made)
         self.sent[one.kind] += 1
+        status = self.judge(one, f"{seed}:{number} {one.kind}")
+        if status == 201 and one.kind == "snapshot":
+            self._look_at(one.path.removesuffix("/snapshot"), f"{seed}:{number}")
+
+    def judge(self, one: Input, which: str) -> int:
+        """Send a request, and note what must not be; the status, 0 without a reply."""
+        which = f"{which} {one.method} {one.path}"
         try:
             status, body = self._exchange(one)
         except TimeoutError:
-            self.found.append(f"{seed}:{number} {one.kind} {one.method} {one.path}: no reply in {WAIT:g} s")
-            return
+            self.found.append(f"{which}: no reply in {WAIT:g} s")
+            return 0
         except (OSError, http.client.HTTPException) as error:
             if one.reply or isinstance(error, ConnectionRefusedError):
-                self.found.append(f"{seed}:{number} {one.kind} {one.method} {one.path}: {error!r}")
-            return
+                self.found.append(f"{which}: {error!r}")
+            return 0
         self.statuses[status] += 1
-        if (why := wrong(status, body, one)) is not None:
-            self.found.append(f"{seed}:{number} {one.kind} {one.method} {one.path}: {why}")
-        if status == 201 and one.kind == "snapshot":
-            self._look_at(one.path.removesuffix("/snapshot"), f"{seed}:{number}")
+        if (why := wrong(status, body, one)) is not None and not (self.busy and status == 503):
+            self.found.append(f"{which}: {why}")
+        return status
 
     def _look_at(self, path: str, which: str) -> None:
         """A learner out of a changed snapshot predicts and learns, or refuses to."""
