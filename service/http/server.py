@@ -15,10 +15,13 @@ from typing import Any
 
 import uvicorn
 
+from feedrank.learners import kernel
 from feedrank.service.contract.faults import ServiceError
 from feedrank.service.contract.headroom import protect
 from feedrank.service.contract.settings import Settings, SettingsError
 from feedrank.service.contract.store_url import shown
+from feedrank.service.runtime import catalogue
+from feedrank.service.store import Store
 
 from . import logs
 from .app import create_app
@@ -116,16 +119,25 @@ async def serve(app: App, settings: Settings, listener: socket.socket) -> None:
         timeout_graceful_shutdown=max(1, round(half)),
         backlog=BACKLOG,
     )
-    server = Server(config, app, lambda: announce(settings, listener))
+    server = Server(config, app, lambda: announce(settings, listener, empty=empty))
     try:
         # The server enters the lifespan itself, so that a store that refuses is an exception and no log entry.
         async with asyncio.timeout(None) as bound, app.router.lifespan_context(app):
+            empty = await is_empty(app.state.host.store)
             await server.serve(sockets=[listener])
             bound.reschedule(asyncio.get_running_loop().time() + half)
     except TimeoutError:
         log.error(
             "stopped before every snapshot was written; the log has all events, the next start is slower"
         )
+
+
+async def is_empty(store: Store) -> bool:
+    """Whether it has no learner yet; one that does not say so now has some."""
+    try:
+        return await store.count(catalogue.KIND) == 0
+    except ServiceError:
+        return False
 
 
 def settle() -> None:
@@ -143,17 +155,24 @@ def settle() -> None:
     gc.enable()
 
 
-def announce(settings: Settings, listener: socket.socket) -> None:
-    """The line that says it is ready, and one to try."""
+def announce(settings: Settings, listener: socket.socket, *, empty: bool) -> None:
+    """The line that says it is ready, one to try, and where a beginner finds something to look at."""
     host, port = listener.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     key = " -H 'Authorization: Bearer KEY'" if settings.keys_file else ""
     spec = '{"task": "multiclass"}'
     print(
-        f"feedrank is ready on {address} (store {shown(settings.store)}); "
+        f"feedrank is ready on {address} (store {shown(settings.store)}, {kernel.NAME} kernel); "
         f"try: curl -X PUT {address}/v1/learners/folders{key} -d '{spec}'",
         flush=True,
     )
+    if empty:
+        key = " --key KEY" if settings.keys_file else ""
+        print(
+            f"  no learner yet: `feedrank start FILE --server {address}{key}` learns from a table of your own, and"
+            " `feedrank demo` shows three learners at work",
+            flush=True,
+        )
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
