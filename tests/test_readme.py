@@ -56,6 +56,7 @@ def shell(script, address, folder):
     """The output of a script of a page, run against the server."""
     environ = os.environ | {
         "FEEDRANK_SERVER": f"http://{address}",
+        "URL": f"http://{address}",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
     script = script.replace("127.0.0.1:8000", address).replace("curl", "curl -sS --fail-with-body")
