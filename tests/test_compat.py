@@ -1,6 +1,8 @@
 """The wrappers pass the checks of the libraries they fit into, and what they learn goes to the service by its snapshot."""
 
+import importlib
 import pickle
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -150,6 +152,89 @@ def test_a_column_of_arrays_is_the_vector_of_each_row():
         assert built[0].predict({"vector": [0.5, 1.0], **rest}).unknown == 0
     with pytest.raises(ValueError, match="both vectors"):
         learn_frame(built[0], pandas.DataFrame({**rows, "more": rows["e"]}), "folder")
+
+
+TICKETS = {
+    "subject": [
+        "refund please",
+        "cannot sign in",
+        "charged twice",
+        "password reset",
+        None,
+        "invoice is wrong",
+    ],
+    "days": [1.5, 2.0, float("nan"), 4.0, 5.0, 6.0],
+    "seen": [datetime(2026, 11, day, 13) for day in range(1, 7)],
+    "queue": ["billing", "login", "billing", "login", "", None],
+}
+INPUT = {"subject": "text", "days": "number", "seen": "time", "queue": "truth"}
+
+
+def frames():
+    pandas, pyarrow, polars = map(pytest.importorskip, ("pandas", "pyarrow", "polars"))
+    return {
+        "pandas": pandas.DataFrame(TICKETS, index=list("abcdef")),
+        "arrow": pyarrow.table(TICKETS),
+        "polars": polars.DataFrame(TICKETS),
+    }
+
+
+def test_frames_of_every_kind_go_in_and_come_out_with_equal_weights_and_predictions():
+    dumps, answers = set(), []
+    for kind, frame in frames().items():
+        adapter = importlib.import_module(f"feedrank.compat.{kind}")
+        learner = learners.build({"task": "multiclass", "input": INPUT})
+        assert len(adapter.learn(learner, frame, truth="queue")) == 4  # two rows have no label
+        dumps.add(learners.dump(learner))
+        out = adapter.predict(learner, frame, truth="queue", each=True)
+        assert type(out) is type(frame)
+        answers.append(
+            out.to_dict("list")
+            if kind == "pandas"
+            else (out.to_pydict() if kind == "arrow" else out.to_dict(as_series=False))
+        )
+        if kind == "pandas":
+            assert list(out.index) == list("abcdef")
+    assert len(dumps) == 1
+    assert answers[0] == answers[1] == answers[2]
+    one = answers[0]
+    assert one["prediction"][:4] == ["billing", "login", "billing", "login"]
+    assert [
+        a + b for a, b in zip(one["probability:billing"], one["probability:login"], strict=True)
+    ] == pytest.approx([1.0] * 6)
+    assert one["probability"] == [
+        max(a, b) for a, b in zip(one["probability:billing"], one["probability:login"], strict=True)
+    ]
+    assert one["known"][0] > 0
+    assert one["abstained"] == [False] * 6
+
+
+def test_a_learner_of_a_service_takes_frames_as_one_of_ones_own(tmp_path):
+    from feedrank.clients import Client, Refused
+    from feedrank.compat.frames import Remote, columns_of, learn_frame, predict_frame
+    from feedrank.embedded import Embedded
+
+    spec = {"task": "multiclass", "input": INPUT}
+    own = learners.build(spec)
+    with Client(transport=Embedded(f"sqlite:{tmp_path}/s.db")) as client:
+        client.create("t", spec)
+        client.create("sets", {"task": "multilabel"})
+        remote = Remote(client, "t")
+        for frame in frames().values():
+            assert learn_frame(remote, frame, "queue") == learn_frame(own, frame, "queue")
+            assert columns_of(remote, frame, truth="queue") == columns_of(own, frame, truth="queue")
+        sets = (
+            frames()["polars"].select("days").with_columns(tags=[["a"], ["a", "b"], [], ["b"], ["a"], ["b"]])
+        )
+        learn_frame(Remote(client, "sets"), sets, "tags")
+        assert isinstance(
+            predict_frame(Remote(client, "sets"), sets, truth="tags")["prediction"][0],
+            (list, type(sets["tags"])),
+        )
+        with pytest.raises(Refused, match="did you mean 'subject'"):
+            columns_of(remote, frames()["arrow"].rename_columns(["subjct", "days", "seen", "queue"]))
+        with pytest.raises(ValueError, match="leave `text` out"):
+            learn_frame(remote, frame, "queue", ["subject"])
 
 
 def test_a_table_that_is_sorted_by_class_is_learned_as_well_as_any(for_sklearn):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -120,6 +121,14 @@ def test_the_python_of_a_page_runs(page, address, tmp_path, monkeypatch):
         for block in blocks(page, "python"):
             exec(compile(block.replace("127.0.0.1:8000", address), page.name, "exec"), names)
             names["client"] = ours  # a page's own was closed with its block
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+@pytest.mark.parametrize("page", pages_with("js"), ids=lambda page: page.name)
+def test_the_javascript_of_a_page_runs(page, address):
+    for block in blocks(page, "js"):
+        code = block.replace("127.0.0.1:8000", address)
+        subprocess.run(["node", "--input-type=module", "--eval", code], check=True, timeout=600)
 
 
 @pytest.mark.parametrize("page", pages_with("sh"), ids=lambda page: page.name)
