@@ -2,6 +2,9 @@
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -42,6 +45,38 @@ def test_every_alert_watches_metrics_that_exist_and_says_what_to_do(exported):
         ):
             for section in sections.split(" and "):
                 assert re.search(rf"^#+ {section}$", OPERATING, re.MULTILINE), (rule["alert"], section)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool: `apt-get install prometheus`")
+def test_prometheus_itself_takes_the_alerts_and_the_metrics(tmp_path):
+    command = ["promtool", "check", "rules", FOLDER / "monitoring" / "alerts.yml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with httpx.Client(base_url="http://localhost", transport=Embedded(f"sqlite:{tmp_path}/m.db")) as client:
+        client.put("/v1/learners/a", json={"task": "multiclass"})
+        shown = client.get("/metrics").text
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=shown, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (0, 3), done.stderr  # 3: names that could be better, judged below
+    assert "error" not in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd")
+def test_systemd_takes_the_unit_and_finds_it_closed(tmp_path):
+    """On a machine that has nothing in /opt, with another program in its place."""
+    unit = (FOLDER / "systemd" / "feedrank.service").read_text()
+    program, command = re.search(r"^ExecStart=(\S+) (.*)$", unit, re.MULTILINE).groups()
+    assert (program, command) == ("/opt/feedrank/bin/feedrank", "serve")
+    place = tmp_path / "feedrank.service"
+    place.write_text(unit.replace(program, sys.executable))
+    done = subprocess.run(["systemd-analyze", "verify", place], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    known = {variable(name) for name in Settings.__dataclass_fields__}
+    assert set(re.findall(r"^Environment=(\w+)=", unit, re.MULTILINE)) <= known
+    limit = ["systemd-analyze", "security", "--offline=true", "--threshold=25", place]
+    done = subprocess.run(limit, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_every_panel_draws_metrics_that_exist(exported):
