@@ -60,7 +60,7 @@ const query = (values) => {
   return kept.length ? `?${new URLSearchParams(kept)}` : "";
 };
 
-export const learners = (cursor) => send("GET", `v1/learners${query({ limit: 100, cursor })}`);
+export const learners = (cursor, limit) => send("GET", `v1/learners${query({ limit, cursor })}`);
 export const learner = (name) => send("GET", address("learners", name));
 export const history = (name, points) => send("GET", address("learners", name, `/history${query({ points })}`));
 export const queue = (name, values) => send("GET", address("learners", name, `/queue${query(values)}`));

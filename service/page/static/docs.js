@@ -20,13 +20,13 @@ function kind(schema) {
 }
 
 // The fields of a body; a body that is one of several shows those one after the other.
-function fields(schema) {
+function fields(schema, mark) {
   const shape = own(schema);
   const either = shape?.anyOf ?? shape?.oneOf;
-  if (either) return either.map(fields);
+  if (either) return either.map((one) => fields(one, mark));
   if (!shape?.properties) return shape ? [h("p", null, h("code", null, kind(schema)))] : [];
   const rows = Object.entries(shape.properties).map(([name, field]) =>
-    h("tr", null,
+    h("tr", { id: mark ? `${mark}-${name}` : null },
       h("th", { scope: "row" }, h("code", null, name), shape.required?.includes(name) ? " required" : null),
       h("td", null, h("code", null, kind(field))),
       h("td", null, field.description ?? "")));
@@ -108,7 +108,7 @@ function operation(path, method, call) {
       ? h("ul", null, call.parameters.map((one) => h("li", null, h("code", null, one.name), ` in ${one.in}: `,
           h("code", null, kind(one.schema)), " ", one.description ?? "")))
       : null,
-    body ? [h("h3", null, "Body"), fields(body.schema)] : null,
+    body ? [h("h3", null, "Body"), fields(body.schema, path === "/v1/learners/{name}" && method === "put" ? "spec" : null)] : null,
     example ? h("pre", null, JSON.stringify(example, null, 2)) : null,
     h("h3", null, "Replies"), h("ul", null, replies),
     attempt(path, method, call, example));
@@ -127,3 +127,11 @@ document.getElementById("main").replaceChildren(
   h("form", { onsubmit: (event) => event.preventDefault() }, h("label", { for: "key" }, "Key, if the server requires one "), key),
   ...[...groups].map(([tag, calls]) => card(tag, calls)),
 );
+
+// A field of a spec, to which the page of a learner links.
+const place = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+if (place) {
+  place.closest("details").open = true;
+  place.classList.add("here");
+  place.scrollIntoView();
+}

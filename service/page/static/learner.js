@@ -48,14 +48,17 @@ export function learnerPage(name, { nudge }) {
   const chosen = h("span", { class: "tag" });
   const featured = card("Strongest features", h("p", { class: "note" }, "Features for and against ", chosen), features);
   const log = h("ol", { class: "events" });
-  const none = h("p", { class: "note", hidden: true }, "No event yet.");
+  const logged = card("Recent events", log);
+  const curved = card("Learning curve", axes.element, curve.element, proof);
+  const first = card("No event yet", h("p", { class: "note" }, "The curve, the labels and the features come with the first feedback. Try the learner below, or send an event:"),
+    h("pre", null, `curl ${location.origin}/v1/learners/${encodeURIComponent(name)}/feedback -d '{"features": ["board", "meeting"], "label": "work"}'`));
   const spec = h("dl", { class: "spec" });
   const trial = tryCard(name, nudge);
   const element = h("div", null,
     learnerHead(name, "", kind),
     h("dl", { class: "tiles" }, Object.values(tiles).map((one) => one.element)),
     h("div", { class: "columns" },
-      h("div", null, card("Learning curve", axes.element, curve.element, proof), pool.element, choices.element, trial.element, card("Recent events", log, none)),
+      h("div", null, first, curved, pool.element, choices.element, trial.element, logged),
       h("div", null, labelled, featured, card("Settings", spec))));
   let version = -1;
   let label = null;
@@ -83,8 +86,10 @@ export function learnerPage(name, { nudge }) {
     drawCurves();
     showLabels();
     choices.update(learner);
+    first.hidden = rounds > 0;
+    curved.hidden = !rounds;
     spec.replaceChildren(...Object.entries(learner.spec).filter(([field]) => field !== "labels").map(([field, value]) =>
-      h("div", null, h("dt", null, field), h("dd", null, Array.isArray(value) ? value.join(", ") : value && typeof value === "object" ? JSON.stringify(value) : String(value)))));
+      h("div", null, h("dt", null, h("a", { href: `docs#spec-${field}` }, field)), h("dd", null, Array.isArray(value) ? value.join(", ") : value && typeof value === "object" ? JSON.stringify(value) : String(value)))));
     await Promise.all([showWeights(), showEvents(history.version)]);
     version = history.version;
   }
@@ -116,8 +121,7 @@ export function learnerPage(name, { nudge }) {
     if (proved !== null) series.push({ name: "proved bound", kind: "bound", points: along(axis, points, points.map((point) => proved / point.rounds)) });
     curve.element.hidden = !rounds;
     curve.update({ series, axis, from: axis.from(points.map(axis.of)), low: 0, high: top, describe: rounds ? `After ${count(rounds)} rounds the mean loss is ${decimal(progress.mean_loss)}.` : "No rounds yet." });
-    proof.textContent = !rounds ? "No event yet: the curve starts with the first feedback."
-      : proved !== null ? `Proved: at most ${decimal(proved)} mistakes in these ${count(rounds)} rounds. There were ${count(certificate.mistakes)}.`
+    proof.textContent = proved !== null ? `Proved: at most ${decimal(proved)} mistakes in these ${count(rounds)} rounds. There were ${count(certificate.mistakes)}.`
         : certificate.bound < rounds ? `Proved: its ${certificate.measure} is at most ${decimal(certificate.bound)} above that of the best expert over ${count(rounds)} rounds; so far the difference is ${signed(certificate.regret)}.`
           : "";
   }
@@ -130,7 +134,7 @@ export function learnerPage(name, { nudge }) {
   // The labels that are searched for, a page of them at a time.
   function showLabels() {
     const { labels: all, total } = counts;
-    labelled.hidden = ["subset-ranking", "choice"].includes(info.spec.task);
+    labelled.hidden = ["subset-ranking", "choice"].includes(info.spec.task) || !counts.labels.length;
     const query = search.value.trim().toLowerCase();
     const matching = all.filter((one) => one.label.toLowerCase().includes(query));
     const pages = Math.max(1, Math.ceil(matching.length / SHOWN));
@@ -153,8 +157,7 @@ export function learnerPage(name, { nudge }) {
     back.hidden = forth.hidden = pages < 2;
     back.disabled = page === 0;
     forth.disabled = page === pages - 1;
-    more.textContent = !all.length ? "No label yet: a label is added with its first feedback."
-      : !matching.length ? "No label contains this text."
+    more.textContent = !matching.length ? "No label contains this text."
         : pages > 1 || total > all.length ? `${count(page * SHOWN + 1)} to ${count(page * SHOWN + shown.length)} of ${count(query ? matching.length : total)}` : "";
   }
 
@@ -197,7 +200,7 @@ export function learnerPage(name, { nudge }) {
       log.replaceChildren(h("li", { class: "dim" }, error.status === 403 ? "To see the log, use a key with the scope admin." : error.message));
       return;
     }
-    none.hidden = events.length > 0;
+    logged.hidden = !events.length;
     keyed(log, events.reverse(), (one) => one.version, line, (made, one) => made.classList.toggle("gone", !!one.retracted));
   }
 
@@ -206,8 +209,13 @@ export function learnerPage(name, { nudge }) {
 
 const names = (features) => (Array.isArray(features) ? features.map(String) : Object.keys(features ?? {}));
 
+// Of a list, or of the base64 of float32.
+const lengthOf = (vector) => (typeof vector === "string" ? Math.floor((vector.replace(/=+$/, "").length * 3) / 16) : vector.length);
+
 // An instance in a few words.
-function shortly({ text, items, features }) {
+function shortly({ text, items, features, row, vector }) {
+  if (row !== undefined) return Object.values(row).filter((value) => value !== null).join(" ").slice(0, 200);
+  if (vector !== undefined && text === undefined && features === undefined && !items) return `a vector of ${count(lengthOf(vector))} numbers`;
   if (text !== undefined) return (typeof text === "string" ? text : Object.values(text).join(" ")).slice(0, 200);
   if (!items) return names(features).slice(0, 24).join(" ");
   const ids = items.ids ?? items.map((item) => item.id);

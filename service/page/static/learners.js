@@ -1,4 +1,5 @@
-// All learners: how far each is, and how well it does. Only rows on the screen that have moved are asked about.
+// All learners, a page at a time or by name: how far each is, and how well it does. Only rows on the screen that have moved
+// are asked about.
 
 import * as api from "./api.js";
 import { sparkline, trailing } from "./chart.js";
@@ -6,11 +7,18 @@ import { createForm } from "./create.js";
 import { count, decimal, h, keyed } from "./dom.js";
 
 const TOGETHER = 8; // rows asked about at the same time
+const SHOWN = 50; // rows of a page
+const TAKEN = 1000; // names that a search asks for at a time
+const MOST = 20000; // names that a search looks through
+const FRESH = 5000; // milliseconds for which they are not asked for again
 
 export function learnersPage(_, { nudge }) {
   const body = h("tbody");
-  const more = h("button", { type: "button", class: "quiet", hidden: true, onclick: load }, "Show more");
-  const filter = h("input", { id: "filter", type: "search", placeholder: "Filter by name", oninput: sift, autocomplete: "off" });
+  const back = h("button", { type: "button", class: "quiet", onclick: () => turn(page - 1) }, "Previous");
+  const where = h("span", { class: "note" });
+  const forth = h("button", { type: "button", class: "quiet", onclick: () => turn(page + 1) }, "Next");
+  const pager = h("div", { class: "row pager", hidden: true }, back, where, forth);
+  const filter = h("input", { id: "filter", type: "search", placeholder: "Search by name", oninput: () => turn(0), autocomplete: "off" });
   const total = h("span", { class: "dim" });
   const health = h("p", { class: "note health", role: "status" });
   const compare = h("a", { class: "compare", hidden: true }, "Compare");
@@ -23,15 +31,16 @@ export function learnersPage(_, { nudge }) {
     h("pre", null, `curl -X PUT ${location.origin}/v1/learners/folders -d '{"task": "multiclass"}'\n` +
       `curl ${location.origin}/v1/learners/folders/feedback -d '{"features": ["board", "meeting"], "label": "work"}'`));
   const element = h("div", null,
-    h("div", { class: "head" }, h("h1", null, "Learners"), total, compare, h("label", { for: "filter", class: "hidden" }, "Filter by name"), filter),
-    health, h("section", { class: "card flush" }, table, empty), more, createForm(nudge));
+    h("div", { class: "head" }, h("h1", null, "Learners"), total, compare, h("label", { for: "filter", class: "hidden" }, "Search by name"), filter),
+    health, h("section", { class: "card flush" }, table, empty), pager, createForm(nudge));
   const seen = new Set();
   const watcher = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) seen[isIntersecting ? "add" : "delete"](target);
     nudge();
   });
-  const cursors = [null];
-  let next = null;
+  const cursors = [null]; // of each page that was reached
+  let page = 0;
+  let all = { at: 0, entries: [] }; // what a search looks through
   let filling = null;
 
   function row(entry) {
@@ -59,16 +68,32 @@ export function learnersPage(_, { nudge }) {
     health.classList.toggle("bad", !ready);
   }
 
-  function sift() {
-    const query = filter.value.trim().toLowerCase();
-    for (const one of body.children) one.hidden = !one.entry.name.toLowerCase().includes(query);
+  function turn(next) {
+    page = Math.max(0, next);
+    back.disabled = forth.disabled = true;
+    nudge();
   }
 
-  async function load() {
-    cursors.push(next);
-    more.disabled = true;
-    await update();
-    more.disabled = false;
+  // The learners of this page, and whether there are more; of a search those whose names have it in them.
+  async function listed() {
+    const query = filter.value.trim().toLowerCase();
+    if (!query) {
+      const { learners, next } = await api.learners(cursors[page], SHOWN);
+      if (next !== null) cursors[page + 1] = next;
+      return { entries: learners, more: next !== null, total: next === null && !page ? learners.length : null };
+    }
+    if (Date.now() - all.at > FRESH) {
+      const entries = [];
+      let cursor = null;
+      do {
+        const { learners, next } = await api.learners(cursor, TAKEN);
+        entries.push(...learners);
+        cursor = next;
+      } while (cursor !== null && entries.length < MOST);
+      all = { at: Date.now(), entries };
+    }
+    const matching = all.entries.filter((one) => one.name.toLowerCase().includes(query));
+    return { entries: matching.slice(page * SHOWN, (page + 1) * SHOWN), more: matching.length > (page + 1) * SHOWN, total: matching.length, query };
   }
 
   function fill() {
@@ -97,22 +122,22 @@ export function learnersPage(_, { nudge }) {
 
   async function update() {
     await check();
-    const entries = [];
-    for (let i = 0; i < cursors.length; i += 1) {
-      const page = await api.learners(cursors[i]);
-      entries.push(...page.learners);
-      next = page.next;
-      if (next === null) break;
-    }
+    const asked = page;
+    const { entries, more, total: known, query } = await listed();
+    if (asked !== page) return;
+    if (!entries.length && page) return turn(page - 1); // the last ones are gone
     keyed(body, entries, (entry) => entry.name, row, (one, entry) => {
       one.entry = entry;
       one.shown.version.textContent = count(entry.version);
     });
-    total.textContent = next === null ? `${count(entries.length)} in all` : `the first ${count(entries.length)}`;
-    more.hidden = next === null;
+    const [first, last] = [page * SHOWN + 1, page * SHOWN + entries.length];
+    total.textContent = query ? `${count(known)} with this in their name` : known !== null ? `${count(known)} in all` : "";
+    where.textContent = `${count(first)} to ${count(last)}${known !== null ? ` of ${count(known)}` : ""}`;
+    pager.hidden = !more && !page;
+    back.disabled = page === 0;
+    forth.disabled = !more;
     table.hidden = !entries.length;
-    empty.hidden = !!entries.length;
-    sift();
+    empty.hidden = entries.length > 0 || query !== undefined;
     await fill();
   }
 

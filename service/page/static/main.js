@@ -39,7 +39,9 @@ const visible = () =>
     else document.addEventListener("visibilitychange", resolve, { once: true });
   });
 
+// While nobody replies, an old prediction is neither new nor to be corrected.
 function say(state, text) {
+  for (const answer of document.querySelectorAll(".answer")) answer.inert = state === "lost" || (answer.inert && state !== "live");
   if (status.textContent !== text) status.textContent = text;
   status.dataset.state = state;
 }

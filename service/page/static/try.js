@@ -6,6 +6,7 @@ import { card, decimal, h, signed } from "./dom.js";
 
 const TOP = 8;
 const WORDS = 10;
+const UNUSED = ["id", "truth", "ignore"]; // roles of columns that nothing is predicted from
 const listed = (task) => task === "subset-ranking" || task === "choice";
 const ITEMS = '[{"id": "a", "features": {"x": 1}},\n {"id": "b", "features": {"x": 0.5, "y": 1}}]';
 
@@ -16,11 +17,15 @@ const FORMS = {
   text: { caption: "Text", rows: 3, hint: "cheap flights to the board meeting" },
   fields: { caption: "" },
   items: { caption: "Items as JSON", rows: 6 },
+  row: { caption: "" },
+  vector: { caption: "Vector: a list of numbers, or the base64 of float32", rows: 3, hint: "[0.12, -0.5, 0.33]" },
   features: { caption: "Words, or features as JSON", rows: 3, hint: "cheap flights to the board meeting" },
 };
 
-const formOf = (task, taught) => {
+const formOf = ({ task, input }, taught) => {
+  if (input) return "row";
   if (listed(task)) return "items";
+  if (taught?.vector !== undefined && taught.text === undefined && taught.features === undefined) return "vector";
   if (taught?.text === undefined) return "features";
   return typeof taught.text === "string" ? "text" : "fields";
 };
@@ -36,6 +41,9 @@ export function instance(text, many) {
   for (const word of trimmed.toLowerCase().match(/[\p{L}\p{N}]+(?:[._'@-][\p{L}\p{N}]+)*/gu) ?? []) counts[word] = (counts[word] ?? 0) + 1;
   return { features: counts };
 }
+
+// A list of numbers, base64, or a whole instance that has a vector in it.
+const vectorOf = (text) => (text.startsWith("{") ? JSON.parse(text) : { vector: text.startsWith("[") ? JSON.parse(text) : text });
 
 export function tryCard(name, nudge) {
   const field = h("textarea", { id: "instance", rows: 3, spellcheck: "false" });
@@ -66,16 +74,18 @@ export function tryCard(name, nudge) {
   function know({ spec }, taught) {
     task = spec.task;
     additive = linear(spec) && task !== "choice";
-    const next = formOf(task, taught);
+    const next = formOf(spec, taught);
     if (next === shape || (shape && !taught)) return;
     shape = next;
     const { caption: title, rows, hint = "" } = FORMS[shape];
     caption.textContent = title;
     caption.hidden = !title;
-    field.hidden = shape === "fields";
-    fields.hidden = shape !== "fields";
-    if (shape === "fields") {
-      fields.replaceChildren(...Object.keys(taught.text).map((part, i) =>
+    const inParts = shape === "fields" || shape === "row";
+    field.hidden = inParts;
+    fields.hidden = !inParts;
+    if (inParts) {
+      const parts = shape === "fields" ? Object.keys(taught.text) : Object.keys(spec.input).filter((column) => !UNUSED.includes(spec.input[column]));
+      fields.replaceChildren(...parts.map((part, i) =>
         h("div", null, h("label", { for: `field-${i}` }, part), h("textarea", { id: `field-${i}`, rows: i ? 2 : 1, "data-field": part }))));
       return;
     }
@@ -86,6 +96,8 @@ export function tryCard(name, nudge) {
 
   function typed() {
     if (shape === "fields") return { text: Object.fromEntries([...fields.querySelectorAll("[data-field]")].map((one) => [one.dataset.field, one.value])) };
+    if (shape === "row") return { row: Object.fromEntries([...fields.querySelectorAll("[data-field]")].filter((one) => one.value.trim()).map((one) => [one.dataset.field, one.value])) };
+    if (shape === "vector") return vectorOf(field.value.trim());
     return shape === "text" ? { text: field.value } : instance(field.value, shape === "items");
   }
 
@@ -106,6 +118,7 @@ export function tryCard(name, nudge) {
       served = await api.predict(name, { ...current, top: TOP, explain: additive, coverage: true });
     } catch (error) {
       refused(error);
+      answer.inert = true; // what is there was not said of this
       return false;
     }
     render();
@@ -135,6 +148,7 @@ export function tryCard(name, nudge) {
       !single() && h("button", null, "Send feedback"),
     ];
     answer.replaceChildren(...parts.filter(Boolean));
+    answer.inert = false;
   }
 
   function place(entry, i, largest, decided) {
