@@ -16,6 +16,7 @@ from .exceptions import (
     TooLarge,
     Unauthorized,
     Unavailable,
+    UnknownInput,
 )
 from .replies import Entry, Learner, Outcome, Prediction, Progress
 from .requests import item_table
@@ -43,5 +44,6 @@ __all__ = [
     "TooLarge",
     "Unauthorized",
     "Unavailable",
+    "UnknownInput",
     "item_table",
 ]

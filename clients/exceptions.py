@@ -30,6 +30,7 @@ __all__ = [
     "TooLarge",
     "Unauthorized",
     "Unavailable",
+    "UnknownInput",
 ]
 
 
@@ -51,6 +52,10 @@ class TimedOut(NoReply):
 
 class InvalidResponse(ClientError):
     """The reply is not what the contract says; is this the address of a feedrank service?"""
+
+
+class UnknownInput(ClientError):
+    """The learner has not learned from something in this input; asked for with `predict(..., unknown="raise")`."""
 
 
 class Refused(ClientError):

@@ -47,6 +47,7 @@ from .replies import (
     RewardSoFar,
     Weights,
 )
+from .unknown_input import reader
 
 StreamReply = Prediction | Outcome | Refused
 
@@ -97,11 +98,12 @@ def predict(
     exclude: Sequence[str] | None = None,
     prediction_id: str | None = None,
     subject: str | None = None,
+    unknown: str = "warn",
 ) -> Call[Prediction]:
     """Decide on `{"features": ...}`, `{"text": ...}`, `{"vector": ...}`, these together, or `{"items": ...}`.
 
     With a `prediction_id` of your own the same request, sent again, replies as the first time. By its `subject`, all that
-    is kept of somebody can be erased.
+    is kept of somebody can be erased. `unknown`: see `unknown_input`.
     """
     options = without_none(
         top=top,
@@ -117,7 +119,7 @@ def predict(
         coverage=True if coverage else None,
         remember=None if remember else False,
     )
-    return Call("POST", _path(name, "predict"), reply_of(Prediction), dumps({**instance, **options}))
+    return Call("POST", _path(name, "predict"), reader(name, unknown), dumps({**instance, **options}))
 
 
 def predict_many(name: str, instances: Iterable[Payload]) -> Call[list[Prediction]]:
