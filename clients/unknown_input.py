@@ -1,4 +1,4 @@
-"""Predictions for inputs that a learner has never met: a warning, once for each learner, or an error for who asks for it."""
+"""Predictions for inputs that a learner has never met: a warning, once for each learner, or an error if asked for."""
 
 from __future__ import annotations
 
