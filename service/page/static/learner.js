@@ -50,8 +50,9 @@ export function learnerPage(name, { nudge }) {
   const log = h("ol", { class: "events" });
   const logged = card("Recent events", log);
   const curved = card("Learning curve", axes.element, curve.element, proof);
-  const first = card("No event yet", h("p", { class: "note" }, "The curve, the labels and the features come with the first feedback. Try the learner below, or send an event:"),
-    h("pre", null, `curl ${location.origin}/v1/learners/${encodeURIComponent(name)}/feedback -d '{"features": ["board", "meeting"], "label": "work"}'`));
+  const example = h("pre", { hidden: true }, `curl ${location.origin}/v1/learners/${encodeURIComponent(name)}/feedback -d '{"features": ["board", "meeting"], "label": "work"}'`);
+  const first = card("No event yet", h("p", { class: "note" }, "The curve, the labels and the features come with the first feedback. Try the learner below, or send an event."),
+    example);
   const spec = h("dl", { class: "spec" });
   const trial = tryCard(name, nudge);
   const element = h("div", null,
@@ -87,6 +88,7 @@ export function learnerPage(name, { nudge }) {
     showLabels();
     choices.update(learner);
     first.hidden = rounds > 0;
+    example.hidden = task !== "multiclass" || learner.spec.input !== undefined;
     curved.hidden = !rounds;
     spec.replaceChildren(...Object.entries(learner.spec).filter(([field]) => field !== "labels").map(([field, value]) =>
       h("div", null, h("dt", null, h("a", { href: `docs#spec-${field}` }, field)), h("dd", null, Array.isArray(value) ? value.join(", ") : value && typeof value === "object" ? JSON.stringify(value) : String(value)))));
