@@ -103,7 +103,7 @@ def import_lines(
 
 def show_report(report: ImportReport, reading: Source) -> None:
     """What was recognized in the file, what was learned of it, and how well beside two guesses."""
-    for note in reading.notes:
+    for note in filter(None, [*reading.notes, reading.columns.note()]):
         print(f"{reading.path.name}: {note}")
     print(f"{report.learned} learned, {report.duplicates} known already, {report.refused} refused")
     if report.unlabelled:

@@ -103,6 +103,16 @@ def test_what_was_recognized_is_said(run, tmp_path):
         assert said in run("start", name)[1]
 
 
+def test_blanks_that_are_dropped_are_said_and_kept_by_exact(run, tmp_path):
+    (tmp_path / "blanks.csv").write_bytes(FILES["blanks.csv"].replace(b"Plan,", b" Plan ,", 1))
+    code, output = run("start", "blanks.csv")
+    assert code == 0, output
+    assert "blanks.csv: blanks around labels (2) and columns (1) are dropped; --exact keeps them" in output
+    code, output = run("start", "blanks.csv", "--exact", "--learner", "exact")
+    assert code == 0, output
+    assert "blanks" not in output.replace("blanks.csv", "")
+
+
 def test_a_second_run_learns_nothing_twice_and_other_columns_need_another_name(run, tmp_path):
     (tmp_path / "t.csv").write_bytes(FILES["plain.csv"])
     assert run("start", "t.csv")[0] == 0

@@ -109,11 +109,7 @@ def csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
             yield text + "\n"
 
     for row, cells in enumerate(csv.reader(counted(), delimiter=separator)):
-        yield place[0], [_name(cell, source.columns) for cell in cells] if row == 0 else cells
-
-
-def _name(cell: str, columns: Columns) -> str:
-    return cell if columns.exact else cell.strip()
+        yield place[0], [source.columns.bare(cell, "columns") for cell in cells] if row == 0 else cells
 
 
 def read_jsonl(source: Source) -> Iterator[Line]:

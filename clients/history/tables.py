@@ -74,6 +74,8 @@ class Columns:
     exact: bool = False
     needs_truth: bool = True  # a file that is only predicted has none
     roles: Mapping[str, str] = field(default_factory=dict)  # the `input` of the learner
+    # spellings of labels and of columns whose outer blanks were dropped
+    blanks: dict[str, set[str]] = field(default_factory=lambda: {"labels": set(), "columns": set()})
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse a table that lacks columns, all at once."""
@@ -89,17 +91,34 @@ class Columns:
     def line(self, number: int, row: Payload) -> Line:
         """The event of a row."""
         if not self.exact:
-            row = {name.strip(): value for name, value in row.items()}
+            row = {self.bare(name, "columns"): value for name, value in row.items()}
         try:
-            truth = self._cell(row, self._truth_column())
+            column = find(self._truth_column(), row)
+            truth = None if column is None else row[column]
             id = None if self._id_column() is None else self._cell(row, self._id_column())
             known = None if id is None or str(id) == "" else str(id)
             instance = self._record(row) if self.roles else self._instance(row)
-            if truth is None or truth == "":
+            if truth is None or (
+                isinstance(truth, str) and (truth == "" if self.exact else not truth.strip())
+            ):
                 return Line(number, instance, id=known, unlabelled=True, row=row)
             return Line(number, {**instance, **self._truth(truth)}, id=known, row=row)
         except ValueError as error:
             return Line(number, problem=str(error), row=row)
+
+    def bare(self, text: str, kind: str) -> str:
+        """Without outer blanks, which are noted, unless they are to be kept."""
+        if self.exact:
+            return text
+        bare = text.strip()
+        if bare != text and bare:
+            self.blanks[kind].add(text)
+        return bare
+
+    def note(self) -> str:
+        """What was folded, in a sentence."""
+        said = [f"{kind} ({len(spellings)})" for kind, spellings in self.blanks.items() if spellings]
+        return f"blanks around {' and '.join(said)} are dropped; --exact keeps them" if said else ""
 
     def _truth_column(self) -> str:
         return next((column for column, role in self.roles.items() if role == "truth"), self.truth)
@@ -154,7 +173,7 @@ class Columns:
         return {"label": self._label(value)}
 
     def _label(self, value: Any) -> str:
-        return str(value) if self.exact else str(value).strip()
+        return self.bare(str(value), "labels")
 
 
 def vector_of(value: Any) -> list[float] | None:
