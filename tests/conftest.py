@@ -78,8 +78,8 @@ LONG = (
     "test_site.py",
 )
 # What `scripts/test quick` leaves out beside the long files: parts of other programs, and faults made on purpose.
-FIXTURES = {"chromium", "imap_server", "dovecot", "kafka", "nats_address", "own_redis", "redis_cluster", "redis_replicated",
-            "kill_rounds"}  # fmt: skip
+FIXTURES = {"chromium", "imap_server", "dovecot", "kafka", "nats_address", "own_redis", "own_postgres",
+            "redis_cluster", "redis_replicated", "kill_rounds"}  # fmt: skip
 FOLDERS = {"imap", "artefacts", "page"}
 # What a condition may raise while the page is still being drawn.
 NOT_YET = (IndexError, ValueError)
