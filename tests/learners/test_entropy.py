@@ -46,7 +46,8 @@ def test_a_step_gives_the_margin_or_is_the_largest(seed, margin, most, size):
         (1.0 + cells[rows, 0]) * np.exp(tau * values), 1.0 + before[rows, 0], rtol=1e-6
     )
     gap = after[2] - after[0] - margin
-    assert abs(gap) < 1e-6 * margin or (tau[0] == pytest.approx(most) and gap < 0.0)
+    way = margin - (start[2] - start[0])  # that the step had to go
+    assert abs(gap) < 1e-6 * margin + 1e-8 * way or (tau[0] == pytest.approx(most) and gap < 0.0)
 
 
 @given(SEEDS, st.sampled_from([1e-4, 0.1, 0.9]))
