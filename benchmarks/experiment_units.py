@@ -214,6 +214,8 @@ def main() -> None:
         "--only", nargs="+", choices=[*SCENES, "segments", *RATIOS], default=[*SCENES, "segments", *RATIOS]
     )
     options = parser.parse_args()
+    if options.quick:
+        options.runs, options.units = 20, 40
     report = Report("Experiments by units: who is named", options.out)
     rows = [
         play(name, options.runs, options.units)

@@ -39,6 +39,7 @@ ARGUMENTS = (
 # Files that take longest, the longest first: a run on several processes begins with them, so that none waits for one of
 # them at the end.
 LONG = (
+    "test_benchmarks.py",
     "test_page_browser.py",
     "test_mail_commands.py",
     "test_openapi.py",
@@ -74,7 +75,6 @@ LONG = (
     "test_compat.py",
     "test_task_searches.py",
     "test_examples.py",
-    "test_benchmarks.py",
     "test_site.py",
 )
 # What `scripts/test quick` leaves out beside the long files: parts of other programs, and faults made on purpose.
