@@ -6,6 +6,7 @@ ClientError
   NoReply            no reply after every attempt: refused, cut off
     TimedOut
   InvalidResponse    a reply that is not what the contract says: not JSON, of other types, damaged, too long
+  UnknownInput       asked for with `unknown="raise"`: the learner has not learned from something in the input
   Refused            a problem document: `status`, `type`, `title`, `detail`, `errors`
     Unauthorized 401   Forbidden 403   NotFound 404   Conflict 409   Gone 410   TooLarge 413   Invalid 422
     Unavailable 429, 502, 503, 504: still so after every attempt
@@ -68,9 +69,9 @@ class Refused(ClientError):
         fields: dict[str, Any] = problem if isinstance(problem, dict) else {}
         places = fields.get("errors")
         self.status = status
-        self.type = str(fields.get("type", "about:blank"))
-        self.title = str(fields.get("title", ""))
-        self.detail = str(fields.get("detail", ""))
+        self.type: str = str(fields.get("type", "about:blank"))
+        self.title: str = str(fields.get("title", ""))
+        self.detail: str = str(fields.get("detail", ""))
         self.errors: list[dict[str, str]] = [
             {key: str(place.get(key, "")) for key in ("pointer", "detail")}
             for place in (places if isinstance(places, list) else [])
@@ -83,35 +84,35 @@ class Refused(ClientError):
 
 
 class Unauthorized(Refused):
-    statuses = (401,)
+    statuses: ClassVar[tuple[int, ...]] = (401,)
 
 
 class Forbidden(Refused):
-    statuses = (403,)
+    statuses: ClassVar[tuple[int, ...]] = (403,)
 
 
 class NotFound(Refused):
-    statuses = (404,)
+    statuses: ClassVar[tuple[int, ...]] = (404,)
 
 
 class Conflict(Refused):
-    statuses = (409,)
+    statuses: ClassVar[tuple[int, ...]] = (409,)
 
 
 class Gone(Refused):
-    statuses = (410,)
+    statuses: ClassVar[tuple[int, ...]] = (410,)
 
 
 class TooLarge(Refused):
-    statuses = (413,)
+    statuses: ClassVar[tuple[int, ...]] = (413,)
 
 
 class Invalid(Refused):
-    statuses = (422,)
+    statuses: ClassVar[tuple[int, ...]] = (422,)
 
 
 class Unavailable(Refused):
-    statuses = (429, 502, 503, 504)
+    statuses: ClassVar[tuple[int, ...]] = (429, 502, 503, 504)
 
 
 _BY_STATUS = {status: kind for kind in Refused.__subclasses__() for status in kind.statuses}
