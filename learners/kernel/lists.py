@@ -23,7 +23,6 @@ CAUTION = 4.0
 STEPS = 2  # of conjugate gradients
 PAIRED = 512  # partners of an item, about: a longer list takes every second, third, ... item as one
 TOP = 10  # of NDCG
-LARGEST = 2.0**40  # of an input, before its square is taken in float32
 FLAT = 1e-12  # a spread below it is none
 MEMBERS = 6
 EVERYBODY = np.ones(MEMBERS - 1, dtype=bool)
@@ -182,22 +181,12 @@ def _bet(
         sums = sums + size
         reward = np.maximum(reward - g * w, 0.0)
         theta = theta - g
-        floor = np.maximum(sums + largest, CAUTION * largest) * largest
+        with np.errstate(over="ignore"):  # nothing is bet against an infinite floor
+            floor = np.maximum(sums + largest, CAUTION * largest) * largest
         bet = floor > 0.0
         w = np.where(bet, theta / np.where(bet, floor, 1.0) * (largest + reward), 0.0)
     coin[rows] = np.stack([theta, sums, largest, reward], axis=1)
     return coin, w
-
-
-def _square(C: Floats) -> tuple[Floats, float]:
-    """power^2 C'C, summed in float32, and the power: 1 unless C is so large that its squares might overflow."""
-    top = float(np.abs(C).max())
-    power = LARGEST / top if top > LARGEST else 1.0
-    singles = (C * power).astype(np.float32)
-    square = np.zeros((C.shape[1], C.shape[1]), dtype=np.float32)
-    for row in singles:
-        square += np.multiply.outer(row, row)
-    return square.astype(np.float64), power
 
 
 def _in_lanes(products: Floats) -> float:
@@ -224,8 +213,7 @@ def _solved(
         A[places] += times(np.add.accumulate(size, axis=1)[:, -1], size) * scale
         w[places, :3] += pull / (A[places][:, None] * KAPPA + RIDGE)
         return w, r, A
-    square, power = _square(C)
-    A[np.ix_(places, places)] += square * (scale / (power * power))
+    A[np.ix_(places, places)] += times(np.ascontiguousarray(C.T), C) * scale
     r[places] += pull
     diagonal = np.diagonal(A)[:, None] * KAPPA + RIDGE
     z = r / diagonal

@@ -8,28 +8,17 @@
 #include <string.h>
 
 #define LANES 4
-#define NARROW 8 /* the same of float32 */
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wpsabi" /* no lanes are passed between files */
 #define INLINE static inline __attribute__((always_inline))
 typedef double Lanes __attribute__((vector_size(32)));
-typedef float Narrow __attribute__((vector_size(32)));
 #define plus_times(sum, v, x) ((sum) + (v) * (x))
-#define plus_narrow(sum, v, x) ((sum) + (v) * (x))
 #else
 #define INLINE static inline
 typedef struct {
     double numbers[LANES];
 } Lanes;
-typedef struct {
-    float numbers[NARROW];
-} Narrow;
-
-INLINE Narrow plus_narrow(Narrow sum, Narrow v, float x) {
-    for (int i = 0; i < NARROW; i++) sum.numbers[i] += v.numbers[i] * x;
-    return sum;
-}
 
 /* sum + v x. */
 INLINE Lanes plus_times(Lanes sum, Lanes v, double x) {
@@ -50,19 +39,6 @@ INLINE Lanes no_lanes(void) {
     return v;
 }
 
-INLINE Narrow narrow_at(const float *numbers) {
-    Narrow v;
-    memcpy(&v, numbers, sizeof v);
-    return v;
-}
-
-INLINE Narrow no_narrow(void) {
-    Narrow v;
-    memset(&v, 0, sizeof v);
-    return v;
-}
-
 #define lanes_to(numbers, v) ((void)memcpy((numbers), &(v), sizeof(Lanes)))
-#define narrow_to(numbers, v) ((void)memcpy((numbers), &(v), sizeof(Narrow)))
 
 #endif

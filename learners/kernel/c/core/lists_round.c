@@ -10,54 +10,38 @@ static const double KAPPA[3] = {1.0, 1.0, 0.5}, RIDGE[3] = {3.0, 0.1, 0.3};
 
 #define WIDTH 16 /* columns of a tile */
 
-#define LARGEST 0x1p40 /* what is larger is scaled to it: no sum of squares overflows */
-
-static ptrdiff_t panels_of(ptrdiff_t inputs) { return (inputs + 2 * NARROW - 1) / (2 * NARROW) * 2; }
-
-/* A += scale C'C of `inputs` columns, in the rows and columns `places`, of both triangles; the products of one list are summed in
-   float32. The columns of C go in panels of eight, the last ones filled with zeros; `room` has 8 count numbers of 4 bytes a panel. */
-WIDE static void add_square(const double *C, double scale, double *A, const ptrdiff_t *places, float *room, ptrdiff_t count,
+/* A += scale C'C of `inputs` columns, in the rows and columns `places`, of both triangles; `panel` has room for 8 count numbers.
+   The columns of C go in panels of eight, the last one filled with zeros. */
+WIDE static void add_square(const double *C, double scale, double *A, const ptrdiff_t *places, double *panel, ptrdiff_t count,
                             ptrdiff_t inputs, ptrdiff_t size) {
-    double top = 0.0, power;
-    ptrdiff_t panels = panels_of(inputs), each = count * NARROW, runs = 1;
-    for (ptrdiff_t i = 1; i < inputs; i++) runs = runs && places[i] == places[i - 1] + 1;
-    for (ptrdiff_t i = 0; i < count * inputs; i++) top = fabs(C[i]) > top ? fabs(C[i]) : top;
-    power = top > LARGEST ? LARGEST / top : 1.0;
-    scale /= power * power;
-    for (ptrdiff_t panel = 0; panel < panels; panel++)
+    for (ptrdiff_t j = 0; j < inputs; j += 8) {
+        ptrdiff_t columns = inputs - j < 8 ? inputs - j : 8;
         for (ptrdiff_t k = 0; k < count; k++)
-            for (ptrdiff_t b = 0; b < NARROW; b++) {
-                ptrdiff_t column = panel * NARROW + b;
-                room[panel * each + k * NARROW + b] = column < inputs ? (float)(C[k * inputs + column] * power) : 0.0f;
-            }
-    for (ptrdiff_t j = 0; j < inputs; j += 2 * NARROW) {
-        const float *one = room + j / NARROW * each, *other = one + each;
-        for (ptrdiff_t i = 0; i < inputs && i < j + 2 * NARROW; i += 4) {
-            Narrow left[4], right[4];
-            const float *own = room + i / NARROW * each + i % NARROW;
-            for (int a = 0; a < 4; a++) left[a] = right[a] = no_narrow();
-            for (ptrdiff_t k = 0; k < each; k += NARROW) {
-                Narrow first = narrow_at(one + k), second = narrow_at(other + k);
+            for (ptrdiff_t b = 0; b < 8; b++) panel[k * 8 + b] = b < columns ? C[k * inputs + j + b] : 0.0;
+        for (ptrdiff_t i = 0; i < j + columns; i += 4) {
+            Lanes left[4], right[4];
+            ptrdiff_t rows = inputs - i < 4 ? inputs - i : 4, others[4];
+            for (int a = 0; a < 4; a++) left[a] = right[a] = no_lanes(), others[a] = a < rows ? a : 0;
+            for (ptrdiff_t k = 0; k < count; k++) {
+                const double *own = C + k * inputs + i;
+                Lanes one = lanes_at(panel + k * 8), other = lanes_at(panel + k * 8 + LANES);
                 for (int a = 0; a < 4; a++) {
-                    left[a] = plus_narrow(left[a], first, own[k + a]);
-                    right[a] = plus_narrow(right[a], second, own[k + a]);
+                    left[a] = plus_times(left[a], one, own[others[a]]);
+                    right[a] = plus_times(right[a], other, own[others[a]]);
                 }
             }
-            for (ptrdiff_t a = 0; a < 4 && i + a < inputs; a++) {
-                float sums[2 * NARROW];
-                double *row = A + places[i + a] * size;
-                narrow_to(sums, left[a]);
-                narrow_to(sums + NARROW, right[a]);
-                if (i + a <= j && j + 2 * NARROW <= inputs && runs)
-                    for (ptrdiff_t b = 0; b < 2 * NARROW; b++) row[places[j] + b] += (double)sums[b] * scale;
-                else
-                    for (ptrdiff_t b = 0; b < 2 * NARROW && j + b < inputs; b++)
-                        if (i + a <= j + b) row[places[j + b]] += (double)sums[b] * scale;
+            for (ptrdiff_t a = 0; a < rows; a++) {
+                double sums[2 * LANES];
+                lanes_to(sums, left[a]);
+                lanes_to(sums + LANES, right[a]);
+                for (ptrdiff_t b = 0; b < columns; b++)
+                    if (i + a <= j + b) {
+                        ptrdiff_t row = places[i + a], column = places[j + b];
+                        A[row * size + column] += sums[b] * scale;
+                        A[column * size + row] = A[row * size + column];
+                    }
             }
         }
-        for (ptrdiff_t i = 0; i < inputs && i < j + 2 * NARROW; i++) /* the other triangle */
-            for (ptrdiff_t b = j > i ? j : i; b < j + 2 * NARROW && b < inputs; b++)
-                A[places[b] * size + places[i]] = A[places[i] * size + places[b]];
     }
 }
 
@@ -179,7 +163,7 @@ static void stack_round(ListState *state, const double *Z, const double *share, 
 }
 
 size_t round_room(ptrdiff_t count, ptrdiff_t features, ptrdiff_t inputs) {
-    return (size_t)(15 * count + panels_of(2 * features) * NARROW / 2 * count + 13 * features + 12 * inputs);
+    return (size_t)(23 * count + 13 * features + 12 * inputs);
 }
 
 double learn_list(ListState *state, const LessonOfList *lesson, double weight, double *gaps, double *room, ptrdiff_t *places) {
@@ -190,8 +174,7 @@ double learn_list(ListState *state, const LessonOfList *lesson, double weight, d
     static const double prior[POOLED] = {1.0 / POOLED, 1.0 / POOLED, 1.0 / POOLED, 1.0 / POOLED, 1.0 / POOLED, 1.0 / POOLED};
     static const char present[POOLED - 1] = {1, 1, 1, 1, 1};
     double losses[POOLED], none[POOLED - 1] = {0.0}, unused[POOLED - 1], drawn = 0.0, whole = 0.0, n = (double)count;
-    double *share = room, *d = share + count, *spare = d + 3 * count, *panels = spare + 10 * count;
-    double *b = panels + panels_of(2 * features) * NARROW / 2 * count;
+    double *share = room, *d = share + count, *spare = d + 3 * count, *panel = spare + 10 * count, *b = panel + 8 * count;
     double *pull = b + 5 * features, *sizes = pull + 6 * features, *more = sizes + 2 * features;
     ptrdiff_t inputs = 2 * features;
     top_losses(E, gain, lesson->discounts, losses, lesson->most, count);
@@ -234,7 +217,7 @@ double learn_list(ListState *state, const LessonOfList *lesson, double weight, d
                 for (int k = 0; k < 3; k++) state->w[places[c] * SCORERS + k] += pull[k * inputs + c] / (*bound * KAPPA[k] + RIDGE[k]);
             }
         } else {
-            add_square(C, scale, state->A, places, (float *)panels, count, inputs, state->inputs);
+            add_square(C, scale, state->A, places, panel, count, inputs, state->inputs);
             for (ptrdiff_t c = 0; c < inputs; c++)
                 for (int k = 0; k < 3; k++) state->left[places[c] * 3 + k] += pull[k * inputs + c];
             conjugate(state, more);
