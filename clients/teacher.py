@@ -59,6 +59,10 @@ class Savings:
 class Lessons:
     """What a teacher of either kind keeps: its counts, and the answers of the function by instance, the latest `cache`."""
 
+    precision: float
+    source: str
+    weight: float
+
     def __init__(self, min_precision: float, source: str, weight: float, cache: int) -> None:
         self.precision, self.source, self.weight = min_precision, source, weight
         self._room, self._cache = cache, OrderedDict[str, str | None]()

@@ -68,7 +68,7 @@ class Blocks:
     """The part of the length that goes to all features alike."""
 
     def __init__(self, named: bool = False, bias: bool = False) -> None:
-        self.kernel = kernel.FeatureBlocks(named)
+        self.kernel: kernel.FeatureBlocks = kernel.FeatureBlocks(named)
         self.bias = bias
         self._words: list[list[str]] = []
         self._last_matches: tuple[Vector, int, NameMatches] | None = None

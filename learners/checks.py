@@ -188,16 +188,16 @@ def _label_blocks(value: object, field: str) -> list[list[str]]:
 
 
 _LABELS: dict[str, Json] = {"type": "array", "items": {"type": "string", "minLength": 1}}
-boolean = Check(_boolean, {"type": "boolean"})
-label_list = Check(_label_list, _LABELS | {"uniqueItems": True})
-label_blocks = Check(
+boolean: Check = Check(_boolean, {"type": "boolean"})
+label_list: Check = Check(_label_list, _LABELS | {"uniqueItems": True})
+label_blocks: Check = Check(
     _label_blocks,
     {"type": "array", "items": _LABELS | {"minItems": 1}, "minItems": 1},
     lambda value, field: [
         (name, pointer(field, i, j)) for i, block in enumerate(value) for j, name in enumerate(block)
     ],
 )
-cost_matrix = Check(
+cost_matrix: Check = Check(
     _costs_of_each,
     {
         "type": "object",

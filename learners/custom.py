@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .algorithms.predtron import LossDriven, Predtron, weights_of
-from .instances import Matrix, Vector
+from .instances import Ints, Matrix, Vector
 from .model import FirstOrder, Surrogate
 from .tasks.task import Sigma, Task
 from .weights.base import X
@@ -20,11 +20,11 @@ class Problem:
 
     def __init__(self, task: Task, features: int, d: int = 1, **options: Any) -> None:
         surrogate: Surrogate = LossDriven(task) if options.get("variant") == "loss-driven" else Predtron(task)
-        self.model = FirstOrder(
+        self.model: FirstOrder = FirstOrder(
             task, surrogate, weights_of(options), float(options.get("learning_rate", 1.0))
         )
         self.model.grow(features, d)
-        self.rows = np.arange(features)
+        self.rows: Ints = np.arange(features)
 
     def _x(self, instance: npt.ArrayLike) -> X:
         values = np.asarray(instance, dtype=np.float64)

@@ -47,14 +47,14 @@ class Learner:
     def __init__(self, spec: Spec, model: Model) -> None:
         self.spec = spec
         self.model = model
-        self.teacher = 0  # the thread that teaches
-        self.form = forms.of(spec["task"])
-        self.version = 0
+        self.teacher: int = 0  # the thread that teaches
+        self.form: forms.Form = forms.of(spec["task"])
+        self.version: int = 0
         self.renames: dict[str, str] = {}
-        self.progress = Progress()
-        self.transform = Transform(spec)
-        self.features = self.transform.table()
-        self.labels = Names()
+        self.progress: Progress = Progress()
+        self.transform: Transform = Transform(spec)
+        self.features: kernel.Table = self.transform.table()
+        self.labels: Names = Names()
         self.costs: dict[tuple[int, ...], registry.Cost] = {}  # see reading.py
         self._last: Last | None = None
         self._words = LastText()

@@ -231,7 +231,7 @@ class FirstOrder(Model):
         self.surrogate = surrogate
         self.weights = weights
         self.eta = eta
-        self.view = task.view
+        self.view: Floats | None = task.view
 
     def columns(self, labels: int) -> int:
         return self.task.columns(labels)

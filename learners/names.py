@@ -23,7 +23,7 @@ class Names:
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.names: list[str] = []  # in order; to be read only
-        self.index = Index()
+        self.index: Index = Index()
         for name in names:
             self.add(name)
 

@@ -58,7 +58,7 @@ class Scaling:
 
     def __init__(self, idf: bool, bias: bool) -> None:
         self.idf = idf
-        self.bias = int(bias)
+        self.bias: int = int(bias)
         # One row a feature, hence one place in memory: c, mu, m2, and log(1 + c), because a round asks for it twice.
         self.statistics: Floats = np.zeros((0, 4))
         self._before: tuple[tuple[Floats, Any, Floats], ...] = ()

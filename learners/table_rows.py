@@ -66,7 +66,7 @@ def _roles(value: object, field: str) -> dict[str, str]:
     return dict(value)
 
 
-roles = Check(
+roles: Check = Check(
     _roles,
     {
         "type": "object",

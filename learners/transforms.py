@@ -53,14 +53,14 @@ class Transform:
     """Turns what was read into the x that the model scores. The state is the table's."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
-        self.idf = spec.get("weighting") == "idf"
+        self.idf: Any = spec.get("weighting") == "idf"
         self.normalize: str = spec["normalize"]
         self.bias: bool = spec["bias"]
         self.scaling: Scaling | None = None
         if self.normalize == "auto":
             self.scaling, self.idf = Scaling(self.idf, self.bias), False
         named: bool = spec.get("label_words", False)
-        self.blocks = Blocks(named, self.bias) if self.normalize == "blocks" else None
+        self.blocks: Blocks | None = Blocks(named, self.bias) if self.normalize == "blocks" else None
         self._before: BlocksMark | None = None
         self._columns: tuple[Sequence[str], int, Ints] = ((), 0, np.empty(0, dtype=np.intp))
 

@@ -32,7 +32,7 @@ def _length(value: object, field: str) -> int:
     return count
 
 
-length = Check(_length, {"type": "integer", "minimum": 1, "maximum": LONGEST})
+length: Check = Check(_length, {"type": "integer", "minimum": 1, "maximum": LONGEST})
 
 
 def read(value: object, place: str = "/vector") -> Floats:

@@ -32,6 +32,12 @@ class WholeRound(Protocol):
 class Fused:
     """The whole round of first-order models on linear weights whose decision is an argmax, or an order in two parts."""
 
+    rounds: Any
+    task: Task
+    surrogate: Surrogate
+    predict: Any
+    clear: Any
+
     __slots__ = ("_commit", "clear", "predict", "rounds", "surrogate", "task")
 
     def __init__(self, rounds: Any, task: Task, surrogate: Surrogate) -> None:

@@ -68,6 +68,11 @@ class Action:
 class MailState:
     """The file at `path`, for one IMAP account and one learner of one service. Every method is one transaction."""
 
+    path: str | Path
+    account: str
+    learner: str
+    service: str
+
     def __init__(self, path: str | Path, account: str = "", learner: str = "mail", service: str = "") -> None:
         self.path, self.account, self.learner, self.service = path, account, learner, service
         self._scope = f"{service}#{learner}"

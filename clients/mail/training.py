@@ -30,7 +30,7 @@ class Curve:
 
     def __init__(self) -> None:
         self.mistakes: list[bool] = []
-        self.known = 0
+        self.known: int = 0
         """Messages that had been learned before."""
 
     def add(self, outcomes: Iterable[Outcome]) -> None:

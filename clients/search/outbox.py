@@ -43,7 +43,7 @@ class Outbox:
         tries: int = 5,
         pause: float = 1.0,
     ) -> None:
-        self.counts = OutboxCounts()
+        self.counts: OutboxCounts = OutboxCounts()
         self._send, self._report = send, report
         self._size, self._tries, self._pause = size, tries, pause
         self._queue: deque[tuple[int, Call[Any]]] = deque()

@@ -19,6 +19,9 @@ class Minimax(Surrogate):
     decisions do not depend on a learning rate: the step is 1.
     """
 
+    binary: bool
+    cutoff: int | None
+
     def __init__(self, measure: str = "ndcg", cutoff: int | None = None) -> None:
         self.binary, self.cutoff = measure == "ap", cutoff
 

@@ -47,9 +47,12 @@ class Slam(Surrogate):
     AP       v_i = 1/r on the r relevant items, Eq. (10)
     """
 
+    cutoff: int | None
+    margin: float
+
     def __init__(self, measure: str = "ndcg", cutoff: int | None = None, margin: float = 1.0) -> None:
         self.cutoff, self.margin = cutoff, margin
-        self.binary = measure == "ap"
+        self.binary: bool = measure == "ap"
 
     def fused(self) -> dict[str, Any]:
         return {"update": 5, "margin": self.margin}

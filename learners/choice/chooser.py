@@ -15,6 +15,7 @@ import numpy as np
 from .. import reading
 from ..decided import DecisionBefore
 from ..errors import SHARED, OptionError, TruthError, pointer
+from ..forms import Form
 from ..forms import of as form_of
 from ..instances import FeatureVector, Floats, Ints, ItemList
 from ..json_types import Json
@@ -22,7 +23,7 @@ from ..kernel import Table
 from ..kernel.elementary import sigmoid
 from ..learner import Learner
 from ..names import Names
-from ..registry import Spec
+from ..registry import Cost, Spec
 from ..results import Outcome, Prediction, Progress, Served
 from ..transforms import Transform
 from ..truths import Truth
@@ -61,14 +62,14 @@ class ChoiceLearner(Learner):
     def __init__(self, spec: Spec, model: Rewards) -> None:
         self.spec = spec
         self.model = model
-        self.teacher = 0
-        self.form = form_of(spec["task"])
-        self.version = 0
-        self.progress = Progress()
-        self.transform = Transform({"normalize": "none", "bias": False})
-        self.labels = Names()
-        self.features = Table()
-        self.costs = {}
+        self.teacher: int = 0
+        self.form: Form = form_of(spec["task"])
+        self.version: int = 0
+        self.progress: Progress = Progress()
+        self.transform: Transform = Transform({"normalize": "none", "bias": False})
+        self.labels: Names = Names()
+        self.features: Table = Table()
+        self.costs: dict[tuple[int, ...], Cost] = {}
         self._own = fingerprint(spec)
         self.grow()
 

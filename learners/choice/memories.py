@@ -29,11 +29,16 @@ MemoriesMark = tuple[Pairs, int, int, int, Floats]
 class Memories:
     """The weights of a choice. `trust` is v; `rows`: contexts and the constant; `columns`: features of items and ids."""
 
+    shares: tuple[float, ...]
+    prior: float
+    rows: int
+    columns: int
+
     def __init__(self, forget: Sequence[float], prior: float = PRIOR) -> None:
         self.shares, self.prior = tuple(forget), prior
         self.trust: Floats = np.full(len(self.shares), 1.0 / len(self.shares))
         self.rows = self.columns = 0
-        self.pairs = Pairs(len(self.shares), prior)
+        self.pairs: Pairs = Pairs(len(self.shares), prior)
         self._before: tuple[tuple[Ints, Numbers, Numbers], ...] = ()
 
     def grow(self, rows: int, columns: int) -> None:

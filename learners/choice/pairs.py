@@ -9,6 +9,8 @@ slots are taken, so some two probes find most. Where a key stands in the index d
 found does not.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,10 +29,13 @@ class Pairs:
     Of several memories the numbers are kept in float32, of one in float64: so they take half as much room each.
     """
 
+    memories: int
+    prior: float
+
     def __init__(self, memories: int, prior: float) -> None:
         self.memories, self.prior = memories, prior
-        self.dtype = np.float64 if memories == 1 else np.float32
-        self.count = 0
+        self.dtype: type[np.floating[Any]] = np.float64 if memories == 1 else np.float32
+        self.count: int = 0
         self.keys: Keys = np.zeros(LEAST // 2, dtype=np.int64)
         self.weights: Numbers = np.zeros((memories, LEAST // 2), dtype=self.dtype)
         self.precision: Numbers = np.full((memories, LEAST // 2), prior, dtype=self.dtype)

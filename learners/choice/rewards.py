@@ -26,20 +26,27 @@ RewardsMark = tuple[MemoriesMark, int, int, ApprenticeMark]
 class Rewards(Model):
     """What `ChoiceLearner` keeps. The calls of a model that decides on one x are not for it."""
 
+    gamma: float
+    floor: float
+    low: float
+    high: float
+    rows: Presence
+    ids: Presence
+
     def __init__(
         self, gamma: float, floor: float, low: float, high: float, baseline: float, forget: Sequence[float]
     ) -> None:
         self.gamma, self.floor = gamma, floor
         self.low, self.high = low, high
-        self.weights = Memories(forget)
-        self.contexts = Scaling(idf=True, bias=False)
-        self.items = Scaling(idf=True, bias=False)
-        self.apprentice = Apprentice(baseline)
+        self.weights: Memories = Memories(forget)
+        self.contexts: Scaling = Scaling(idf=True, bias=False)
+        self.items: Scaling = Scaling(idf=True, bias=False)
+        self.apprentice: Apprentice = Apprentice(baseline)
         self.served: Floats = np.zeros(0)
         self.earned: Floats = np.zeros(0)
-        self.explored = 0
+        self.explored: int = 0
         self.rows, self.ids = Presence(), Presence()
-        self.more = 0  # rewards beyond one an event: those of slots
+        self.more: int = 0  # rewards beyond one an event: those of slots
         self._before: tuple[tuple[int, float, float], ...] = ()
 
     def scaled(self, reward: float) -> float:

@@ -46,6 +46,10 @@ class Seen:
 class Views:
     """The places of names in W, and what is seen by them."""
 
+    model: Rewards
+    contexts: Table
+    columns: Table
+
     def __init__(self, model: Rewards, names: Iterable[str]) -> None:
         self.model, self.contexts, self.columns = model, Table(), Table()
         for name in names:

@@ -37,7 +37,7 @@ class FeatureBlocks:
     """
 
     def __init__(self, named: bool = False) -> None:
-        self.rows = 0
+        self.rows: int = 0
         self._matches = LabelWords() if named else None
         self._names = Names()
         self._numbers: Ints = np.empty(0, dtype=np.intp)  # with room behind, as the counts

@@ -46,7 +46,7 @@ class LabelWords:
     """The words of all labels, the labels that have each, and the word of every row of a table, -1 where it is none."""
 
     def __init__(self) -> None:
-        self.labels = 0
+        self.labels: int = 0
         self._words = Names()
         self._labels: list[list[int]] = []
         self._rows: Ints = np.empty(0, dtype=np.intp)

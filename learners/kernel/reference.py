@@ -8,7 +8,7 @@ over one row by `np.add.accumulate`. No product is left to BLAS, no logarithm to
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,9 +44,9 @@ class Features:
     def __init__(
         self, names: Sequence[str], values: Floats | None = None, vector: Floats | None = None
     ) -> None:
-        self.names = names
-        self.values = values
-        self.vector = vector
+        self.names: Sequence[str] = names
+        self.values: Floats | None = values
+        self.vector: Floats | None = vector
 
     @property
     def width(self) -> int:
@@ -65,7 +65,7 @@ class Features:
             return self.values is other.values
         return np.array_equal(self.values, other.values)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None]  # type: ignore[assignment]
 
 
 def read(features: Any) -> Features | None:

@@ -51,10 +51,14 @@ class Table:
     is 0 until there are any. No name of an instance leads to them.
     """
 
+    idf: bool
+    unit: bool
+    bias: bool
+
     def __init__(self, idf: bool = False, unit: bool = False, bias: bool = False) -> None:
         self.idf, self.unit, self.bias = idf, unit, bias
-        self.events = 0
-        self.vector = (0, 0)
+        self.events: int = 0
+        self.vector: tuple[int, int] = (0, 0)
         self._names: list[str] = []
         self._index = _Index()
         self._counts = np.zeros(16, dtype=np.int64)

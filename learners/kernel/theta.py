@@ -19,6 +19,9 @@ class Weights:
     Above `brief` columns, unless that is 0, a kernel that has them may keep lists instead of rows; here all rows are long.
     """
 
+    features: int
+    labels: int
+
     short_rows = False
 
     def __init__(self, single: bool = False, brief: int = 0) -> None:

@@ -113,6 +113,9 @@ def _log_of_counts(counts: Floats) -> Floats:
 class Ladder:
     """0, log(exp(0) + more), ...: where an entry goes that was only ever raised by the same `more`."""
 
+    more: float
+    count: int
+
     def __init__(self, more: float, count: int = 4096) -> None:
         self.more, self.count = more, count
 

@@ -22,9 +22,9 @@ class CostMatrix:
     """L of the labels in `index`; every answer costs O(labels + named costs)."""
 
     def __init__(self, named: CostsByName | None = None, index: Mapping[str, int] | None = None) -> None:
-        self.named = named or {}
-        self.index = index or {}
-        self.names = list(self.index)
+        self.named: CostsByName | dict[str, Mapping[str, float]] = named or {}
+        self.index: Mapping[str, int] | dict[str, int] = index or {}
+        self.names: list[str] = list(self.index)
         entries = sorted(
             (self.index[y], self.index[sigma], cost)
             for y, row in self.named.items()

@@ -21,7 +21,7 @@ class _Costed(Task):
     """Costs by label index, for the learner to extend as labels join; a label beyond the list costs 1."""
 
     def __init__(self, costs: Sequence[float] = ()) -> None:
-        self.costs = list(costs)
+        self.costs: list[float] = list(costs)
 
     def price(self, costs: Sequence[float]) -> None:
         self.costs = list(costs)
@@ -36,7 +36,7 @@ class Binary(_Costed):
     Labels are 0 (negative, which joined first and takes a tie) and 1 (positive). The margin is 2|t|.
     """
 
-    view = np.array([[-1.0], [1.0]])
+    view: Floats | None = np.array([[-1.0], [1.0]])
 
     def columns(self, labels: int) -> int:
         return 1
@@ -182,7 +182,7 @@ class Costs(Task):
     """
 
     def __init__(self, costs: CostMatrix | None = None) -> None:
-        self.matrix = costs or CostMatrix()
+        self.matrix: CostMatrix = costs or CostMatrix()
 
     def charge(self, costs: CostMatrix) -> None:
         self.matrix = costs
@@ -231,7 +231,7 @@ class Costs(Task):
 class TwoCosts(Costs):
     """The same of two labels: rep = +1 for the positive label, -1 for the negative; d = 1."""
 
-    view = Binary.view
+    view: Floats | None = Binary.view
 
     def columns(self, labels: int) -> int:
         return 1

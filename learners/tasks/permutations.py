@@ -137,7 +137,10 @@ class Ranking(Task):
 class NDCG(Ranking):
     """L = 1 - NDCG at `cutoff` (none: the whole list), gain 2^y - 1 or y, discount 1 / log2(1 + place) or 1 / place."""
 
-    measure = 0
+    gain: str
+    discount: str
+
+    measure: int = 0
 
     def __init__(
         self,
@@ -179,7 +182,7 @@ class NDCG(Ranking):
 class Precision(Ranking):
     """L = (min(k, relevant) - relevant among the first k) / k, k = `cutoff`; every grade above 0 is relevant."""
 
-    measure = 1
+    measure: int = 1
 
     def __init__(self, cutoff: int, position: str = "linear", exponent: float = 1.1) -> None:
         super().__init__(cutoff, position, exponent)
@@ -224,7 +227,7 @@ class AP(Ranking):
     assignment form.
     """
 
-    measure = 2
+    measure: int = 2
 
     def loss(self, sigma: Ints, y: Floats) -> float:
         return losses.ap_loss(sigma, y)

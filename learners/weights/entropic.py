@@ -32,9 +32,9 @@ class Entropic(Weights):
     """t_r = sum_j x_j exp(theta_rj) / Z_r. Features of x that were never seen weigh exp(0) / Z_r."""
 
     def __init__(self, dimension: int) -> None:
-        self.dimension = dimension
-        self.features = 0
-        self.labels = 0
+        self.dimension: int = dimension
+        self.features: int = 0
+        self.labels: int = 0
         self.theta: Floats = np.zeros((0, 0))
         self.Z: Floats = np.zeros(0)
         self.level: Floats = np.zeros(0)  # m

@@ -32,10 +32,10 @@ class KernelExpansion(Weights):
         self.bandwidth = bandwidth
         self.degree = degree
         self.budget = budget
-        self.features = 0
-        self.labels = 0
-        self.examples = 0  # stored vectors
-        self.cells = 0  # stored numbers in them
+        self.features: int = 0
+        self.labels: int = 0
+        self.examples: int = 0  # stored vectors
+        self.cells: int = 0  # stored numbers in them
         self.sizes: list[int] = []  # vectors of each example, the oldest first
         self.alpha: Floats = np.zeros((0, 0))
         self.squares: Floats = np.zeros(0)  # ||x_ir||^2

@@ -21,7 +21,7 @@ class Linear(Weights):
     """
 
     def __init__(self, single: bool = False, brief: int = 0) -> None:
-        self.kernel = kernel.Weights(single, brief)
+        self.kernel: kernel.Weights = kernel.Weights(single, brief)
 
     @property
     def features(self) -> int:

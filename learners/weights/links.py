@@ -49,11 +49,11 @@ class PNorm(Linear):
 
     def __init__(self, norm: str) -> None:
         super().__init__()
-        self.group = norm == "group"
-        self.q = 2.0
-        self.ref = 0.0  # 0 where the link is the identity, or all weights are 0
+        self.group: bool = norm == "group"
+        self.q: float = 2.0
+        self.ref: float = 0.0  # 0 where the link is the identity, or all weights are 0
         self.S = 0.0
-        self.drift = 0.0
+        self.drift: float = 0.0
         self._w = kernel.Weights()  # of l1
         self._norms: Floats = np.zeros(0)  # of group: ||theta_j|| / ref, and f
         self._f: Floats = np.zeros(0)

@@ -27,7 +27,7 @@ class StoredRows:
     """(features, labels) of weights whose rows may be short, as a snapshot takes it: of a gigabyte, a piece at a time."""
 
     ndim = 2
-    flags = SimpleNamespace(writeable=True)
+    flags: SimpleNamespace = SimpleNamespace(writeable=True)
 
     def __init__(self, weights: kernel.Weights) -> None:
         self.weights = weights

@@ -40,8 +40,8 @@ class TraceNorm(Linear):
 
     def __init__(self) -> None:
         super().__init__()
-        self.q = 2.0
-        self.steps = 0
+        self.q: float = 2.0
+        self.steps: int = 0
         self.G: Floats = np.zeros((0, 0))
         self._M: Floats | None = None
 

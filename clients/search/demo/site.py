@@ -49,7 +49,7 @@ class Site:
     def __init__(self, client: Client, index: SearchIndex, deadline: float = 1.0, seed: int = 0) -> None:
         prepare(client, NAME)
         self._client, self._index = client, index
-        self.reranker = Reranker(client, NAME, features=FEATURES, deadline=deadline)
+        self.reranker: Reranker = Reranker(client, NAME, features=FEATURES, deadline=deadline)
         self._random = Random(seed)  # noqa: S311  (draws visitors, keeps no secret)
         self._drawing = Lock()
         self._modules = index.modules()

@@ -26,16 +26,18 @@ MOST_COLUMNS, FEW_COLUMNS, MOST_FEATURES = 32, 2, 1000
 class AdaGrad(Expert):
     """See above."""
 
+    present: bool
+
     name = "adagrad"
     kind = 2
-    scale = 1.0
+    scale: float = 1.0
 
     def __init__(self, setting: Setting) -> None:
-        self.bits = setting.bits
+        self.bits: bool = setting.bits
         self.most = MOST_COLUMNS if "dual-ascent" in setting.beside else None
         self.wide = MOST_FEATURES if "entropy" in setting.beside else None
-        self.features = 0
-        self.labels = 0
+        self.features: int = 0
+        self.labels: int = 0
         self._weights = kernel.Weights()
         self._squares = kernel.Weights()
         self._before: list[Any] = []

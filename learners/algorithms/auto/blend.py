@@ -44,18 +44,19 @@ class Blend(Model):
         self, kind: str, labels: int, bias: bool, decider: Decider, experts: Sequence[Expert], start: Floats
     ) -> None:
         self.kind = kind
-        self.bits = kind in ("set", "grade")
-        self.bias = int(bias)
+        self.bits: bool = kind in ("set", "grade")
+        self.bias: int = int(bias)
         self.decider = decider
-        self.experts = list(experts)
-        self.pool = Pool(self.bits, start)
-        self.calibration = Calibration(kind)
-        self.drift_alarm = Drift()
+        self.experts: list[Expert] = list(experts)
+        self.pool: Pool = Pool(self.bits, start)
+        self.calibration: Calibration = Calibration(kind)
+        self.drift_alarm: Drift = Drift()
         # Label ranking starts from its first expert alone, and leaves it for a lead that is proved.
-        self.lead = Lead() if kind == "ranking" and len(self.experts) > 1 else None
-        self.losses = np.zeros(len(self.experts))
-        self.rounds = 0
-        self.features = self.labels = 0
+        self.lead: Lead | None = Lead() if kind == "ranking" and len(self.experts) > 1 else None
+        self.losses: Floats = np.zeros(len(self.experts))
+        self.rounds: int = 0
+        self.features: int = 0
+        self.labels: int = 0
         self.seen: Floats = np.zeros(0)  # events of every column
         for i, expert in enumerate(self.experts):
             if not expert.present:  # it waits for something
@@ -63,7 +64,7 @@ class Blend(Model):
         if decider.view is not None:
             self.view = decider.view
         elif kind == "class" and labels == 2:
-            self.view = np.array([[0.5, -0.5], [-0.5, 0.5]])
+            self.view: Floats | None = np.array([[0.5, -0.5], [-0.5, 0.5]])
 
     # ---- what joins
 
@@ -270,7 +271,7 @@ class Blend(Model):
         dense = x.rows < self.bias
         return ScaledVector(x.rows, x.values, z=np.where(dense, 0.0, 1.0), dense=dense)
 
-    extra_names = ("(constant)", "(random features)")
+    extra_names: tuple[str, ...] = ("(constant)", "(random features)")
     piecewise = True
 
     def certificate(self) -> dict[str, Json]:

@@ -24,8 +24,10 @@ SHARPNESS = 16.0
 class ClassMeans(VectorExpert):
     """See above."""
 
+    events: float
+
     name = "class-means"
-    scale = 1.0
+    scale: float = 1.0
     widest = 16_384
 
     def start(self) -> None:

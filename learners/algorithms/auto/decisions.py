@@ -82,7 +82,7 @@ class ByMatrix(Decider):
 
     def __init__(self, view: Floats | None = None) -> None:
         self.view = view
-        self.costs = CostMatrix()
+        self.costs: CostMatrix = CostMatrix()
 
     def charge(self, costs: CostMatrix) -> None:
         self.costs = costs

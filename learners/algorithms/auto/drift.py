@@ -21,9 +21,12 @@ DriftMark = tuple[int, int, int | None, int, float, Evidence]
 class Drift:
     """`alarms` counts them; `last` is the round of the last one."""
 
+    count: int
+    sum: float
+
     def __init__(self) -> None:
-        self.rounds = 0
-        self.alarms = 0
+        self.rounds: int = 0
+        self.alarms: int = 0
         self.last: int | None = None
         self._restart()
 

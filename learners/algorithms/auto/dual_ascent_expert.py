@@ -22,12 +22,12 @@ class DualAscentExpert(Expert):
 
     name = "dual-ascent"
     kind = 0
-    scale = 4.0
+    scale: float = 4.0
 
     def __init__(self, setting: Setting) -> None:
-        self.bits = setting.bits
-        self.weights = Linear(brief=BRIEF_IN_POOL)
-        self.ascent = DualAscent("III", 1.0, 1.0)
+        self.bits: bool = setting.bits
+        self.weights: Linear = Linear(brief=BRIEF_IN_POOL)
+        self.ascent: DualAscent = DualAscent("III", 1.0, 1.0)
         self._before: tuple[Vector, Floats, Any] | None = None
 
     def grow(self, features: int, columns: int) -> None:

@@ -29,12 +29,15 @@ DIMENSION = 50_000
 class Entropy(Expert):
     """See above."""
 
+    features: int
+    labels: int
+
     name = "entropy"
     kind = 7
-    scale = 4.0 / GAMMA
+    scale: float = 4.0 / GAMMA
 
     def __init__(self, setting: Setting) -> None:
-        self.present = not setting.bits
+        self.present: bool = not setting.bits
         self.features = self.labels = 0
         self._kept = kernel.Weights(brief=BRIEF_IN_POOL)
         self.sums: Floats = np.zeros(0)

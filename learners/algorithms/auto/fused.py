@@ -30,9 +30,13 @@ NO_SUMS, NO_WORDS, NO_CURVES = (0, 0.0, 0.0, 0.0, True), (0.0, 0.0), (1.0, 0)
 class FusedBlend:
     """See above; `blend` is the model, `mode` what is right: see `mode_of`."""
 
+    blend: Any
+    mode: int
+    scaling: Scaling
+
     def __init__(self, blend: Any, mode: int, table: Table, scaling: Scaling) -> None:
         self.blend, self.mode, self.scaling = blend, mode, scaling
-        self.rounds = kernel.BlendRounds(table)
+        self.rounds: Any = kernel.BlendRounds(table)
         self._bound = False
         self._pieces = ByPieces(blend, scaling.bias)
         self._dual = _of(blend.experts, DualAscentExpert)

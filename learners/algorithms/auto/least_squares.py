@@ -41,18 +41,21 @@ HEIGHT = 2.0 * np.sqrt(2.0 / WAVES)
 class LeastSquares(Expert):
     """See above. Column 0 is the constant, then the waves; `columns[j]` is the place of z_j, its hats behind it."""
 
+    curved: int
+    features: int
+
     name = "least-squares"
     kind = 3
-    scale = 4.0
+    scale: float = 4.0
 
     def __init__(self, setting: Setting) -> None:
-        self.shift = 0.5 if setting.bits else 0.0
-        self.bias = setting.bias
+        self.shift: float = 0.5 if setting.bits else 0.0
+        self.bias: int = setting.bias
         self.most = MOST_COLUMNS if "dual-ascent" in setting.beside else None
-        self.labels = 0
-        self.size = 1.0  # S
-        self.events = 0
-        self.theta = uniforms(0, WAVES)
+        self.labels: int = 0
+        self.size: float = 1.0  # S
+        self.events: int = 0
+        self.theta: Floats = uniforms(0, WAVES)
         self._spare: Floats = np.zeros((0, 0))
         self._start()
         self._marked = self.P, self.R

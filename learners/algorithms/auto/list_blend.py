@@ -73,16 +73,16 @@ class ListBlend(Model):
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.features = 0
-        self.ridge = True
+        self.features: int = 0
+        self.ridge: bool = True
         self.P: Floats = np.zeros((0, 0))
         self.w: Floats = np.zeros((0, 3))
         self.coin: Floats = np.zeros((0, 4))
-        self.squares = 0.0
-        self.rounds = 0
-        self.losses = np.zeros(3)
-        self.entropies = np.zeros(5)  # of the mean score, the mean of the scorers', and each scorer's
-        self.drift_alarm = Drift()
+        self.squares: float = 0.0
+        self.rounds: int = 0
+        self.losses: Floats = np.zeros(3)
+        self.entropies: Floats = np.zeros(5)  # of the mean score, the mean of the scorers', and each scorer's
+        self.drift_alarm: Drift = Drift()
 
     def grow(self, features: int, columns: int) -> None:
         if features > MOST and self.ridge:

@@ -81,8 +81,8 @@ class ListPool(Model):
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.features = 0
-        self.state = ListState(
+        self.features: int = 0
+        self.state: ListState = ListState(
             np.zeros((0, 4)),
             np.zeros((0, 3)),
             np.zeros((0, 0)),
@@ -92,11 +92,11 @@ class ListPool(Model):
             np.zeros(MEMBERS),
             np.full(MEMBERS, 1.0 / MEMBERS),
         )
-        self.gaps = 0.0
-        self.drawn = 0.0  # the loss of members drawn by their shares
-        self.served = 0.0  # that of the mixed scores
-        self.rounds = 0
-        self.drift_alarm = Drift()
+        self.gaps: float = 0.0
+        self.drawn: float = 0.0  # the loss of members drawn by their shares
+        self.served: float = 0.0  # that of the mixed scores
+        self.rounds: int = 0
+        self.drift_alarm: Drift = Drift()
 
     @property
     def wide(self) -> bool:

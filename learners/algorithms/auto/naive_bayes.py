@@ -29,18 +29,18 @@ class NaiveBayes(Expert):
 
     name = "naive-bayes"
     kind = 1
-    scale = 1.0
+    scale: float = 1.0
 
     def __init__(self, setting: Setting) -> None:
-        self.bits = setting.bits
-        self.features = 0
-        self.labels = 0
+        self.bits: bool = setting.bits
+        self.features: int = 0
+        self.labels: int = 0
         self._kept = kernel.Weights(brief=BRIEF_IN_POOL)
         self.background: Floats = np.zeros(0)  # L of all events
         self.words: Floats = np.zeros(0)  # N_k
         self.events: Floats = np.zeros(0)  # of label k
-        self.all_words = 0.0
-        self.all_events = 0.0
+        self.all_words: float = 0.0
+        self.all_events: float = 0.0
         self._before: list[list[Any]] = []
         self._usual: tuple[Floats, Ints, Floats] | None = None
 

@@ -32,19 +32,22 @@ PoolMark = tuple[tuple[Floats, Floats, Floats, Mask], Floats, Floats, float, flo
 class Pool:
     """a and A of Newton, L and D of Hedge; `start` is a at the start."""
 
+    w: Floats
+    weights: Floats
+
     def __init__(self, bits: bool, start: Floats) -> None:
         count = len(start)
         self.bits = bits
         self.start = start
-        self.a = start.copy()
+        self.a: Floats = start.copy()
         self.A = DAMPING * np.eye(count)
-        self.prior = np.full(1 + count, (1.0 - TRUST) / count)
+        self.prior: Floats = np.full(1 + count, (1.0 - TRUST) / count)
         self.prior[0] = TRUST
-        self.losses = np.zeros(1 + count)
-        self.gaps = 0.0
-        self.loss = 0.0  # of the pool
-        self.present = np.ones(count, dtype=bool)
-        self.doubt = -float(log(self.prior).min())
+        self.losses: Floats = np.zeros(1 + count)
+        self.gaps: float = 0.0
+        self.loss: float = 0.0  # of the pool
+        self.present: Mask = np.ones(count, dtype=bool)
+        self.doubt: float = -float(log(self.prior).min())
         self._refresh()
 
     # ---- weights

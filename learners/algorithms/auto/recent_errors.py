@@ -24,9 +24,11 @@ MEMORY = 9.0
 class RecentErrors(Expert):
     """See above."""
 
+    present: bool
+
     name = "recent-errors"
     kind = 4
-    scale = 2.0
+    scale: float = 2.0
 
     def __init__(self, setting: Setting) -> None:
         self.most = MOST_COLUMNS if "dual-ascent" in setting.beside else None

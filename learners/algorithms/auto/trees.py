@@ -29,13 +29,18 @@ FEWEST_ROWS = 64
 class Trees(Expert):
     """See above. `forest` has room for more features and rows than there are; `features` and `labels` count them."""
 
+    features: int
+    labels: int
+    present: bool
+    forest: Forest
+
     name = "trees"
     kind = 6
-    scale = 1.0
+    scale: float = 1.0
 
     def __init__(self, setting: Setting) -> None:
-        self.link = forest.BITS if setting.bits else forest.SHARED if setting.shared else forest.SOFTMAX
-        self.bias = setting.bias
+        self.link: int = forest.BITS if setting.bits else forest.SHARED if setting.shared else forest.SOFTMAX
+        self.bias: int = setting.bias
         self.features = self.labels = 0
         self._before: list[tuple[Any, Any, Any]] = []
         self._start()

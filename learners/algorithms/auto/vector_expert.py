@@ -17,12 +17,16 @@ from .experts import Expert, Inputs
 class VectorExpert(Expert):
     """`first` and `width` are the rows of the vector; `width` is 0 until there is one."""
 
+    first: int
+    width: int
+    labels: int
+
     widest: int
     """The longest vector that it takes."""
 
     def __init__(self, setting: Setting) -> None:
-        self.bits = setting.bits
-        self.present = False
+        self.bits: bool = setting.bits
+        self.present: bool = False
         self.first = self.width = self.labels = 0
         self._before: list[tuple[Floats, int, Floats]] = []
 

@@ -25,13 +25,15 @@ WHOLE, BLOCK, WEIGHTS = 384, 256, 2**20
 class VectorRidge(VectorExpert):
     """See above."""
 
+    size: int
+
     name = "vector-ridge"
-    scale = 4.0
+    scale: float = 4.0
     widest = 2_048
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.shift = 0.5 if setting.bits else 0.0
+        self.shift: float = 0.5 if setting.bits else 0.0
         self._spare: Floats = np.zeros((0, 0, 0))
         self._marked: Floats | None = None
 

@@ -25,7 +25,7 @@ from ...model import Round, Surrogate
 from ...theory.dual_ascent_bounds import lemma
 from ...weights.entropic import Entropic
 from .responses import Logistic, Response, Tilted
-from .updates import UPDATES, worst_pair
+from .updates import UPDATES, Update, worst_pair
 
 __all__ = ["DualAscent", "relevant_labels"]
 
@@ -52,8 +52,8 @@ class DualAscent(Surrogate):
     weighs = True
 
     def __init__(self, update: str, C: float, gamma: float) -> None:
-        self.update = UPDATES[update]
-        self.number = len(update)
+        self.update: Update = UPDATES[update]
+        self.number: int = len(update)
         self.C = C
         self.gamma = gamma
         self.sums: Sums = (0, 0.0, 0.0, 0.0, True)

@@ -23,7 +23,7 @@ class OneRelevant(Multiclass):
 class TwoLabels(OneRelevant):
     """Binary: the positive label is shown with t = (t_1 - t_0) / 2, the negative one with -t."""
 
-    view = np.array([[0.5, -0.5], [-0.5, 0.5]])
+    view: Floats | None = np.array([[0.5, -0.5], [-0.5, 0.5]])
     argmax = False
 
 

@@ -68,7 +68,7 @@ class Additive:
     def __init__(self, scores: Floats, squared_norm: float) -> None:
         self.scores = scores
         self.squared_norm = squared_norm
-        self.levels = scores / squared_norm
+        self.levels: Floats = scores / squared_norm
 
     def value(self, level: float) -> float:
         return self.squared_norm * level
@@ -98,7 +98,7 @@ class Logistic:
     def __init__(self, scores: Floats, c: float = 1.0) -> None:
         self.scores = scores
         self.c = c
-        self.q = np.minimum(np.maximum(scores / c, SMALLEST), LARGEST)
+        self.q: Floats = np.minimum(np.maximum(scores / c, SMALLEST), LARGEST)
 
     @cached_property
     def levels(self) -> Floats:
@@ -154,7 +154,7 @@ class Tilted:
         self.scores = scores
         self.values = values
         self.columns = columns
-        self.powers = np.array([np.ones(len(values)), values, values * values])
+        self.powers: Floats = np.array([np.ones(len(values)), values, values * values])
 
     @cached_property
     def log_p(self) -> Floats:

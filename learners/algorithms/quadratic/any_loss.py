@@ -46,9 +46,9 @@ class AnyLoss(Generic[Z, Y]):
     ) -> None:
         if not decisions:
             raise ValueError("there must be at least one decision")
-        self.decisions = list(decisions)
+        self.decisions: list[Z] = list(decisions)
         self.loss = loss
-        self.regression = Regression(regularization, bandwidth, budget)
+        self.regression: Regression = Regression(regularization, bandwidth, budget)
         self._columns: dict[Y, int] = {}
         self._losses: list[Floats] = []
 

@@ -22,6 +22,9 @@ __all__ = ["Dual", "KernelFunction", "Support"]
 class KernelFunction:
     """k(x, x') = <x, x'>; exp(-||x - x'||^2 / (2 bandwidth^2)) with a bandwidth, (1 + <x, x'>)^degree with a degree."""
 
+    bandwidth: float | None
+    degree: int | None
+
     def __init__(self, bandwidth: float | None = None, degree: int | None = None) -> None:
         self.bandwidth, self.degree = bandwidth, degree
 
@@ -69,10 +72,10 @@ class Support:
 
     def __init__(self, kernel: KernelFunction) -> None:
         self.kernel = kernel
-        self.rows = Rows()
+        self.rows: Rows = Rows()
         self.norms: Floats = np.zeros(0)
         self.scales: Floats = np.zeros(0)
-        self.features = 0
+        self.features: int = 0
 
     def __len__(self) -> int:
         return self.rows.count
@@ -125,7 +128,7 @@ class Dual:
     def __init__(self, support: Support, psi: Rows, rho: float | None = None) -> None:
         self.support = support
         self.psi = psi
-        self.resolvent = Resolvent() if rho is None else Resolvent.of(support.gram(), rho)
+        self.resolvent: Resolvent = Resolvent() if rho is None else Resolvent.of(support.gram(), rho)
 
     def mark(self) -> ResolventMark:
         return self.resolvent.mark()

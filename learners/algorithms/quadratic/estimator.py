@@ -43,10 +43,10 @@ class Quadratic(Model):
     ) -> None:
         self.family = family
         self.own = loss
-        self.regressions = list(regressions)
+        self.regressions: list[Regression] = list(regressions)
         self.losses: Floats = np.zeros(len(self.regressions))
         self.below: Ints = np.zeros(len(MARGINS), dtype=np.int64)
-        self.judged = 0
+        self.judged: int = 0
         self.view = view
 
     @property

@@ -149,6 +149,9 @@ class Items(Family):
     pairwise-disagreement  (won - lost pairs of j) / N(y): the best order where the estimate of pair j, l is u_j - u_l
     """
 
+    cutoff: int | None
+    worth: Worth
+
     served: tuple[str, ...] = ("ndcg", "precision", "ap", "pairwise-disagreement")
 
     def __init__(self, loss: str, cutoff: int | None = None, worth: Worth = WORTH) -> None:

@@ -63,12 +63,16 @@ class Slots:
 class Labels(Family):
     """psi(y): G(y_j) / N(y); 1[y_j > 0]; 1[y_j, y_l > 0] / |y|; sign(y_j - y_l) / N(y); and two constants."""
 
+    cutoff: int | None
+    worth: Worth
+    count: int
+
     served: tuple[str, ...] = ("ndcg", "precision", "ap", "pairwise-disagreement")
 
     def __init__(self, loss: str, cutoff: int | None, worth: Worth = WORTH) -> None:
         self.cutoff, self.worth = cutoff, worth
-        self.always = loss in _OF_PAIR
-        self.labels = 0
+        self.always: bool = loss in _OF_PAIR
+        self.labels: int = 0
         self._clear()
 
     def _clear(self) -> None:

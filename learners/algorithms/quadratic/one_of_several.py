@@ -29,11 +29,11 @@ class Classes(Family):
     """See above. What a loss costs depends on the spec, so it is served where the spec gives it, and zero-one always."""
 
     def __init__(self, loss: str, cutoff: int | None = None) -> None:
-        self.served = tuple(dict.fromkeys(("zero-one", loss)))
-        self.labels = 0
+        self.served: tuple[str, ...] = tuple(dict.fromkeys(("zero-one", loss)))
+        self.labels: int = 0
         self.costs: Sequence[float] = ()
         self.blocks: Sequence[int] = ()
-        self.matrix = CostMatrix()
+        self.matrix: CostMatrix = CostMatrix()
 
     def price(self, costs: Sequence[float]) -> None:
         self.costs = costs

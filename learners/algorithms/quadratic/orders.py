@@ -120,7 +120,7 @@ class Even(Search):
     """f = 1: places count alike. To pass item l upwards, u adds W[l, u] = Q[l, u] - Q[u, l], whatever their places."""
 
     def __init__(self, Q: Floats, start: Ints) -> None:
-        self.order = start.copy()
+        self.order: Ints = start.copy()
         self.W = Q - Q.T
 
     def moves(self, p: int) -> Floats:
@@ -143,10 +143,13 @@ class Even(Search):
 class Weighed(Search):
     """Any f, in O(m) a move: `own` is contributions(order), brought up to date with every move."""
 
+    a: Floats
+    f: Floats
+
     def __init__(self, a: Floats, Q: Floats, f: Floats, start: Ints) -> None:
         self.order = start.copy()
         self.a, self.Q, self.f = a, Q, f
-        self.own = contributions(start, a, Q)
+        self.own: Floats = contributions(start, a, Q)
 
     def moves(self, p: int) -> Floats:
         a, Q, f = self.a, self.Q, self.f
@@ -167,4 +170,4 @@ class Weighed(Search):
         without[p:] -= Q[others[p:], item]
         without[q:] += Q[others[q:], item]
         self.own = np.insert(without, q, self.a[item] + Q[item, others[:q]].sum())
-        self.order = np.insert(others, q, item)
+        self.order: Ints = np.insert(others, q, item)

@@ -54,15 +54,15 @@ class Regression:
         degree: int | None = None,
     ) -> None:
         self.r = regularization
-        self.kernel = KernelFunction(bandwidth, degree)
-        self.budget = budget or BUDGET
-        self.events = 0.0
-        self.rows = 0
-        self.targets = 0
-        self.features = 0
+        self.kernel: KernelFunction = KernelFunction(bandwidth, degree)
+        self.budget: int = budget or BUDGET
+        self.events: float = 0.0
+        self.rows: int = 0
+        self.targets: int = 0
+        self.features: int = 0
         # The rows and their targets, while they are kept; landmarks of a kernel stay.
-        self.support = Support(self.kernel)
-        self.psi = Rows()
+        self.support: Support = Support(self.kernel)
+        self.psi: Rows = Rows()
         self.primal: Primal | None = None
         self.dual: Dual | None = Dual(self.support, self.psi)
         self.basis: Floats | None = None

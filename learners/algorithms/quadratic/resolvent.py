@@ -38,10 +38,10 @@ class Resolvent:
     """M and P at the reference ridge `rho`. Arrays are padded with zeros to a size that depends on `size` alone."""
 
     def __init__(self) -> None:
-        self.size = 0
-        self.rho = 0.0
+        self.size: int = 0
+        self.rho: float = 0.0
         # 0, unless the ridge is lost in the rounding of M: then it is raised to this.
-        self.floor = 0.0
+        self.floor: float = 0.0
         self.M: Floats = np.zeros((0, 0))
         self.P: Floats = np.zeros((0, 0))
         self._spare: tuple[Floats, Floats] | None = None

@@ -19,8 +19,8 @@ class Primal:
     """S in a `Resolvent`, and B with one row a target, padded as S is."""
 
     def __init__(self, resolvent: Resolvent | None = None, B: Floats | None = None) -> None:
-        self.resolvent = resolvent or Resolvent()
-        self.targets = 0 if B is None else len(B)
+        self.resolvent: Resolvent = resolvent or Resolvent()
+        self.targets: int = 0 if B is None else len(B)
         self.B: Floats = np.zeros((0, 0)) if B is None else B
         self._before: tuple[Floats, Ints, Floats] | None = None
         self._fit()

@@ -20,7 +20,7 @@ class Rows:
     """A matrix by rows: `indices` and `values` of row i stand at starts[i]:starts[i + 1]."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count: int = 0
         self._starts: Ints = np.zeros(1, dtype=np.intp)
         self._indices: Ints = np.zeros(0, dtype=np.intp)
         self._values: Floats = np.zeros(0)

@@ -29,15 +29,21 @@ _ONE, _MARGINAL, _SET, _PAIR = range(4)
 class Sets(Family):
     """psi(y) = 1, the marginals 1[j in y], and 1[y = z] for the sets z seen."""
 
+    set_columns: Growing
+    sizes: Growing
+    pair_columns: Growing
+    pair_labels: Growing
+    pair_sizes: Growing
+
     served: tuple[str, ...] = ("subset-zero-one", "hamming", "f-score", "precision", "block-zero-one")
 
     def __init__(self, loss: str, cutoff: int | None) -> None:
         if loss != "block-zero-one":
             self.served = self.served[:-1]
         self.cutoff = cutoff
-        self.labels = 0
+        self.labels: int = 0
         self.blocks: Sequence[int] = ()
-        self.table = Columns()
+        self.table: Columns = Columns()
         self._clear()
         self._join((_ONE,))
 

@@ -93,7 +93,7 @@ class Growing:
     """A growing list of integers as an array."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count: int = 0
         self._room: Ints = np.zeros(0, dtype=np.intp)
 
     def append(self, value: int) -> None:
