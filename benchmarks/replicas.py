@@ -136,7 +136,8 @@ def hosts(separate: bool) -> Iterator[Place]:
         ip(f"link set {bridge} up")
         yield place
     finally:
-        for name in names:
+        for number, name in enumerate(names, 1):
+            ip(f"link del v{number}-{os.getpid()}")  # at once: with its namespace it would go a moment later
             ip(f"netns del {name}")
         ip(f"link del {bridge}")
 
