@@ -74,18 +74,20 @@ def entropic_move(
     Z, level, drift = sums
     places = (rows[:, None], columns)
     old, before = theta[places], u[places]
-    theta[places] = moved = old - np.multiply.outer(values, steps)
+    moved = old - np.multiply.outer(values, steps)
     raised = moved - level[columns]
     near = raised.max(axis=0, initial=0.0) <= FARTHEST
-    u[places] = new = exp(np.minimum(raised, FARTHEST))
+    new = exp(np.minimum(raised, FARTHEST))
     delta = times(np.ones(len(new)), new - before)
     after = Z[columns] + delta
     safe = np.where(after > 0.0, after, 1.0)
     noise = ROUNDING * (8.0 + np.abs(level[columns]) + np.abs(log(safe))) * (np.abs(after) + np.abs(delta))
     wrong = (drift[columns] * Z[columns] + noise) / safe
-    Z[columns], drift[columns] = after, wrong
     kept = near & (after > 1.0 / SUMS_END) & (after < SUMS_END)
-    return old, np.where(kept, np.where(wrong > TOLERANCE, 2, 0), 1).tolist()
+    codes = np.where(kept, np.where(wrong > TOLERANCE, 2, 0), 1).tolist()
+    # Nothing that could fail comes after the first of these.
+    theta[places], u[places], Z[columns], drift[columns] = moved, new, after, wrong
+    return old, codes
 
 
 def _moments(weights: Floats, x: Floats, rest: float) -> tuple[float, float]:

@@ -119,7 +119,7 @@ class Entropic(Weights):
             columns,
             eta * g[columns],
         )
-        if not any(codes):
+        if 1 not in codes and 2 not in codes:
             return
         try:
             for column, code in zip(columns.tolist(), codes, strict=True):

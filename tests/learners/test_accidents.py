@@ -17,15 +17,25 @@ class Accident(MemoryError):
     """What a lack of memory raises, from no matter which call."""
 
 
+def importing(frame):
+    """Whether a module is being imported: an accident there would leave its lock to this thread for ever."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def failing(at):
-    """A profiler that lets the `at`-th call of Python or C fail, and counts the calls."""
-    count = 0
+    """A profiler that lets the `at`-th call of Python or C fail, or the next outside of an import, and counts the calls."""
+    count, waiting = 0, at > 0
 
     def profile(frame, kind, argument):
-        nonlocal count
+        nonlocal count, waiting
         if kind in ("call", "c_call") and argument is not sys.setprofile:
             count += 1
-            if count == at:
+            if waiting and count >= at and not importing(frame):
+                waiting = False
                 raise Accident
         return count
 
