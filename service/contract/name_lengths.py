@@ -32,6 +32,8 @@ def check_instance(instance: View) -> None:
                 if isinstance(slot, Mapping):
                     _check_names(slot.get("id"), field, i, "id")
                     _check_names(slot.get("features"), field, i, "features")
+        elif field == "features" and isinstance(value, list):
+            _check_each(value, True, (field,))  # where the kernel reads them, they have no places any more
         elif field in ("features", "row") or (field == "text" and isinstance(value, Mapping)):
             _check_names(value, field)
 
