@@ -72,7 +72,12 @@ async def run(url: str, bodies: list[bytes], seconds: float, connections: int) -
         ends.append(done)
     await asyncio.gather(*ends)
     took = time.perf_counter() - begun
-    times.sort()
+    return summary(times, took)
+
+
+def summary(times: list[float], took: float) -> dict[str, float]:
+    """How many calls there were, how many a second, and the middle and the slow ones of their times."""
+    times = sorted(times)
     return {
         "count": len(times),
         "rate": len(times) / took,

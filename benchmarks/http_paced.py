@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import uvloop
+from http_load import summary
 
 
 async def call(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> None:
@@ -51,13 +52,7 @@ async def run(
         due.put_nowait(None)
     await asyncio.gather(*senders)
     took = time.perf_counter() - begun
-    times.sort()
-    return {
-        "count": len(times),
-        "rate": len(times) / took,
-        "p50": times[len(times) // 2],
-        "p99": times[int(len(times) * 0.99)],
-    }
+    return summary(times, took)
 
 
 def written(url: str, line: bytes) -> bytes:
